@@ -1,0 +1,51 @@
+# Every verb sets up first (once, into .venv), so that `make run` and `make test` are all a newcomer needs.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+
+# One thread per process: the work is many small steps, and more threads only fight over the cores.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export DAGSTER_HOME ?= $(CURDIR)
+
+.PHONY: help setup run test ui lint bench clean constraints
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(DONE) ## Create .venv with everything pinned in constraints.txt
+
+$(DONE): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "tracehouse needs Python 3.11 or newer; choose one with make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -m venv .venv \
+		|| { echo "Python's venv module is missing: on Debian or Ubuntu, apt install python3-venv"; rm -rf .venv; exit 1; }
+	@echo "setting up .venv (once; a few minutes of downloads)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@rm -f .venv/.set-up-*; touch $@
+
+run: setup ## Run the pipeline on all sources: raw logs to leaderboard and report
+	@$(BIN)/tracehouse run
+
+test: setup ## Run the tests
+	@$(BIN)/python -m pytest
+
+ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
+	@$(BIN)/tracehouse ui
+
+lint: setup ## Check style, types and layers
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+bench: setup ## Time readers, simulator and training on the bundled sources
+	@$(BIN)/python -m benchmarks.run
+
+constraints: setup ## Pin the newest versions that fit together (needs the network)
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate \
+		--custom-compile-command "make constraints" -o constraints.txt pyproject.toml
+
+clean: ## Remove everything derived: warehouse, generated logs, reports, Dagster's records
+	rm -rf warehouse/data storage history schedules logs .nux .telemetry .logs_queue
