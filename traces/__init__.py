@@ -1,0 +1,1 @@
+"""Log formats: readers, writers and generators. Text in, typed tables out."""

@@ -1,0 +1,267 @@
+"""The source catalogue: which traces there are, where, in which format, on how many processors.
+
+Three places, later ones win: `sources.toml` of the project, the catalogue named by `TRACEHOUSE_SOURCES` (by default
+`sources.local.toml` beside it, which `tracehouse ingest` writes), and files dropped into `inbox/`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+PROJECT = Path(__file__).resolve().parents[1]
+FORMATS = ("swf", "pbs")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+
+
+class CatalogueError(Exception):
+    """A catalogue that cannot be used; the message names the file, the line and the remedy."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One named trace.
+
+    format: "swf" or "pbs".
+    path: the log file, or a directory of log files; None for a generated source.
+    procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
+    time_zone: of the cluster, for the calendar and the names of written files.
+    drop_wider: reject jobs wider than the cluster (counted) instead of failing.
+    generator: options of `traces.workload.WorkloadOptions` for a generated source, else empty.
+    declared_at: "file:line" of the declaration, for error messages.
+    """
+
+    name: str
+    format: str
+    path: Path | None
+    procs: int | None = None
+    time_zone: str = "UTC"
+    description: str = ""
+    drop_wider: bool = False
+    generator: dict[str, Any] = field(default_factory=dict)
+    declared_at: str = ""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    sources: dict[str, Source]
+    time_zone: str = "UTC"
+    nightly_cron: str = "0 3 * * *"
+
+    def source(self, name: str) -> Source:
+        if name not in self.sources:
+            known = ", ".join(self.sources) or "none"
+            raise CatalogueError(
+                f"unknown source {name!r}; known sources: {known}. Add it with `tracehouse ingest PATH --name {name}`, "
+                "or to the catalogue named by TRACEHOUSE_SOURCES"
+            )
+        return self.sources[name]
+
+
+def home() -> Path:
+    """Root of everything written (warehouse/data, inbox, sources.local.toml): TRACEHOUSE_HOME or the project itself."""
+    return Path(os.environ.get("TRACEHOUSE_HOME") or PROJECT).resolve()
+
+
+def local_catalogue_path() -> Path:
+    """The second catalogue: TRACEHOUSE_SOURCES, or sources.local.toml in `home()`."""
+    given = os.environ.get("TRACEHOUSE_SOURCES")
+    return Path(given).resolve() if given else home() / "sources.local.toml"
+
+
+def inbox() -> Path:
+    return home() / "inbox"
+
+
+def load_catalogue() -> Catalogue:
+    """All sources. Raises CatalogueError with file, line and remedy."""
+    main = _read_catalogue(PROJECT / "sources.toml")
+    local = local_catalogue_path()
+    if local.exists():
+        main = _merge(main, _read_catalogue(local, main))
+    elif os.environ.get("TRACEHOUSE_SOURCES"):
+        raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
+    return _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
+
+
+def inbox_name(path: Path) -> str:
+    """Source name of a file in the inbox: its name without .swf, .log, .txt, .gz, .zst, odd characters made dashes."""
+    stem = re.sub(r"(\.(swf|log|txt|gz|zst))+$", "", path.name)
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-.") or "unnamed"
+
+
+def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None) -> Path:
+    """Declares a source in the second catalogue, replacing one of the same name there; returns that file.
+
+    Raises CatalogueError for a bad name or time zone, or a name that `sources.toml` already has.
+    """
+    if not NAME.fullmatch(name):
+        raise CatalogueError(f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
+    bundled = _read_catalogue(PROJECT / "sources.toml")
+    if name in bundled.sources:
+        raise CatalogueError(
+            f"source {name!r} is already in {bundled.sources[name].declared_at}; choose another --name"
+        )
+    path = local_catalogue_path()
+    text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
+    text = re.sub(rf"\n*^\[sources\.{re.escape(_quoted(name))}\]\n(?:(?!\[).*\n?)*", "\n", text, flags=re.MULTILINE)
+    entry = [f"[sources.{_quoted(name)}]", f'format = "{log_format}"', f"path = {_toml_string(str(log.resolve()))}"]
+    if procs is not None:
+        entry.append(f"procs = {procs}")
+    if time_zone is not None:
+        entry.append(f'time_zone = "{time_zone}"')
+    new = text.rstrip() + "\n\n" + "\n".join(entry) + "\n"
+    _parse_catalogue(path, new, bundled)  # never write what could not be read back
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    temporary.write_text(new)
+    temporary.replace(path)
+    return path
+
+
+def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
+    return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron)
+
+
+def _inbox_sources(known: Catalogue) -> dict[str, Source]:
+    found = {}
+    if inbox().is_dir():
+        for path in sorted(inbox().iterdir()):
+            name = inbox_name(path)
+            if path.name.startswith(".") or path.name.endswith(".part") or name in known.sources:
+                continue
+            found[name] = Source(
+                name, "auto", path, time_zone=known.time_zone, description="found in the inbox", declared_at=str(path)
+            )
+    return found
+
+
+def _read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
+    return _parse_catalogue(path, text, defaults)
+
+
+def _parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalogue:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{path}: not valid TOML: {error}") from None
+    check = _Checker(path, text)
+    check.keys(document, {"time_zone", "nightly_cron", "sources"}, None)
+    time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
+    cron = check.typed(document, "nightly_cron", str, None) or (defaults.nightly_cron if defaults else "0 3 * * *")
+    if len(cron.split()) != 5:
+        check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
+    tables = document.get("sources", {})
+    if not isinstance(tables, dict):
+        check.fail(None, "sources", "expected tables like [sources.NAME]")
+    sources = {}
+    for name, table in tables.items():
+        if not NAME.fullmatch(name):
+            check.fail(name, None, f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
+        if not isinstance(table, dict):
+            check.fail(name, None, f"expected a table [sources.{name}]")
+        sources[name] = check.source(name, table, time_zone)
+    return Catalogue(sources, time_zone, cron)
+
+
+class _Checker:
+    """Turns TOML tables into sources, or fails with the file, the line, what was expected and what to do."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.lines = text.splitlines()
+
+    def source(self, name: str, table: dict[str, Any], time_zone: str) -> Source:
+        allowed = {f.name for f in fields(Source)} - {"name", "declared_at"}
+        self.keys(table, allowed, name)
+        log_format = self.typed(table, "format", str, name)
+        if log_format not in FORMATS:
+            self.fail(name, "format", f"unknown format {log_format!r}; expected one of {', '.join(FORMATS)}")
+        log_path, generator = self.typed(table, "path", str, name), table.get("generator", {})
+        if not isinstance(generator, dict):
+            self.fail(name, "generator", "expected a table of generator options")
+        if (log_path is None) == (not generator):
+            self.fail(name, None, "give either `path` (a log) or `generator` (options of a synthetic log)")
+        procs = self.typed(table, "procs", int, name)
+        if procs is not None and procs < 1:
+            self.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}")
+        if generator:
+            if procs is None:
+                self.fail(name, "generator", "a generated source needs `procs`, the processors of its cluster")
+            self.generator(name, generator, procs or 1)
+        return Source(
+            name,
+            log_format or "",
+            (self.path.parent / log_path).resolve() if log_path else None,
+            procs,
+            self.time_zone(table.get("time_zone", time_zone), name),
+            self.typed(table, "description", str, name) or "",
+            bool(self.typed(table, "drop_wider", bool, name)),
+            generator,
+            f"{self.path}:{self.line(name, None)}",
+        )
+
+    def generator(self, name: str, options: dict[str, Any], procs: int) -> None:
+        from traces.workload import WorkloadOptions
+
+        known = {f.name for f in fields(WorkloadOptions)} - {"procs"}
+        for key in options:
+            if key not in known:
+                self.fail(name, key, f"unknown generator option {key!r}; expected {', '.join(sorted(known))}")
+        try:
+            WorkloadOptions(procs=procs, **options)
+        except (TypeError, ValueError) as error:
+            self.fail(name, "generator", f"bad generator options: {error}")
+
+    def keys(self, table: dict[str, Any], allowed: set[str], source: str | None) -> None:
+        for key in table:
+            if key not in allowed:
+                self.fail(source, key, f"unknown key {key!r}; expected one of {', '.join(sorted(allowed))}")
+
+    def typed(self, table: dict[str, Any], key: str, kind: type, source: str | None) -> Any:
+        value = table.get(key)
+        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            self.fail(source, key, f"{key} must be a {kind.__name__}, found {value!r}")
+        return value
+
+    def time_zone(self, value: Any, source: str | None) -> str:
+        try:
+            ZoneInfo(value)
+        except Exception:  # zoneinfo raises ValueError, OSError or its own error, by the kind of nonsense
+            self.fail(
+                source, "time_zone", f'unknown time zone {value!r}; expected an IANA name such as "Europe/Berlin"'
+            )
+        return str(value)
+
+    def fail(self, source: str | None, key: str | None, problem: str) -> None:
+        where = f" [sources.{source}]" if source else ""
+        raise CatalogueError(f"{self.path}:{self.line(source, key)}:{where} {problem}")
+
+    def line(self, source: str | None, key: str | None) -> int:
+        """The line of the key within the source's table, else of the table, else 1."""
+        first = 0
+        if source is not None:
+            header = re.compile(rf"\s*\[+\s*sources\s*\.\s*[\"']?{re.escape(source)}[\"']?\s*[.\]]")
+            first = next((i for i, line in enumerate(self.lines) if header.match(line)), 0)
+        if key is not None:
+            for i in range(first, len(self.lines)):
+                if re.search(rf"(^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=|\.{re.escape(key)}\s*\]", self.lines[i]):
+                    return i + 1
+        return first + 1
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else f'"{name}"'
+
+
+def _toml_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,219 @@
+"""PBS accounting logs (PBS Pro, OpenPBS, Torque): end-of-job records, and a writer for synthetic logs.
+
+A record is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value ...` (Altair PBS Professional Administrator's Guide,
+"Accounting"). Only `E` records become jobs; the others are counted by type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from traces.log import REJECT_SCHEMA, ParsedLog, read_bytes, sha256
+
+RECORD_SCHEMA = {
+    "line": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8, "group_name": pl.Utf8, "account": pl.Utf8,
+    "queue": pl.Utf8, "job_name": pl.Utf8, "ctime_s": pl.Int64, "qtime_s": pl.Int64, "etime_s": pl.Int64,
+    "start_s": pl.Int64, "end_s": pl.Int64, "exec_host": pl.Utf8, "procs": pl.Int64, "requested_procs": pl.Int64,
+    "requested_walltime_s": pl.Int64, "used_walltime_s": pl.Int64, "used_cpu_s": pl.Int64, "exit_status": pl.Int64,
+}  # fmt: skip
+"""Columns of the records; times are Unix seconds."""
+
+_RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;(.);([^;]*);(.*)$", re.DOTALL)
+# a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
+_PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][\w.\-]*=|\s*$)', re.DOTALL)
+
+
+def read_pbs(path: Path) -> ParsedLog:
+    """Reads one accounting file, plain, `.gz` or `.zst`; records as in `RECORD_SCHEMA`.
+
+    Processors are `Resource_List.ncpus`, else the execution slots of `exec_host`, else nodes x ppn.
+    An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
+    processor count can be found. Raises LogError when the file cannot be read.
+    """
+    stored, content = read_bytes(path)
+    raw_lines = content.split(b"\n")
+    if raw_lines and raw_lines[-1] == b"":
+        raw_lines.pop()
+    records: list[dict[str, object]] = []
+    rejects: list[tuple[int, str, str]] = []
+    ignored: Counter[str] = Counter()
+    for number, raw in enumerate(raw_lines, start=1):
+        text = raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
+        if not text.strip():
+            ignored["blank line"] += 1
+            continue
+        found = _RECORD.match(text)
+        if not found:
+            rejects.append((number, "not an accounting record (date time;type;id;message)", text))
+        elif found.group(1) != "E":
+            ignored[f"record type {found.group(1)}"] += 1
+        else:
+            try:
+                records.append({"line": number} | _end_record(found.group(2), found.group(3)))
+            except ValueError as error:
+                rejects.append((number, str(error), text))
+    return ParsedLog(
+        path, "pbs", len(stored), sha256(stored), len(raw_lines), pl.DataFrame(records, schema=RECORD_SCHEMA),
+        pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"), dict(ignored),
+    )  # fmt: skip
+
+
+def duration_s(text: str) -> int:
+    """Seconds of "[[D:]H:]M:S" or of a plain number of seconds. Raises ValueError."""
+    parts = text.split(":")
+    if not 1 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
+        raise ValueError(f"not a duration: {text}")
+    return sum(int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600, 86400), strict=False))
+
+
+def write_pbs(jobs: pl.DataFrame, directory: Path, time_zone: str, server: str) -> list[Path]:
+    """Writes one PBS Pro accounting file a day (named YYYYMMDD by the local day of the record), S and E records.
+
+    jobs: job_number, submit_s, start_s, runtime_s, procs, requested_walltime_s, user, group, queue, executable;
+    times in Unix seconds. `directory` must exist. Returns the files in order.
+    """
+    zone = ZoneInfo(time_zone)
+    entries: list[tuple[int, int, str]] = []  # record time, tie-break, line
+    for job in jobs.iter_rows(named=True):
+        start, end, procs = job["start_s"], job["start_s"] + job["runtime_s"], job["procs"]
+        host = "+".join(
+            f"n{job['job_number'] % 64 + chunk:03d}/0*{width}" for chunk, width in enumerate(_chunks(procs))
+        )
+        message = (
+            f'user={job["user"]} group={job["group"]} account="{job["group"]}" project=_pbs_project_default '
+            f"jobname={job['executable']} queue={job['queue']} ctime={job['submit_s']} qtime={job['submit_s']} "
+            f"etime={job['submit_s']} start={start} exec_host={host} "
+            f"Resource_List.ncpus={procs} Resource_List.nodect={len(_chunks(procs))} Resource_List.place=scatter "
+            f"Resource_List.select={procs}:ncpus=1 Resource_List.walltime={_clock(job['requested_walltime_s'])}"
+        )
+        job_id = f"{job['job_number']}.{server}"
+        killed = job["runtime_s"] >= job["requested_walltime_s"]
+        used = (
+            f" session={1000 + job['job_number']} end={end} Exit_status={-29 if killed else 0} "
+            f"resources_used.cput={_clock(job['runtime_s'] * procs)} resources_used.ncpus={procs} "
+            f"resources_used.walltime={_clock(job['runtime_s'])} run_count=1"
+        )
+        entries.append((start, 2 * job["job_number"], f"S;{job_id};{message}"))
+        entries.append((end, 2 * job["job_number"] + 1, f"E;{job_id};{message}{used}"))
+    files: dict[str, list[str]] = {}
+    for time_s, _, text in sorted(entries):
+        moment = datetime.fromtimestamp(time_s, tz=UTC).astimezone(zone)
+        files.setdefault(f"{moment:%Y%m%d}", []).append(f"{moment:%m/%d/%Y %H:%M:%S};{text}\n")
+    written = []
+    for name, lines in sorted(files.items()):
+        path = directory / name
+        path.write_text("".join(lines))
+        written.append(path)
+    return written
+
+
+def _end_record(job_id: str, message: str) -> dict[str, object]:
+    pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
+    if not job_id:
+        raise ValueError("end record without a job id")
+    ctime, qtime = _unix_seconds(pairs, "ctime"), _unix_seconds(pairs, "qtime")
+    start, end = _unix_seconds(pairs, "start"), _unix_seconds(pairs, "end")
+    if start is None or end is None or (ctime is None and qtime is None):
+        raise ValueError("end record without ctime, start or end")
+    submitted = ctime if ctime is not None else qtime
+    assert submitted is not None
+    if not submitted <= start <= end:
+        raise ValueError("times out of order: expected ctime <= start <= end")
+    requested, allocated = _requested_procs(pairs), _allocated_procs(pairs)
+    if requested is None and allocated is None:
+        raise ValueError("end record without a processor count (ncpus, nodes or exec_host)")
+    exit_status = pairs.get("Exit_status", pairs.get("exit_status", ""))
+    return {
+        "job_id": job_id,
+        "user_name": pairs.get("user"),
+        "group_name": pairs.get("group"),
+        "account": pairs.get("account"),
+        "queue": pairs.get("queue"),
+        "job_name": pairs.get("jobname"),
+        "ctime_s": submitted,
+        "qtime_s": qtime,
+        "etime_s": _unix_seconds(pairs, "etime"),
+        "start_s": start,
+        "end_s": end,
+        "exec_host": pairs.get("exec_host"),
+        "procs": allocated if allocated is not None else requested,
+        "requested_procs": requested,
+        "requested_walltime_s": _duration(pairs, "Resource_List.walltime"),
+        "used_walltime_s": _duration(pairs, "resources_used.walltime"),
+        "used_cpu_s": _duration(pairs, "resources_used.cput"),
+        "exit_status": int(exit_status) if re.fullmatch(r"-?\d+", exit_status) else None,
+    }
+
+
+def _unix_seconds(pairs: dict[str, str], key: str) -> int | None:
+    value = pairs.get(key)
+    if value is None or value == "" or value == "0":  # PBS writes etime=0 for a job that was never eligible
+        return None
+    if not value.isdigit():
+        raise ValueError(f"{key} is not a Unix time")
+    return int(value)
+
+
+def _duration(pairs: dict[str, str], key: str) -> int | None:
+    value = pairs.get(key)
+    if value is None:
+        return None
+    try:
+        return duration_s(value)
+    except ValueError:
+        raise ValueError(f"{key} is not a duration") from None
+
+
+def _allocated_procs(pairs: dict[str, str]) -> int | None:
+    """Processors given to the job: PBS Pro's ncpus, else Torque's slots, else the slots of exec_host."""
+    for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
+        # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
+        trusted = key != "Resource_List.ncpus" or "Resource_List.select" in pairs
+        if trusted and pairs.get(key, "").isdigit() and int(pairs[key]) > 0:
+            return int(pairs[key])
+    return _slots(pairs["exec_host"]) if pairs.get("exec_host") else None
+
+
+def _slots(exec_host: str) -> int:
+    """Execution slots of `n1/0*4+n2/0-3,7`: chunks joined by +, slots as indices, ranges, or index*count (PBS Pro)."""
+    slots = 0
+    for chunk in exec_host.split("+"):
+        where = chunk.partition("/")[2]
+        if "*" in where:
+            count = where.partition("*")[2]
+            slots += int(count) if count.isdigit() else 1
+            continue
+        for part in where.split(","):
+            first, dash, last = part.partition("-")
+            ranged = dash and first.isdigit() and last.isdigit()
+            slots += int(last) - int(first) + 1 if ranged else 1
+    return max(slots, 1)
+
+
+def _requested_procs(pairs: dict[str, str]) -> int | None:
+    if pairs.get("Resource_List.ncpus", "").isdigit() and "Resource_List.select" in pairs:
+        return int(pairs["Resource_List.ncpus"]) or None
+    nodes = pairs.get("Resource_List.nodes")
+    if nodes:
+        total = 0
+        for chunk in nodes.split("+"):
+            head, *properties = chunk.split(":")
+            count = int(head) if head.isdigit() else 1
+            ppn = next((int(p[4:]) for p in properties if re.fullmatch(r"ppn=\d+", p)), 1)
+            total += count * ppn
+        return total or None
+    return int(pairs["Resource_List.ncpus"]) or None if pairs.get("Resource_List.ncpus", "").isdigit() else None
+
+
+def _clock(seconds: int) -> str:
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def _chunks(procs: int, per_node: int = 16) -> list[int]:
+    return [min(per_node, procs - first) for first in range(0, procs, per_node)]

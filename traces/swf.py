@@ -1,0 +1,234 @@
+"""Standard Workload Format: reader and writer.
+
+Format: Chapin et al. 1999, version 2.2 of the Parallel Workloads Archive: `;` comments, then 18 numbers a line, -1 for
+unknown.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numba
+import numpy as np
+import polars as pl
+
+from traces.log import REJECT_SCHEMA, ParsedLog, line_texts, read_bytes, sha256
+
+FIELDS = (
+    "job_number", "submit_s", "wait_s", "runtime_s", "allocated_procs", "average_cpu_s", "used_memory_kb",
+    "requested_procs", "requested_walltime_s", "requested_memory_kb", "status", "user_id", "group_id",
+    "executable", "queue", "partition", "preceding_job", "think_time_s",
+)  # fmt: skip
+"""The 18 fields in their order; memory per processor; all whole numbers but the average CPU time and memory."""
+
+FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
+MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
+"""A negative wait is kept as it stands: the job is sound, only its start is unknown."""
+
+NUM_FIELDS = len(FIELDS)
+_OK, _BLANK, _COMMENT, _BAD_NUMBER, _TOO_FEW, _TOO_MANY = range(6)
+
+
+def read_swf(path: Path) -> ParsedLog:
+    """Reads one SWF file, plain, `.gz` or `.zst`.
+
+    Records have `line` and the 18 `FIELDS`: Int64 (Float64 for `FRACTIONAL`), -1 as null.
+    A line is rejected when it has not exactly 18 numbers, when a field that must be whole or not negative is not, or
+    when the job number or the submit time is missing. Raises LogError when the file cannot be read.
+    """
+    stored, content = read_bytes(path)
+    values, line_of, code_of_line, field_of_line = _parse(np.frombuffer(content, dtype=np.uint8))
+    lines = len(code_of_line)
+
+    bad_value = _first_bad_field(values)
+    for row in np.flatnonzero(bad_value >= 0):
+        code_of_line[line_of[row] - 1] = _BAD_NUMBER
+    rejected = np.flatnonzero(code_of_line >= _BAD_NUMBER) + 1
+    texts = line_texts(content, rejected.tolist())
+    value_fault = dict(zip(line_of[bad_value >= 0].tolist(), bad_value[bad_value >= 0].tolist(), strict=True))
+    rejects = pl.DataFrame(
+        [
+            (
+                line,
+                _reason(int(code_of_line[line - 1]), int(field_of_line[line - 1]), value_fault.get(line)),
+                texts[line],
+            )
+            for line in rejected.tolist()
+        ],
+        schema=REJECT_SCHEMA,
+        orient="row",
+    )
+    good = bad_value < 0
+    records = pl.DataFrame({"line": line_of[good]} | {name: values[good, i] for i, name in enumerate(FIELDS)})
+    records = records.with_columns(
+        pl.when(pl.col(name) == -1).then(None).otherwise(pl.col(name)).cast(
+            pl.Float64 if name in FRACTIONAL else pl.Int64
+        ).alias(name)
+        for name in FIELDS
+    )  # fmt: skip
+    ignored = {"comment": int((code_of_line == _COMMENT).sum()), "blank line": int((code_of_line == _BLANK).sum())}
+    return ParsedLog(
+        path, "swf", len(stored), sha256(stored), lines, records, rejects, ignored, _header(content, code_of_line)
+    )
+
+
+def header_value(header: Iterable[tuple[str, str]], *keys: str) -> int | None:
+    """The leading whole number of the first of `keys` that the header has ("338 (batch partition)" is 338)."""
+    for wanted in keys:
+        for key, value in header:
+            found = re.match(r"\s*(-?\d+)", value) if key == wanted else None
+            if found:
+                return int(found.group(1))
+    return None
+
+
+def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> None:
+    """Writes `jobs` (columns of `FIELDS`; missing columns and nulls become -1) as SWF, gzipped for `.gz`.
+
+    The bytes depend on the arguments only (the gzip time stamp is zero).
+    """
+    columns = []
+    for name in FIELDS:
+        column = pl.col(name).fill_null(-1) if name in jobs.columns else pl.lit(-1)
+        columns.append(column.cast(pl.Utf8).alias(name))
+    lines = jobs.select(pl.concat_str(columns, separator=" "))
+    text = "".join(f"; {key}: {value}\n" for key, value in header) + "\n".join(lines.to_series().to_list()) + "\n"
+    content = text.encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def _header(content: bytes, code_of_line: np.ndarray) -> list[tuple[str, str]]:
+    """`; Key: value` comments; a comment without a key continues the one before, as the archive's files do."""
+    texts = line_texts(content, (np.flatnonzero(code_of_line == _COMMENT) + 1).tolist())
+    header: list[tuple[str, str]] = []
+    for _, text in sorted(texts.items()):
+        body = text.lstrip()[1:]
+        found = re.match(r"\s*([A-Za-z][A-Za-z0-9]*):(?!//)\s*(.*?)\s*$", body)
+        if found:
+            header.append((found.group(1), found.group(2)))
+        elif body.strip():
+            if header and header[-1][0] != "Comment":
+                header[-1] = (header[-1][0], f"{header[-1][1]} {body.strip()}")
+            else:
+                header.append(("Comment", body.strip()))
+    return header
+
+
+def _first_bad_field(values: np.ndarray) -> np.ndarray:
+    """Index of the first field whose value breaks a rule, or -1, per row; int64 (rows,)."""
+    bad = np.full(len(values), -1, dtype=np.int64)
+    for i in reversed(range(NUM_FIELDS)):
+        name, column = FIELDS[i], values[:, i]
+        wrong = np.zeros(len(values), dtype=bool)
+        if name not in FRACTIONAL:
+            wrong |= column != np.floor(column)
+        if name not in MAY_BE_NEGATIVE:
+            wrong |= column < -1
+        if name in ("job_number", "submit_s"):
+            wrong |= column < 0
+        bad[wrong | (np.abs(column) >= 2.0**53)] = i
+    return bad
+
+
+def _reason(code: int, field: int, bad_field: int | None) -> str:
+    if code in (_TOO_FEW, _TOO_MANY):
+        return f"expected {NUM_FIELDS} fields, found {field}"
+    if bad_field is None:
+        return f"field {field + 1} ({FIELDS[field]}) is not a number"
+    name = FIELDS[bad_field]
+    if name in ("job_number", "submit_s"):
+        return f"field {bad_field + 1} ({name}) must be a whole number, 0 or more"
+    return f"field {bad_field + 1} ({name}) must be a whole number, -1 or more"
+
+
+@numba.njit(cache=True)
+def _parse(text):
+    """Numbers of all sound lines (rows, 18), their line numbers, and per line a code and the field it is about."""
+    size = len(text)
+    num_lines = 0
+    for i in range(size):
+        if text[i] == 10:
+            num_lines += 1
+    if size > 0 and text[size - 1] != 10:
+        num_lines += 1
+    values = np.empty((num_lines, 18), dtype=np.float64)
+    line_of = np.empty(num_lines, dtype=np.int64)
+    code_of_line = np.zeros(num_lines, dtype=np.int64)
+    field_of_line = np.zeros(num_lines, dtype=np.int64)
+    rows = 0
+    i = 0
+    for line in range(num_lines):
+        field = 0
+        code = _OK
+        seen = False
+        while i < size and text[i] != 10:
+            c = text[i]
+            if c == 32 or c == 9 or c == 13:
+                i += 1
+                continue
+            if not seen and c == 59:  # ';'
+                code = _COMMENT
+                while i < size and text[i] != 10:
+                    i += 1
+                break
+            seen = True
+            # one number: sign, digits, fraction, exponent
+            sign = 1.0
+            if c == 45 or c == 43:
+                sign = -1.0 if c == 45 else 1.0
+                i += 1
+            number = 0.0
+            digits = 0
+            while i < size and 48 <= text[i] <= 57:
+                number = number * 10.0 + (text[i] - 48)
+                digits += 1
+                i += 1
+            if i < size and text[i] == 46:
+                i += 1
+                scale = 1.0
+                while i < size and 48 <= text[i] <= 57:
+                    number = number * 10.0 + (text[i] - 48)
+                    scale *= 10.0
+                    digits += 1
+                    i += 1
+                number /= scale
+            if digits > 0 and i < size and (text[i] == 101 or text[i] == 69):
+                i += 1
+                exponent_sign = 1
+                if i < size and (text[i] == 45 or text[i] == 43):
+                    exponent_sign = -1 if text[i] == 45 else 1
+                    i += 1
+                exponent = 0
+                exponent_digits = 0
+                while i < size and 48 <= text[i] <= 57:
+                    exponent = min(exponent * 10 + (text[i] - 48), 400)
+                    exponent_digits += 1
+                    i += 1
+                if exponent_digits == 0:
+                    digits = 0
+                number *= 10.0 ** (exponent_sign * exponent)
+            ends = i >= size or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
+            if digits == 0 or not ends:
+                if code == _OK:
+                    code = _BAD_NUMBER
+                    field_of_line[line] = min(field, 17)
+                while i < size and text[i] != 10 and text[i] != 32 and text[i] != 9 and text[i] != 13:
+                    i += 1
+            elif field < 18:
+                values[rows, field] = sign * number
+            field += 1
+        i += 1  # the line end
+        if code != _COMMENT:
+            if not seen:
+                code = _BLANK
+            elif field != 18:  # the count of fields tells more than a word among them
+                code = _TOO_FEW if field < 18 else _TOO_MANY
+                field_of_line[line] = field
+        code_of_line[line] = code
+        if code == _OK:
+            line_of[rows] = line + 1
+            rows += 1
+    return values[:rows], line_of[:rows], code_of_line, field_of_line

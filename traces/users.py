@@ -1,0 +1,168 @@
+"""Users and their sessions: who submits which job, in bursts of similar jobs with pauses between them.
+
+After N. Zakay and D. G. Feitelson, "On identifying user session boundaries in parallel workload logs" (2012) and
+"Workload resampling for performance evaluation of parallel job schedulers" (2013): a user's work comes in batches of
+nearly the same job, a think time separates batches, and a few users submit most of the jobs.
+
+Nothing here moves an arrival: the arrival process keeps its daily cycle, and users are laid over it. Nor are sizes or
+run times invented here: batches are cut from the jobs of the workload model, and deciding who owns which batch is only
+a matching, so sizes and run times stay distributed as the model has them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ACTIVITY_EXPONENT = 1.1  # activity of the k-th busiest user is proportional to k ** -1.1 (Zipf)
+BATCH_LN_MEAN, BATCH_LN_SIGMA, MAX_BATCH_JOBS = 1.1, 0.9, 40  # rounded down: mean about 4 jobs
+RUN_TIME_SIGMA = 0.35  # spread of ln(run time) between jobs of one batch
+USER_TASTE = 0.7  # correlation of a user's habits with the length of the batches the user owns
+OPEN_SESSIONS = 5  # users at work at the same time
+SAME_SESSION_PROB = 0.7  # the session that submitted last submits next
+MEAN_THINK_TIME_S = 3_600.0  # pause between two batches of a user
+JOBS_PER_EXECUTABLE = 120  # a busy user owns more programs
+
+
+def batch_lengths(rng: np.random.Generator, jobs: int) -> IntArray:
+    """Jobs in each batch, shape (batches,), heavy-tailed from 1 to 40, adding up to exactly `jobs`."""
+    lengths: list[int] = []
+    left = jobs
+    while left > 0:
+        for drawn in rng.lognormal(BATCH_LN_MEAN, BATCH_LN_SIGMA, 1 + left // 4):
+            length = min(max(int(drawn), 1), MAX_BATCH_JOBS, left)
+            lengths.append(length)
+            left -= length
+            if left == 0:
+                break
+    return np.array(lengths, dtype=np.int64)
+
+
+def cut_batches(
+    rng: np.random.Generator, sizes: IntArray, run_times_s: IntArray, lengths: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Processors and mean run time in seconds of each batch, both shape (batches,), made of the jobs given.
+
+    sizes and run_times_s, shape (jobs,), are independent jobs of a workload model; lengths add up to jobs. Jobs are sorted
+    by run time and each batch is a stretch of neighbours, which keeps the total run time exactly: run times are so
+    heavy-tailed that drawing one per batch would leave their mean to a few lucky batches. The size is that of one
+    member, so that size and run time stay correlated.
+    """
+    by_run_time = np.argsort(run_times_s, kind="stable")
+    starts = np.cumsum(lengths) - lengths
+    member = by_run_time[starts + rng.integers(0, lengths)]
+    return sizes[member], np.add.reduceat(run_times_s[by_run_time], starts) / lengths
+
+
+def user_activity(rng: np.random.Generator, users: int) -> FloatArray:
+    """Share of the work that each user submits, shape (users,), sums to one; Zipf, in no particular order."""
+    activity = np.arange(1, users + 1, dtype=np.float64) ** -ACTIVITY_EXPONENT
+    return rng.permutation(activity / activity.sum())
+
+
+def assign_users(rng: np.random.Generator, batch_run_times_s: FloatArray, activity: FloatArray) -> IntArray:
+    """Owner of each batch, shape (batches,), numbered from 0.
+
+    Busy users own more batches (in proportion to `activity`, shape (users,)), and users differ in taste: some run long
+    jobs, others short ones. Each draws a score for every batch it is to own, the scores are sorted, and the longest batch
+    goes to the highest score.
+    """
+    batches = len(batch_run_times_s)
+    owners = rng.choice(len(activity), batches, p=activity)
+    taste = rng.standard_normal(len(activity))
+    scores = USER_TASTE * taste[owners] + np.sqrt(1.0 - USER_TASTE**2) * rng.standard_normal(batches)
+    user_of_batch = np.empty(batches, dtype=np.int64)
+    user_of_batch[np.argsort(batch_run_times_s, kind="stable")] = owners[np.argsort(scores, kind="stable")]
+    return user_of_batch
+
+
+def assign_executables(batch_run_times_s: FloatArray, user_of_batch: IntArray, lengths: IntArray) -> IntArray:
+    """Program of each batch, shape (batches,), numbered from 1; no two users share one.
+
+    A user's batches, ordered by run time, are cut into as many equal parts as the user owns programs, so that a program
+    has a typical run time.
+    """
+    executable = np.zeros(len(user_of_batch), dtype=np.int64)
+    first = 1
+    for user in np.unique(user_of_batch):
+        mine = np.flatnonzero(user_of_batch == user)
+        mine = mine[np.argsort(batch_run_times_s[mine], kind="stable")]
+        programs = min(len(mine), 1 + int(lengths[mine].sum()) // JOBS_PER_EXECUTABLE)
+        executable[mine] = first + np.arange(len(mine)) * programs // len(mine)
+        first += programs
+    return executable
+
+
+def job_run_times(rng: np.random.Generator, batch_run_times_s: FloatArray, batches: IntArray) -> IntArray:
+    """Run time of each job, shape (jobs,), whole seconds from 1: its batch's, times lognormal noise of mean one."""
+    noise = rng.lognormal(-(RUN_TIME_SIGMA**2) / 2.0, RUN_TIME_SIGMA, len(batches))
+    return np.maximum(np.rint(batch_run_times_s[batches] * noise), 1).astype(np.int64)
+
+
+def submission_order(
+    rng: np.random.Generator, arrivals_s: FloatArray, user_of_batch: IntArray, lengths: IntArray
+) -> IntArray:
+    """Batch of each arrival, shape (jobs,): batch `b` occurs exactly `lengths[b]` times.
+
+    arrivals_s, shape (jobs,), ascends and has lengths.sum() entries. A handful of sessions is open at any time, each one
+    batch of one user; the session that submitted last tends to submit again. When a batch is done its user thinks, and
+    somebody else who is not at work begins the next batch, chosen by the work that they have left.
+    """
+    jobs = len(arrivals_s)
+    stays = rng.random(jobs) < SAME_SESSION_PROB
+    turns = rng.random(jobs)
+    waiting = _WaitingUsers(rng, user_of_batch, lengths)
+    jobs_left = lengths.tolist()
+    order = np.empty(jobs, dtype=np.int64)
+    open_batches: list[int] = []  # the last entry submitted last
+    for job, now in enumerate(arrivals_s.tolist()):
+        while len(open_batches) < OPEN_SESSIONS and (batch := waiting.next_batch(now, not open_batches)) is not None:
+            open_batches.insert(0, batch)
+        if not stays[job]:
+            turn = int(turns[job] * len(open_batches))
+            open_batches.append(open_batches.pop(turn))
+        batch = open_batches[-1]
+        order[job] = batch
+        jobs_left[batch] -= 1
+        if jobs_left[batch] == 0:
+            open_batches.pop()
+            waiting.finish(batch, now)
+    return order
+
+
+class _WaitingUsers:
+    """Users that are not at work, each with batches left to submit."""
+
+    def __init__(self, rng: np.random.Generator, user_of_batch: IntArray, lengths: IntArray) -> None:
+        self._rng = rng
+        self._user_of_batch = user_of_batch
+        self._lengths = lengths
+        users = int(user_of_batch.max()) + 1
+        self._batches: list[list[int]] = [[] for _ in range(users)]
+        for batch in rng.permutation(len(user_of_batch)).tolist():
+            self._batches[user_of_batch[batch]].append(batch)
+        # Jobs in batches not begun, so that it falls to zero exactly when nothing is left to begin.
+        self._work_left = np.bincount(user_of_batch, weights=lengths, minlength=users)
+        self._back_at = np.zeros(users)  # end of the think time; infinite while at work
+
+    def next_batch(self, now: float, must_begin: bool) -> int | None:
+        """A batch of a user who has thought enough, or None; `must_begin` cuts the shortest think time short."""
+        weights = np.where(self._back_at <= now, self._work_left, 0.0)
+        total = weights.sum()
+        if total > 0.0:
+            user = int(np.searchsorted(np.cumsum(weights), self._rng.random() * total, side="right"))
+        elif must_begin:
+            user = int(np.argmin(np.where(self._work_left > 0.0, self._back_at, np.inf)))
+        else:
+            return None
+        batch = self._batches[user].pop()
+        self._work_left[user] -= self._lengths[batch]
+        self._back_at[user] = np.inf
+        return batch
+
+    def finish(self, batch: int, now: float) -> None:
+        """The user of `batch` leaves, and thinks before the next one."""
+        self._back_at[self._user_of_batch[batch]] = now + self._rng.exponential(MEAN_THINK_TIME_S)
