@@ -1,0 +1,93 @@
+"""Logs of generated sources: a synthetic workload, run through FCFS with EASY backfilling, written as a real log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from assets.storage import data_folder
+from assets.trace import JOB_COLUMNS
+from traces.catalogue import Source
+from traces.log import log_files
+
+GENERATOR_VERSION = 1
+"""Raise it when the same options give another log, so that old logs are not taken for new ones."""
+
+
+def generated_log(source: Source) -> Path:
+    """The log of a generated source (a file or a folder of daily files), written on first use.
+
+    Its name carries a hash of everything that decides the content, and it appears complete or not at all: runs that
+    race, or die, leave each other's logs alone.
+    """
+    recipe = json.dumps(
+        [GENERATOR_VERSION, source.format, source.procs, source.time_zone, source.generator], sort_keys=True
+    )
+    key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    folder = data_folder() / "logs" / f"{source.name}-{key}"
+    if not folder.exists():
+        temporary = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        _write(source, temporary)
+        try:
+            temporary.rename(folder)
+        except OSError:  # another run was faster with the same content
+            shutil.rmtree(temporary)
+    return folder if source.format == "pbs" else log_files(folder)[0]
+
+
+def _write(source: Source, folder: Path) -> None:
+    from simulator.jobs import jobs_from_log
+    from simulator.replay import replay
+    from traces.pbs import write_pbs
+    from traces.swf import write_swf
+    from traces.workload import WorkloadOptions, generate_workload
+
+    assert source.procs is not None  # the catalogue demands it of generated sources
+    options = WorkloadOptions(procs=source.procs, **source.generator)
+    jobs = generate_workload(options)
+    submit, runtime, procs, requested = (jobs[name].to_numpy() for name in JOB_COLUMNS)
+    schedule = replay(jobs_from_log(submit, runtime, procs, requested), source.procs, "FCFS", "easy")
+    midnight = datetime.fromisoformat(options.start_date).replace(tzinfo=ZoneInfo(source.time_zone))
+    jobs = jobs.with_columns(start_s=pl.Series(schedule.start))
+    if source.format == "pbs":
+        unix = int(midnight.timestamp())
+        write_pbs(jobs.with_columns(pl.col("submit_s", "start_s") + unix), folder, source.time_zone, "head1")
+        return
+    killed = pl.col("runtime_s") >= pl.col("requested_walltime_s")
+    swf = jobs.select(
+        "job_number", "submit_s", "runtime_s", "requested_walltime_s",
+        wait_s=pl.col("start_s") - pl.col("submit_s"),
+        allocated_procs="procs",
+        requested_procs="procs",
+        status=pl.when(killed).then(0).otherwise(1),
+        user_id=pl.col("user").str.extract(r"(\d+)").cast(pl.Int64),
+        group_id=pl.col("group").str.extract(r"(\d+)").cast(pl.Int64),
+        executable=pl.col("executable").str.extract(r"(\d+)").cast(pl.Int64),
+        queue=pl.col("queue").replace_strict({"short": 1, "normal": 2, "long": 3}),
+        partition=pl.lit(1),
+    )  # fmt: skip
+    header = [
+        ("Version", "2.2"),
+        ("Computer", f"none: synthetic, Lublin-Feitelson 2003 model ({options.job_class}), {options.users} users"),
+        ("Installation", "tracehouse"),
+        ("Note", f"offered load {options.offered_load}, seed {options.seed}; waits by FCFS with EASY backfilling"),
+        ("MaxJobs", str(swf.height)),
+        ("MaxRecords", str(swf.height)),
+        ("UnixStartTime", str(int(midnight.timestamp()))),
+        ("TimeZoneString", source.time_zone),
+        ("MaxNodes", str(source.procs)),
+        ("MaxProcs", str(source.procs)),
+        ("Queue", "1 short"),
+        ("Queue", "2 normal"),
+        ("Queue", "3 long"),
+    ]
+    write_swf(swf, header, folder / f"{source.name}.swf.gz")

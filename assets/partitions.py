@@ -1,0 +1,10 @@
+"""Every asset has one partition per source; keys are added at run time, so that a new source needs no code."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+SOURCES = dg.DynamicPartitionsDefinition(name="sources")
+
+OWNERS = ["team:tracehouse"]
+POOL = "warehouse"

@@ -1,0 +1,174 @@
+"""Figures for the UI and the report. Each takes a frame or arrays and returns a matplotlib Figure; none reads data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK, BLUE, ORANGE, GREEN, GREY = "#22303c", "#2b6cb0", "#dd6b20", "#2f855a", "#a0aec0"
+POLICY_COLOURS = {
+    "FCFS": "#718096", "SJF": "#2f855a", "SAF": "#805ad5", "WFP3": "#b7791f", "UNICEP": "#319795",
+    "F1": "#c53030", "learned": "#2b6cb0",
+}  # fmt: skip
+
+
+def figure(width: float = 8.0, height: float = 3.2, rows: int = 1, share_x: bool = False) -> tuple[Figure, np.ndarray]:
+    """A figure and its axes, shape (rows,); made without pyplot, so that nothing global is left behind."""
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=(width, height), layout="constrained")
+    axes = canvas.subplots(rows, 1, squeeze=False, sharex=share_x)[:, 0]
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelsize=8, colors=INK)
+        ax.grid(axis="y", color="#e2e8f0", linewidth=0.6)
+        ax.set_axisbelow(True)
+    return canvas, axes
+
+
+def daily_load(daily: pl.DataFrame) -> Figure:
+    """daily: day, jobs, offered_load (share of the cluster)."""
+    canvas, (top, bottom) = figure(height=4.0, rows=2, share_x=True)
+    top.bar(daily["day"].to_numpy(), daily["jobs"].to_numpy(), color=BLUE, width=1.0)
+    top.set_ylabel("jobs submitted a day", fontsize=8)
+    bottom.bar(daily["day"].to_numpy(), 100 * daily["offered_load"].to_numpy(), color=ORANGE, width=1.0)
+    bottom.set_ylabel("offered load, %", fontsize=8)
+    return canvas
+
+
+def feature_importance(gain: dict[str, float | list[float]]) -> Figure:
+    """gain: mean gain of the splits on each feature."""
+    canvas, (ax,) = figure(height=3.6)
+    names = sorted(gain, key=lambda name: float(np.mean(gain[name])))
+    ax.barh(names, [float(np.mean(gain[name])) for name in names], color=BLUE)
+    ax.set_xlabel("mean gain of a split", fontsize=8)
+    return canvas
+
+
+def prediction_error(predicted: np.ndarray, true: np.ndarray, requested: np.ndarray) -> Figure:
+    """Distribution of predicted over true run time, beside that of requested over true; seconds in, (jobs,)."""
+    canvas, (ax,) = figure()
+    bins = np.linspace(-3, 3, 61)
+    known = np.isfinite(requested.astype(np.float64))
+    for values, label, colour in (
+        (np.log10(predicted / true), "predicted", BLUE),
+        (np.log10(requested[known].astype(np.float64) / true[known]), "requested", ORANGE),
+    ):
+        if len(values):
+            share = np.full(len(values), 100 / len(values))
+            ax.hist(np.clip(values, -3, 3), bins=bins, weights=share, histtype="step", color=colour, label=label)
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_xticks(range(-3, 4), ["1/1000", "1/100", "1/10", "exact", "10x", "100x", "1000x"])
+    ax.set_xlabel("estimate over true run time", fontsize=8)
+    ax.set_ylabel("% of jobs", fontsize=8)
+    ax.legend(frameon=False, fontsize=8)
+    return canvas
+
+
+def trajectory_distribution(score: np.ndarray, low: float, high: float) -> Figure:
+    """score: SJF's average bounded slowdown per window, (windows,); low, high: the filter's range."""
+    canvas, (ax,) = figure()
+    top = float(np.percentile(score, 99.5)) * 1.05 + 1e-9
+    ax.hist(np.minimum(score, top), bins=60, color=GREY)
+    ax.axvspan(low, min(high, top), color=BLUE, alpha=0.15, label=f"kept: ({low:.2f}, {high:.2f})")
+    ax.axvline(score.mean(), color=ORANGE, linewidth=1.2, label=f"mean {score.mean():.2f}")
+    ax.set_xlabel("average bounded slowdown under SJF", fontsize=8)
+    ax.set_ylabel("windows", fontsize=8)
+    ax.legend(frameon=False, fontsize=8)
+    return canvas
+
+
+def training_curve(curve: pl.DataFrame) -> Figure:
+    """curve: rows of policies.training_curve."""
+    canvas, (top, bottom) = figure(height=4.4, rows=2, share_x=True)
+    for seed in curve["seed"].unique().sort():
+        part = curve.filter(pl.col("seed") == seed).sort("epoch")
+        top.plot(part["epoch"], part["validation_bounded_slowdown"], label=f"seed {seed}, validation", linewidth=1.4)
+        bottom.plot(part["epoch"], part["entropy"], linewidth=1.4)
+    filtered = curve.filter(pl.col("phase") == "filtered")["epoch"].max()
+    if isinstance(filtered, int):
+        for ax in (top, bottom):
+            ax.axvspan(1, filtered, color=GREY, alpha=0.15, linewidth=0)
+    top.set_ylabel("average bounded slowdown", fontsize=8)
+    top.legend(frameon=False, fontsize=8)
+    bottom.set_ylabel("entropy, nats", fontsize=8)
+    bottom.set_xlabel("epoch (shaded: filtered windows only)", fontsize=8)
+    return canvas
+
+
+def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str, ...] = ("FCFS", "learned")) -> Figure:
+    """usage: policy, hour, procs_in_use, jobs_waiting."""
+    canvas, (top, bottom) = figure(height=4.4, rows=2, share_x=True)
+    for policy in policies:
+        part = usage.filter(pl.col("policy") == policy)
+        colour = POLICY_COLOURS[policy]
+        top.step(part["hour"], 100 * part["procs_in_use"] / cluster_procs, color=colour, linewidth=0.9, label=policy)
+        bottom.step(part["hour"], part["jobs_waiting"], color=colour, linewidth=0.9, label=policy)
+    top.set_ylabel("processors in use, %", fontsize=8)
+    bottom.set_ylabel("jobs waiting", fontsize=8)
+    bottom.legend(frameon=False, fontsize=8)
+    return canvas
+
+
+def leaderboard(rows: pl.DataFrame) -> Figure:
+    """rows of marts.leaderboard of one source, best first: means with their 95 % confidence intervals."""
+    canvas, (ax,) = figure(height=0.32 * rows.height + 0.9)
+    rows = rows.reverse()
+    for y, row in enumerate(rows.iter_rows(named=True)):
+        mean = row["average_bounded_slowdown"]
+        colour = POLICY_COLOURS[row["policy"]]
+        ax.plot([row["bounded_slowdown_low"], row["bounded_slowdown_high"]], [y, y], color=colour, linewidth=2)
+        filled = colour if row["estimates"] == "predicted" else "white"
+        ax.plot([mean], [y], "o", color=colour, markerfacecolor=filled, markersize=6)
+    ax.set_yticks(range(rows.height), [f"{r['policy']}, {r['estimates']}" for r in rows.iter_rows(named=True)])
+    ax.set_xscale("log")
+    ax.set_xlabel("average bounded slowdown on the evaluation windows (log scale), 95 % interval", fontsize=8)
+    return canvas
+
+
+def gantt(
+    start: np.ndarray, runtime: np.ndarray, procs: np.ndarray, width_class: np.ndarray, cluster_procs: int
+) -> Figure:
+    """A schedule as boxes of time x processors. Processors are drawn from the lowest free ones up, in pieces where need be;
+    arrays (jobs,), times in seconds; width_class: an index into the palette."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    canvas, (ax,) = figure(height=4.4)
+    palette = np.array([GREY, BLUE, GREEN, ORANGE, "#805ad5"])
+    free_from = np.full(cluster_procs, -np.inf)  # by processor: when it becomes free
+    origin = start.min()
+    boxes, colours = [], []
+    for job in np.lexsort((np.arange(len(start)), start)):
+        lanes = np.flatnonzero(free_from <= start[job])[: procs[job]]
+        free_from[lanes] = start[job] + runtime[job]
+        for piece in np.split(lanes, np.flatnonzero(np.diff(lanes) > 1) + 1):
+            boxes.append(Rectangle(((start[job] - origin) / 3600, piece[0]), runtime[job] / 3600, len(piece)))
+            colours.append(palette[width_class[job] % len(palette)])
+    ax.add_collection(PatchCollection(boxes, facecolor=colours, edgecolor="white", linewidth=0.3))
+    ax.set_xlim(0, (start + runtime).max() / 3600 - origin / 3600)
+    ax.set_ylim(0, cluster_procs)
+    ax.set_xlabel("hours since the first start", fontsize=8)
+    ax.set_ylabel("processors", fontsize=8)
+    return canvas
+
+
+def waits_by_class(waits: pl.DataFrame, policies: tuple[str, ...] = ("FCFS", "SJF", "SAF", "learned")) -> Figure:
+    """waits: policy, class_label (in order), average_wait_s."""
+    canvas, (ax,) = figure(height=3.4)
+    labels = waits["class_label"].unique(maintain_order=True).to_list()
+    width = 0.8 / len(policies)
+    for i, policy in enumerate(policies):
+        part = waits.filter(pl.col("policy") == policy)
+        known = dict(zip(part["class_label"], part["average_wait_s"], strict=True))
+        hours = [known.get(label, 0.0) / 3600 for label in labels]
+        ax.bar(np.arange(len(labels)) + i * width, hours, width, color=POLICY_COLOURS[policy], label=policy)
+    ax.set_xticks(np.arange(len(labels)) + 0.4 - width / 2, labels)
+    ax.set_ylabel("average wait, hours", fontsize=8)
+    ax.legend(frameon=False, fontsize=8)
+    return canvas

@@ -1,0 +1,1 @@
+"""What learns: run-time models and scheduling policies. Knows neither Dagster nor DuckDB."""

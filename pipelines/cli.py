@@ -1,0 +1,313 @@
+"""The command line, `tracehouse`."""
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from traces.catalogue import CatalogueError, add_source, load_catalogue, local_catalogue_path
+from traces.log import LogError
+from warehouse import WarehouseError, first_row
+
+POLICY_HELP = "FCFS, SJF, SAF, WFP3, UNICEP, F1, learned, or the path of a trained policy"
+
+
+def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Errors that tell the user what to do are printed as they stand, without a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except (CatalogueError, LogError, WarehouseError, ValueError) as error:
+            raise click.ClickException(str(error)) from error
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="tracehouse")
+def main() -> None:
+    """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
+
+    Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
+    """
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array instead of a table.")
+@_plain_errors
+def sources(as_json: bool) -> None:
+    """List the sources of the catalogue."""
+    found = list(load_catalogue().sources.values())
+    if as_json:
+        rows = [
+            {"name": s.name, "format": s.format, "path": str(s.path) if s.path else None, "procs": s.procs,
+             "time_zone": s.time_zone, "description": s.description, "declared_at": s.declared_at}
+            for s in found
+        ]  # fmt: skip
+        click.echo(json.dumps(rows, indent=1))
+        return
+    width = max((len(source.name) for source in found), default=4)
+    for source in found:
+        where = str(source.path) if source.path else "generated"
+        procs = f"{source.procs} procs" if source.procs else "procs from the log"
+        click.echo(f"{source.name:<{width}}  {source.format:<4}  {procs:<18}  {source.description or where}")
+    click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
+
+
+@main.command()
+@click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
+@click.option("--job", type=click.Choice(["ingest", "train", "evaluate", "everything"]), default="everything",
+              show_default=True, help="Part of the pipeline to run.")  # fmt: skip
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
+@_plain_errors
+def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
+    """Materialize the pipeline, raw log to report, and print the leaderboard."""
+    from pipelines.running import run_job
+
+    catalogue = load_catalogue()
+    chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
+    run_job(job, chosen, _read_config(config))
+    if job in ("evaluate", "everything"):
+        _print_leaderboards(chosen)
+
+
+@main.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--format", "log_format", type=click.Choice(["swf", "pbs"]), help="Format of the log; found out if not given."
+)
+@click.option("--name", help="Name of the source; default: the file's name.")
+@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
+@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_plain_errors
+def ingest(
+    path: Path, log_format: str | None, name: str | None, procs: int | None, time_zone: str | None, as_json: bool
+) -> None:
+    """Add a log (a file, or a folder of files) as a source and load it; running it again replaces the source."""
+    from assets.storage import open_warehouse
+    from pipelines.running import run_job
+    from traces.catalogue import inbox_name
+    from traces.log import guess_format
+
+    name = name or inbox_name(path)
+    catalogue_file = local_catalogue_path()
+    before = catalogue_file.read_text() if catalogue_file.exists() else None
+    add_source(name, path, log_format or guess_format(path), procs, time_zone)
+    try:
+        run_job("ingest", [name])
+    except BaseException:  # a log that cannot be loaded leaves the catalogue as it was
+        if before is None:
+            catalogue_file.unlink()
+        else:
+            catalogue_file.write_text(before)
+        raise
+    with open_warehouse().read() as connection:
+        totals = first_row(
+            connection, "SELECT lines, accepted, ignored, rejected FROM marts.ingest_summary WHERE source = ?", [name]
+        )
+        reasons = connection.execute(
+            "SELECT outcome, reason, sum(lines)::BIGINT FROM raw.line_counts WHERE source = ? AND outcome <> 'accepted' "
+            "GROUP BY ALL HAVING sum(lines) > 0 ORDER BY ALL",
+            [name],
+        ).fetchall()
+        cluster = first_row(
+            connection, "SELECT cluster_procs, cluster_procs_from FROM core.sources WHERE source = ?", [name]
+        )
+    assert totals is not None and cluster is not None
+    counts = dict(zip(("lines", "accepted", "ignored", "rejected"), totals, strict=True))
+    by_reason = {
+        outcome: {reason: lines for kind, reason, lines in reasons if kind == outcome}
+        for outcome in ("ignored", "rejected")
+    }
+    if as_json:
+        told = {"source": name} | counts | {f"{outcome}_by_reason": reasons for outcome, reasons in by_reason.items()}
+        click.echo(json.dumps(told | {"cluster_procs": cluster[0], "cluster_procs_from": cluster[1]}))
+        return
+    click.echo(f"source    {name} ({cluster[0]} processors, from the {cluster[1]})")
+    click.echo(f"lines     {counts['lines']:,}\naccepted  {counts['accepted']:,}")
+    for outcome in ("ignored", "rejected"):
+        click.echo(f"{outcome:<9} {counts[outcome]:,}")
+        for reason, lines in by_reason[outcome].items():
+            click.echo(f"          {lines:>9,}  {reason}")
+    click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+@main.command()
+@click.argument("trace_or_source")
+@click.option("--policy", "-p", default="FCFS", show_default=True, help=POLICY_HELP)
+@click.option("--backfill", type=click.Choice(["none", "easy"]), default="easy", show_default=True)
+@click.option("--estimates", type=click.Choice(["requested", "actual", "predicted"]), default="requested",
+              show_default=True, help="Run times the scheduler believes.")  # fmt: skip
+@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--schedule", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+              help="Write the start of every job to this CSV file, times in the log's own seconds.")  # fmt: skip
+@_plain_errors
+def replay(
+    trace_or_source: str,
+    policy: str,
+    backfill: str,
+    estimates: str,
+    procs: int | None,
+    as_json: bool,
+    schedule: Path | None,
+) -> None:
+    """Replay a whole log (a path) or a source under a policy; docs/semantics.md defines every rule and metric."""
+    from pipelines.replaying import replay_trace
+
+    replayed = replay_trace(trace_or_source, policy, backfill, estimates, procs)
+    if schedule is not None:
+        replayed.schedule.write_csv(schedule)
+    if as_json:
+        click.echo(json.dumps(replayed.summary))
+        return
+    for key, value in replayed.summary.items():
+        click.echo(f"{key:<26} {value:,.4f}" if isinstance(value, float) else f"{key:<26} {value}")
+
+
+@main.command()
+@click.argument("query")
+@click.option("--format", "output_format", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
+              show_default=True)  # fmt: skip
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
+@_plain_errors
+def sql(query: str, output_format: str, output: Path | None) -> None:
+    """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach."""
+    import duckdb
+    import polars as pl
+
+    from assets.storage import open_warehouse
+
+    if output_format == "parquet" and output is None and sys.stdout.isatty():
+        raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")
+    with open_warehouse().read() as connection:
+        try:
+            relation = connection.sql(query)
+            rows = relation.pl() if relation is not None else pl.DataFrame()
+        except duckdb.Error as error:
+            raise click.ClickException(f"SQL: {error}") from None
+    target: Any = output if output is not None else sys.stdout.buffer
+    if output_format == "parquet":
+        rows.write_parquet(target)
+        return
+    if output_format == "csv":
+        text = rows.write_csv()
+    elif output_format == "json":
+        text = rows.write_json() + "\n"
+    else:
+        with pl.Config(
+            tbl_rows=200,
+            tbl_cols=60,
+            tbl_width_chars=220,
+            fmt_str_lengths=80,
+            thousands_separator=True,
+            tbl_hide_dataframe_shape=True,
+            tbl_hide_column_data_types=True,
+        ):
+            text = f"{rows}\n({rows.height} rows)\n"
+    if output is not None:
+        output.write_text(text)
+    else:
+        click.echo(text, nl=False)
+
+
+@main.command()
+@click.option(
+    "--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all evaluated."
+)
+@_plain_errors
+def report(names: tuple[str, ...]) -> None:
+    """Write the HTML reports again and say where they are."""
+    from assets.storage import open_warehouse, report_path
+    from pipelines.running import run_job
+
+    with open_warehouse().read() as connection:
+        evaluated = [
+            row[0] for row in connection.execute("SELECT DISTINCT source FROM marts.leaderboard ORDER BY 1").fetchall()
+        ]
+    for name in names:
+        if name not in evaluated:
+            raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run --source {name}`")
+    chosen = list(names) or evaluated
+    if not chosen:
+        raise ValueError("no source has been evaluated yet: `tracehouse run`")
+    run_job("report", chosen)
+    for name in chosen:
+        click.echo(report_path(name))
+
+
+@main.command()
+@click.option("--host", "-h", default="127.0.0.1", show_default=True)
+@click.option("--port", "-p", default=3000, show_default=True)
+@_plain_errors
+def ui(host: str, port: int) -> None:
+    """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
+    import os
+
+    from pipelines.automation import register_sources
+    from pipelines.running import close_dead_runs, dagster_instance
+    from traces.catalogue import inbox
+
+    names = list(load_catalogue().sources)  # a fault in the catalogue is told here rather than in a server's log
+    with dagster_instance() as instance:
+        register_sources(instance, names)
+        close_dead_runs(instance)
+    inbox().mkdir(exist_ok=True)
+    dagster = str(Path(sys.executable).with_name("dagster"))
+    click.echo(f"http://{host}:{port} (stop with Ctrl-C); drop logs into {inbox()}", err=True)
+    os.execv(dagster, [dagster, "dev", "-m", "pipelines.definitions", "-h", host, "-p", str(port)])
+
+
+def _read_config(path: Path | None) -> dict[str, Any]:
+    import yaml
+
+    if path is None:
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"{path}: expected a mapping such as `ops: {{policies__scheduling_policy: {{config: {{epochs: 5}}}}}}`"
+        )
+    return found
+
+
+def _print_leaderboards(names: list[str]) -> None:
+    from assets.storage import open_warehouse, report_path
+
+    warehouse = open_warehouse()
+    for name in names:
+        with warehouse.read() as connection:
+            rows = connection.execute(
+                "SELECT rank, policy, estimates, average_bounded_slowdown, bounded_slowdown_low, bounded_slowdown_high, "
+                "average_wait_s, minus_saf, minus_saf_low, minus_saf_high, windows "
+                "FROM marts.leaderboard WHERE source = ? ORDER BY rank",
+                [name],
+            ).fetchall()
+        click.echo()
+        click.secho(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling", bold=True)
+        click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
+        for rank, policy, estimates, mean, low, high, wait, minus, minus_low, minus_high, _ in rows:
+            interval, minus_interval = f"{low:.2f} to {high:.2f}", f"{minus_low:+.2f} to {minus_high:+.2f}"
+            click.echo(
+                f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait:>8,.0f}  "
+                f"{minus:>+10.2f}  {minus_interval}"
+            )
+    click.echo(f"\nwarehouse  {warehouse.path}")
+    for name in names:
+        click.echo(f"report     {report_path(name)}")
+    click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The Dagster code location: assets, checks, jobs, schedule, sensor. Loads without torch, xgboost, sklearn or matplotlib."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import dagster as dg
+
+from assets import features, ingest, leaderboard, replay, report, runtime_prediction, scheduling_policies
+from assets.checks import CHECKS
+from assets.storage import open_warehouse
+from pipelines.automation import inbox_sensor, nightly_schedule
+from pipelines.jobs import JOBS
+from pipelines.running import step_logger
+from traces.catalogue import load_catalogue
+
+ASSET_MODULES = [ingest, features, runtime_prediction, scheduling_policies, replay, leaderboard, report]
+
+
+def build_definitions() -> dg.Definitions:
+    """Everything Dagster needs, for the catalogue as it is now. Raises CatalogueError."""
+    catalogue = load_catalogue()
+    freshness = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
+    assets = dg.map_asset_specs(
+        lambda spec: dg.apply_freshness_policy(spec, freshness),
+        dg.load_assets_from_modules(ASSET_MODULES),  # type: ignore[arg-type]
+    )
+    return dg.Definitions(
+        assets=assets,
+        asset_checks=CHECKS,
+        jobs=JOBS,
+        schedules=[nightly_schedule()],
+        sensors=[inbox_sensor],
+        resources={"warehouse": open_warehouse()},
+        loggers={"console": dg.colored_console_logger, "steps": step_logger},
+        executor=dg.in_process_executor,
+        metadata={"sources": ", ".join(catalogue.sources)},
+    )
+
+
+defs = build_definitions()

@@ -1,0 +1,22 @@
+"""Jobs: which assets run together."""
+
+import dagster as dg
+
+from assets.partitions import SOURCES
+
+INGEST = dg.AssetSelection.groups("ingest")
+TRAIN = dg.AssetSelection.groups("features", "runtime_prediction", "scheduling_policies")
+EVALUATE = dg.AssetSelection.groups("replay", "marts")
+
+
+def _job(name: str, selection: dg.AssetSelection, description: str):
+    return dg.define_asset_job(name, selection, partitions_def=SOURCES, description=description)
+
+
+ingest = _job("ingest", INGEST, "Read a source's logs into canonical jobs")
+train = _job("train", TRAIN, "Features, run-time model and scheduling policies of a source")
+evaluate = _job("evaluate", EVALUATE, "Replay all policies on unseen jobs; leaderboard and report")
+everything = _job("everything", INGEST | TRAIN | EVALUATE, "From raw log to report")
+report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
+
+JOBS = [ingest, train, evaluate, everything, report]

@@ -1,0 +1,119 @@
+"""`tracehouse replay`: a log or a source, a policy, and what comes of it."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assets.ingest import write_jobs, write_raw_log
+from assets.reading import read_source
+from assets.storage import open_warehouse
+from assets.trace import Trace, load_trace
+from traces.catalogue import Source, load_catalogue
+from warehouse import Warehouse, first_row
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """summary: settings, counts and metrics by name; schedule: job_id, submit_time, start_time, runtime_s, procs in replay
+    order, times in the log's own seconds."""
+
+    summary: dict[str, Any]
+    schedule: pl.DataFrame
+
+
+def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: str, procs: int | None) -> Replayed:
+    """Replays every job of a log (an existing path) or of a source.
+
+    procs: overrides the cluster's size. Raises LogError, CatalogueError or ValueError with the remedy.
+    """
+    from simulator.metrics import SEMANTICS, metrics
+    from simulator.replay import replay
+
+    trace = _load(trace_or_source, procs, estimates)
+    cluster_procs = procs or trace.cluster_procs
+    name, weights = _policy(policy, trace.source)
+    jobs = trace.jobs(estimates)
+    widest = int(np.argmax(jobs.procs))
+    if jobs.procs[widest] > cluster_procs:
+        raise ValueError(
+            f"{trace_or_source}: job {trace.rows['job_id'][widest]} needs {jobs.procs[widest]} processors, the cluster has "
+            f"{cluster_procs}: give --procs {jobs.procs[widest]} or more"
+        )
+    schedule = replay(jobs, cluster_procs, name, backfill, weights)
+    summary = {
+        "trace": trace_or_source,
+        "policy": policy if name == "learned" else name,
+        "backfill": backfill,
+        "estimates": estimates,
+        "procs": cluster_procs,
+        "jobs": len(jobs),
+        "jobs_left_out": trace.jobs_left_out,
+        **metrics(jobs, schedule, cluster_procs),
+        "semantics": SEMANTICS,
+    }
+    rows = pl.DataFrame(
+        {
+            "job_id": trace.rows["job_id"],
+            "submit_time": jobs.submit,
+            "start_time": schedule.start,
+            "runtime_s": jobs.runtime,
+            "procs": jobs.procs,
+        }
+    )
+    return Replayed(summary, rows)
+
+
+def _load(trace_or_source: str, procs: int | None, estimates: str) -> Trace:
+    path = Path(trace_or_source)
+    if path.exists():
+        return _load_log(Source(path.name, "auto", path, procs, declared_at="command line"))
+    looks_like_a_path = "/" in trace_or_source or path.suffix in (".swf", ".gz", ".zst", ".log")
+    catalogue = load_catalogue()
+    if looks_like_a_path and trace_or_source not in catalogue.sources:
+        raise ValueError(f"{trace_or_source}: no such log file, and no source of that name (see `tracehouse sources`)")
+    source = catalogue.source(trace_or_source)
+    warehouse = open_warehouse()
+    if warehouse.path.exists():
+        with warehouse.read() as connection:
+            known = first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source.name])
+        if known:
+            return load_trace(warehouse, source.name)
+    if estimates == "predicted":
+        raise ValueError(
+            f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
+        )
+    return _load_log(source)
+
+
+def _load_log(source: Source) -> Trace:
+    """The trace of a log that is not in the warehouse: it goes through one of its own, so that all rules are the same."""
+    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+        warehouse = Warehouse(Path(folder) / "one-log.duckdb")
+        write_raw_log(warehouse, read_source(source))
+        write_jobs(warehouse, source.name)
+        return load_trace(warehouse, source.name)
+
+
+def _policy(policy: str, source: str) -> tuple[str, Any]:
+    """(policy name of the simulator, weights or None); names in any case."""
+    from simulator.priorities import HEURISTICS
+
+    names = {name.lower(): name for name in (*HEURISTICS, "learned")}
+    name = names.get(policy.lower())
+    if name == "learned":
+        from assets.replay import load_weights
+
+        return name, next(weights for _, chosen, weights in load_weights(open_warehouse(), source) if chosen)
+    if name is not None:
+        return name, None
+    if Path(policy).exists() or policy.endswith(".json"):
+        from models.scheduling_policy import load_policy
+
+        return "learned", load_policy(Path(policy))[0]
+    raise ValueError(
+        f"unknown policy {policy!r}; expected one of {', '.join(names.values())}, or a policy file (.json)"
+    )

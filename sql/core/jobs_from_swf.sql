@@ -1,0 +1,38 @@
+-- Canonical jobs of one SWF source; $clock_zero is the UTC time of the log's second 0.
+WITH swf AS (
+    SELECT * FROM raw.swf_jobs WHERE source = $source
+),
+
+timed AS (
+    SELECT
+        *,
+        $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
+        CASE WHEN wait_s >= 0 THEN $clock_zero::TIMESTAMP + to_seconds(submit_s + wait_s) END AS start_time
+    FROM swf
+),
+
+final AS (
+    SELECT
+        source,
+        row_number() OVER (ORDER BY submit_time, file, line) - 1 AS job_index,
+        job_number::VARCHAR AS job_id,
+        submit_time,
+        submit_time AS eligible_time,
+        start_time,
+        start_time + to_seconds(runtime_s) AS end_time,
+        CASE WHEN wait_s >= 0 THEN wait_s END AS wait_s,
+        runtime_s,
+        CASE WHEN allocated_procs > 0 THEN allocated_procs WHEN requested_procs > 0 THEN requested_procs END AS procs,
+        CASE WHEN requested_procs > 0 THEN requested_procs END AS requested_procs,
+        CASE WHEN requested_walltime_s > 0 THEN requested_walltime_s END AS requested_walltime_s,
+        user_id::VARCHAR AS user_name,
+        group_id::VARCHAR AS group_name,
+        queue::VARCHAR AS queue,
+        executable::VARCHAR AS executable,
+        CASE status WHEN 1 THEN 'completed' WHEN 0 THEN 'failed' WHEN 5 THEN 'cancelled' ELSE 'unknown' END AS status,
+        file,
+        line
+    FROM timed
+)
+
+SELECT * FROM final

@@ -1,0 +1,11 @@
+-- One row per materialized source: its cluster and its clock.
+CREATE TABLE IF NOT EXISTS core.sources (
+    source VARCHAR NOT NULL, -- name of the source in the catalogue
+    format VARCHAR NOT NULL, -- swf or pbs
+    description VARCHAR, -- from the catalogue
+    cluster_procs BIGINT NOT NULL, -- processors of the cluster
+    cluster_procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, or peak of processors in use
+    time_zone VARCHAR NOT NULL, -- IANA name of the cluster's time zone
+    clock_zero TIMESTAMP NOT NULL, -- UTC time of second 0 of the log's own clock (1970 for Unix time, and where an SWF header names none)
+    origin_s BIGINT NOT NULL, -- second of the log's clock that policies count absolute time from
+);

@@ -1,0 +1,10 @@
+-- Features and true run times of the jobs a runtime model can learn from or be scored on, in submit order.
+SELECT
+    features.* EXCLUDE (source),
+    jobs.submit_time,
+    jobs.user_name,
+    jobs.runtime_s
+FROM features.job_features AS features
+INNER JOIN core.jobs AS jobs ON features.source = jobs.source AND features.job_index = jobs.job_index
+WHERE features.source = $source AND jobs.runtime_s > 0 AND jobs.procs > 0
+ORDER BY features.job_index

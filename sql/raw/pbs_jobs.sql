@@ -1,0 +1,24 @@
+-- Accepted end (E) records of PBS accounting logs.
+CREATE TABLE IF NOT EXISTS raw.pbs_jobs (
+    source VARCHAR NOT NULL, -- name of the source in the catalogue
+    file VARCHAR NOT NULL, -- name of the log file within the source
+    line BIGINT NOT NULL, -- line number in the file, from 1
+    job_id VARCHAR NOT NULL, -- as logged, with array index and server
+    user_name VARCHAR, -- user
+    group_name VARCHAR, -- group
+    account VARCHAR, -- account
+    queue VARCHAR, -- queue
+    job_name VARCHAR, -- jobname
+    ctime_s BIGINT NOT NULL, -- creation (submission), Unix seconds
+    qtime_s BIGINT, -- entry into the queue, Unix seconds
+    etime_s BIGINT, -- time the job became eligible, Unix seconds
+    start_s BIGINT NOT NULL, -- start, Unix seconds
+    end_s BIGINT NOT NULL, -- end, Unix seconds
+    exec_host VARCHAR, -- hosts and slots, as logged
+    procs BIGINT NOT NULL, -- allocated processors
+    requested_procs BIGINT, -- requested processors
+    requested_walltime_s BIGINT, -- Resource_List.walltime, seconds
+    used_walltime_s BIGINT, -- resources_used.walltime, seconds
+    used_cpu_s BIGINT, -- resources_used.cput, seconds over all processors
+    exit_status BIGINT, -- Exit_status
+);

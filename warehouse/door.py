@@ -1,0 +1,146 @@
+"""The one door to the DuckDB warehouse: `Warehouse.read()` and `Warehouse.write()`.
+
+DuckDB lets one process write or many read. A writer takes an exclusive lock on a file beside the database, opens
+one transaction, commits or rolls back, and always closes; a reader opens read-only. Both wait for each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from warehouse.schema import create_schema
+
+WAIT_SAYS_AFTER_S = 2.0
+POLL_S = 0.1
+
+
+class WarehouseError(Exception):
+    """The warehouse cannot be used; the message says why and what to do."""
+
+
+class WarehouseBusy(WarehouseError):
+    """Another process kept the warehouse for longer than the time-out."""
+
+
+class Warehouse:
+    """The warehouse in one DuckDB file.
+
+    path: the database file; created by the first write.
+    timeout_s: how long to wait for other processes before raising WarehouseBusy
+        (default: TRACEHOUSE_TIMEOUT_S, or 600 s).
+    """
+
+    def __init__(self, path: Path, timeout_s: float | None = None) -> None:
+        self.path = Path(path)
+        self.timeout_s = float(os.environ.get("TRACEHOUSE_TIMEOUT_S", 600)) if timeout_s is None else timeout_s
+        self._held = threading.local()
+
+    @contextmanager
+    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection. Raises WarehouseError when there is no warehouse yet or it cannot be opened."""
+        if not self.path.exists():
+            raise WarehouseError(
+                f"{self.path}: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`"
+            )
+        with self._not_nested():
+            connection = self._connect(read_only=True, deadline=time.monotonic() + self.timeout_s)
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction: committed at the end of the block, rolled back on an exception."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + self.timeout_s
+        with self._not_nested(), self._exclusive_lock(deadline):
+            connection = self._connect(read_only=False, deadline=deadline)
+            try:
+                connection.execute("BEGIN")
+                create_schema(connection)
+                yield connection
+                connection.execute("COMMIT")
+            finally:  # closing without COMMIT rolls back
+                connection.close()
+
+    @contextmanager
+    def _not_nested(self) -> Iterator[None]:
+        if getattr(self._held, "open", False):
+            raise WarehouseError("the warehouse is already open in this thread: never nest read() and write()")
+        self._held.open = True
+        try:
+            yield
+        finally:
+            self._held.open = False
+
+    @contextmanager
+    def _exclusive_lock(self, deadline: float) -> Iterator[None]:
+        lock_path = self.path.with_name(self.path.name + ".lock")
+        with lock_path.open("a+") as lock:
+            waiting = _Waiting(self.path, deadline)
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    lock.seek(0)
+                    waiting.step(f"another writer (process {lock.read().strip() or 'unknown'}) holds it")
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield  # closing the file releases the lock, and so does the end of the process, however it comes
+
+    def _connect(self, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
+        waiting = _Waiting(self.path, deadline)
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only)
+            except duckdb.IOException as error:
+                if "lock" not in str(error):
+                    raise WarehouseError(
+                        f"{self.path}: cannot be opened ({error}). If another version of DuckDB wrote it, "
+                        "remove it and run `tracehouse run` again: everything in it can be made anew"
+                    ) from None
+                waiting.step(_holder(str(error)))
+            except duckdb.ConnectionException as error:  # the same file, open in this process with other settings
+                raise WarehouseError(f"{self.path}: already open in this process ({error})") from None
+
+
+class _Waiting:
+    """Waits between two tries, tells the user once, and gives up at the deadline."""
+
+    def __init__(self, path: Path, deadline: float) -> None:
+        self.path = path
+        self.deadline = deadline
+        self.began = time.monotonic()
+        self.told = False
+
+    def step(self, why: str) -> None:
+        now = time.monotonic()
+        if now >= self.deadline:
+            raise WarehouseBusy(
+                f"{self.path}: still busy after {now - self.began:.0f} s: {why}. Close it there or wait, then try again "
+                "(TRACEHOUSE_TIMEOUT_S sets how long to wait)"
+            )
+        if not self.told and now - self.began > WAIT_SAYS_AFTER_S:
+            print(f"waiting for the warehouse {self.path.name}: {why}", file=sys.stderr, flush=True)
+            self.told = True
+        time.sleep(POLL_S)
+
+
+def _holder(message: str) -> str:
+    """The part of DuckDB's message that names the process holding the file."""
+    start = message.find("Conflicting lock is held in ")
+    if start < 0:
+        return "another process holds it"
+    return "it is held by " + message[start + len("Conflicting lock is held in ") :].split(". ")[0].split(" See ")[0]

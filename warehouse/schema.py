@@ -1,0 +1,90 @@
+"""Creates the warehouse's tables and views from `sql/`, and writes their comments into the database.
+
+A table is one file `sql/<schema>/<table>.sql`. The comment lines above its statement become the comment of the table
+or view, the comment behind a column becomes that column's, so that `DESCRIBE` and the catalogue teach.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+
+import duckdb
+
+import sql
+
+SCHEMAS = ("raw", "core", "features", "predictions", "policies", "replay", "marts")
+
+
+def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    """Creates what is missing and rewrites nothing else; safe to run at every write."""
+    wanted = _fingerprint()
+    if _stored_fingerprint(connection) == wanted:
+        return
+    for schema in SCHEMAS:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    for name in relations():
+        statement = sql.load(name)
+        connection.execute(statement)
+        if _columns(connection, name) != list(column_comments(statement)):
+            # an older tracehouse made this table; what it holds can be made anew, so it gives way
+            print(f"warehouse: {name} has a new definition and starts empty; materialize it again", file=sys.stderr)
+            connection.execute(f"DROP TABLE {name}")
+            connection.execute(statement)
+        kind = "VIEW" if re.search(r"^CREATE (OR REPLACE )?VIEW", statement, re.MULTILINE) else "TABLE"
+        connection.execute(f"COMMENT ON {kind} {name} IS {_literal(relation_comment(statement))}")
+        for column, comment in column_comments(statement).items():
+            connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {_literal(comment)}')
+    connection.execute("DELETE FROM core.schema_version")
+    connection.execute("INSERT INTO core.schema_version VALUES (?)", [wanted])
+
+
+def relations() -> list[str]:
+    """Qualified names of all tables, then of all views (which read them)."""
+    found = [name for name in sql.names() if name.split(".")[0] in SCHEMAS]
+    created = [name for name in found if re.search(r"^CREATE (OR REPLACE )?(TABLE|VIEW)", sql.load(name), re.MULTILINE)]
+    return sorted(created, key=lambda name: ("VIEW" in sql.load(name).split("AS")[0], name))
+
+
+def relation_comment(statement: str) -> str:
+    """The comment lines at the head of the file, joined."""
+    head = []
+    for line in statement.splitlines():
+        if not line.startswith("--"):
+            break
+        head.append(line[2:].strip())
+    return " ".join(head)
+
+
+def column_comments(statement: str) -> dict[str, str]:
+    """Column name -> comment behind it, in order: `name TYPE, -- comment` in a table, `... AS name, -- comment` in a view."""
+    comments = {}
+    for line in statement.splitlines():
+        found = re.match(r"\s+(.*?),?\s+-- (.*)$", line)
+        if found:
+            code = found.group(1)
+            alias = re.search(r"\bAS (\w+)$", code)
+            name = alias.group(1) if alias else re.split(r"\s", code)[0].split(".")[-1]
+            comments[name] = found.group(2).strip()
+    return comments
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
+    return [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()]
+
+
+def _fingerprint() -> str:
+    return hashlib.sha256("\n".join(sql.load(name) for name in relations()).encode()).hexdigest()[:16]
+
+
+def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
+    tables = connection.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
+    if ("core.schema_version",) not in tables:
+        return None
+    rows = connection.execute("SELECT fingerprint FROM core.schema_version").fetchall()
+    return rows[0][0] if rows else None
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
