@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
+LEAST_WINDOWS = 8
+"""A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
 
 
 class EvaluationConfig(dg.Config):
@@ -47,8 +49,12 @@ def replay_evaluation(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     contestants = _contestants(warehouse, source)
-    first = evaluation_windows(trace.rows.height, test_position, config.window_jobs, config.most_windows)
-    windows = _window_scores(trace, contestants, first, min(config.window_jobs, trace.rows.height - test_position))
+    unseen = trace.rows.height - test_position
+    length = min(config.window_jobs, max(unseen // LEAST_WINDOWS, 1))
+    if length < config.window_jobs:
+        context.log.warning(f"only {unseen} unseen jobs: windows of {length} jobs instead of {config.window_jobs}")
+    first = evaluation_windows(trace.rows.height, test_position, length, config.most_windows)
+    windows = _window_scores(trace, contestants, first, length)
     periods, schedules = _period_replays(trace, contestants, test_position, warehouse)
     with warehouse.write() as connection:
         replace_partition(connection, "replay.window_scores", source, windows)
@@ -69,13 +75,9 @@ def replay_evaluation(
 
 
 def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: int) -> np.ndarray:
-    """First positions of windows that do not overlap and spread over the jobs from `test_position` on, int64.
-
-    One shorter window when fewer jobs than `window_jobs` are left.
-    """
+    """First positions of at most `most` windows that do not overlap and spread over the jobs from `test_position` on,
+    int64; `window_jobs` is at most the number of those jobs."""
     fitting = (jobs - test_position) // window_jobs
-    if fitting == 0:
-        return np.array([test_position], dtype=np.int64)
     return np.linspace(test_position, jobs - window_jobs, min(most, fitting)).astype(np.int64)
 
 

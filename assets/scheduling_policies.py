@@ -57,13 +57,18 @@ def trajectory_filter(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     learning = int(test_position * (1 - VALIDATION_SHARE))
+    length = min(config.window_jobs, max(learning // 2, 1))
+    if length < config.window_jobs:
+        context.log.warning(
+            f"only {learning} jobs to learn from: windows of {length} jobs instead of {config.window_jobs}"
+        )
     found = filter_trajectories(
-        trace.jobs().window(0, learning), trace.cluster_procs, config.window_jobs, config.sampled_windows, config.seed
+        trace.jobs().window(0, learning), trace.cluster_procs, length, config.sampled_windows, config.seed
     )
     windows = pl.DataFrame(
         {
             "first_position": found.first_position,
-            "jobs": np.full(len(found.score), config.window_jobs),
+            "jobs": np.full(len(found.score), length),
             "sjf_bounded_slowdown": found.score,
             "kept": found.kept,
         }

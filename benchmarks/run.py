@@ -1,0 +1,139 @@
+"""Times readers, simulator and training, and prints one table each. CPU time, best of a few repeats, ratios within one run.
+
+Compilation is timed apart (`compiling the engine`). Real logs are timed too where `shared/traces` lies beside the project.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from assets.generated_logs import generated_log
+from models.ppo import PPOOptions, train
+from models.scheduling_policy import kernel_network, to_weights
+from simulator.jobs import Jobs, jobs_from_log
+from simulator.replay import replay, sample_trajectories
+from traces.catalogue import load_catalogue
+from traces.log import log_files, read_bytes
+from traces.pbs import read_pbs
+from traces.swf import read_swf
+
+PROJECT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared")) / "traces" / "swf"
+REAL_LOGS = {
+    "lublin_256.swf.gz": 256,
+    "HPC2N-2002-2.2-cln.swf.gz": 240,
+    "KTH-SP2-1996-2.1-cln.swf.gz": 100,
+    "SDSC-SP2-1998-derived.swf.gz": 128,
+    "CTC-SP2-1996-3.1-cln.swf.gz": 338,
+}
+
+
+def cpu_s(work: Callable[[], object], repeats: int = 3) -> float:
+    """CPU seconds of the fastest of `repeats` calls."""
+    best = float("inf")
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def jobs_of(path: Path) -> Jobs:
+    log = read_swf(path).records.sort("submit_s", maintain_order=True)
+    column = {name: log[name].fill_null(-1).to_numpy() for name in log.columns}
+    procs = np.where(column["allocated_procs"] > 0, column["allocated_procs"], column["requested_procs"])
+    keep = (column["runtime_s"] > 0) & (procs > 0)
+    return jobs_from_log(
+        column["submit_s"][keep], column["runtime_s"][keep], procs[keep], column["requested_walltime_s"][keep]
+    )
+
+
+def split_in_python(path: Path) -> int:
+    """The plainest SWF reader there is, for scale: split every line, convert every field."""
+    _, content = read_bytes(path)
+    rows = [[float(field) for field in line.split()] for line in content.decode().splitlines() if line[:1] != ";"]
+    return len(rows)
+
+
+def definitions() -> None:
+    code = "import time; import pipelines.definitions; print(time.process_time())"
+    runs = [float(subprocess.check_output([sys.executable, "-c", code], cwd=PROJECT).split()[-1]) for _ in range(3)]
+    print(f"\ndefinitions load           {min(runs):6.2f} CPU-s")
+
+
+def readers(swf: list[Path], pbs: Path) -> None:
+    print(f"\n{'reader':<34}{'lines':>9}{'CPU-s':>8}{'lines/CPU-s':>13}  against split() in Python")
+    for path in swf:
+        read_swf(path)
+        seconds, lines = cpu_s(lambda path=path: read_swf(path)), read_swf(path).lines
+        plain = cpu_s(lambda path=path: split_in_python(path), repeats=1)
+        print(f"{path.name:<34}{lines:>9,}{seconds:>8.3f}{lines / seconds:>13,.0f}  {plain / seconds:.1f}x faster")
+    files = log_files(pbs)
+    seconds, lines = cpu_s(lambda: [read_pbs(file) for file in files]), sum(read_pbs(file).lines for file in files)
+    print(
+        f"{'PBS accounting, ' + str(len(files)) + ' daily files':<34}{lines:>9,}{seconds:>8.3f}{lines / seconds:>13,.0f}"
+    )
+
+
+def engine(logs: dict[Path, int]) -> None:
+    first = next(iter(logs))
+    small = jobs_of(first).window(0, 50)
+    began = time.process_time()
+    replay(small, logs[first])
+    print(f"\ncompiling the engine, or loading it from the cache: {time.process_time() - began:.2f} CPU-s")
+    weights = to_weights(kernel_network())
+    policies = ("FCFS", "SJF", "SAF", "WFP3", "learned")
+    print(f"{'EASY, requested times; jobs/CPU-s':<34}{'jobs':>9}" + "".join(f"{name:>12}" for name in policies))
+    for path, procs in logs.items():
+        jobs = jobs_of(path)
+        rates = [
+            len(jobs)
+            / cpu_s(
+                lambda jobs=jobs, procs=procs, name=name: replay(jobs, procs, name, "easy", weights),
+                repeats=1 if name == "learned" else 3,
+            )
+            for name in policies
+        ]
+        print(f"{path.name:<34}{len(jobs):>9,}" + "".join(f"{rate:>12,.0f}" for rate in rates))
+
+
+def training(path: Path, procs: int) -> None:
+    jobs = jobs_of(path)
+    first = np.linspace(0, len(jobs) - 256, 100).astype(np.int64)
+    windows = [jobs.window(int(position), 256) for position in first]
+    weights = to_weights(kernel_network())
+    decisions = len(sample_trajectories(windows, procs, weights, seed=1).choice)
+    collect = cpu_s(lambda: sample_trajectories(windows, procs, weights, seed=1))
+    options = PPOOptions(epochs=3, filtered_epochs=0, trajectories=100)
+    whole = cpu_s(lambda: train(jobs, procs, first, first[:0], windows[:1], options, seed=1), repeats=1)
+    print(f"\nPPO on {path.name}: {decisions / 100:.0f} recorded decisions in a window of 256 jobs")
+    print(f"collect {decisions / collect:>12,.0f} decisions/CPU-s")
+    print(
+        f"epoch of 100 windows, {options.passes} passes: {whole / 3:.2f} CPU-s, {3 * decisions / whole:,.0f} decisions/CPU-s"
+    )
+
+
+def main() -> None:
+    sources = load_catalogue().sources
+    bundled, month = sources["lublin-256"], sources["campus-pbs"]
+    assert bundled.procs is not None
+    logs = {generated_log(bundled): bundled.procs}
+    real = {SHARED / name: procs for name, procs in REAL_LOGS.items() if (SHARED / name).exists()}
+    if not real:
+        print(f"no real logs at {SHARED}: only the bundled sources are timed")
+    logs |= real
+    definitions()
+    readers(list(logs), generated_log(month))
+    engine(logs)
+    training(generated_log(bundled), bundled.procs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The door: transactions, waiting, and messages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row, replace_partition
+
+COUNTS = pl.DataFrame({"file": ["f"], "outcome": ["accepted"], "reason": ["job"], "lines": [3]})
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse(tmp_path / "w.duckdb", timeout_s=0.5)
+
+
+def lines(warehouse: Warehouse) -> list[tuple[str, int]]:
+    with warehouse.read() as connection:
+        return connection.execute("SELECT source, lines FROM raw.line_counts ORDER BY ALL").fetchall()
+
+
+def test_replacing_a_partition_leaves_the_others(warehouse: Warehouse) -> None:
+    for source in ("a", "b", "a"):
+        with warehouse.write() as connection:
+            replace_partition(connection, "raw.line_counts", source, COUNTS)
+    assert lines(warehouse) == [("a", 3), ("b", 3)]
+
+
+def test_an_exception_rolls_everything_back(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        replace_partition(connection, "raw.line_counts", "a", COUNTS)
+
+    def fail_half_way() -> None:
+        with warehouse.write() as connection:
+            replace_partition(connection, "raw.line_counts", "a", COUNTS.with_columns(lines=pl.lit(9)))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert lines(warehouse) == [("a", 3)]
+
+
+def test_reading_before_anything_was_written_says_how_to_begin(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="tracehouse run"), warehouse.read():
+        pass
+
+
+def test_nesting_is_refused_instead_of_waiting_for_itself(warehouse: Warehouse) -> None:
+    with (
+        warehouse.write(),
+        pytest.raises(WarehouseError, match="never nest"),
+        warehouse.read(),
+    ):
+        pass
+    with warehouse.write():  # and the door is not left locked
+        pass
+
+
+def test_a_reader_cannot_write(warehouse: Warehouse) -> None:
+    with warehouse.write():
+        pass
+    with warehouse.read() as connection, pytest.raises(duckdb.Error):
+        connection.execute("DELETE FROM core.jobs")
+
+
+WRITER = """
+import sys, time
+from warehouse import Warehouse
+with Warehouse(sys.argv[1]).write():
+    print("writing", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_second_writer_waits_and_names_the_first(warehouse: Warehouse) -> None:
+    other = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(warehouse.path), "3"], stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == "writing\n"
+    with pytest.raises(WarehouseBusy, match=f"process {other.pid}"), warehouse.write():
+        pass
+    with pytest.raises(WarehouseBusy), warehouse.read():
+        pass
+    patient = Warehouse(warehouse.path, timeout_s=30)
+    with patient.write() as connection:
+        replace_partition(connection, "raw.line_counts", "a", COUNTS)
+    assert other.wait() == 0
+    assert lines(warehouse) == [("a", 3)]
+
+
+MANY_WRITES = """
+import sys
+from warehouse import Warehouse, first_row
+warehouse = Warehouse(sys.argv[1], timeout_s=60)
+for _ in range(5):
+    with warehouse.write() as connection:
+        row = first_row(connection, "SELECT coalesce(max(lines), 0) FROM raw.line_counts")
+        connection.execute("DELETE FROM raw.line_counts")
+        connection.execute("INSERT INTO raw.line_counts VALUES ('n', 'f', 'accepted', 'job', ?)", [row[0] + 1])
+    with warehouse.read() as connection:
+        first_row(connection, "SELECT count(*) FROM raw.line_counts")
+"""
+
+
+def test_four_processes_counting_together_lose_nothing(warehouse: Warehouse) -> None:
+    """Read, add one, write back: any lost or doubled transaction would show in the sum."""
+    workers = [subprocess.Popen([sys.executable, "-c", MANY_WRITES, str(warehouse.path)]) for _ in range(4)]
+    assert [worker.wait(timeout=120) for worker in workers] == [0, 0, 0, 0]
+    assert lines(warehouse) == [("n", 20)]
+
+
+def test_a_file_that_is_no_database_is_named_with_the_remedy(warehouse: Warehouse) -> None:
+    warehouse.path.write_text("not a database, but long enough to have a header that could be one" * 100)
+    with pytest.raises(WarehouseError, match=r"w\.duckdb.*tracehouse run"), warehouse.read():
+        pass
+
+
+def test_first_row_of_nothing_is_none(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        assert first_row(connection, "SELECT 1 WHERE false") is None
