@@ -8,7 +8,6 @@ DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -
 # One thread per process: the work is many small steps, and more threads only fight over the cores.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
-export DAGSTER_HOME ?= $(CURDIR)
 
 .PHONY: help setup run test ui lint bench clean constraints
 
@@ -48,4 +47,4 @@ constraints: setup ## Pin the newest versions that fit together (needs the netwo
 		--custom-compile-command "make constraints" -o constraints.txt pyproject.toml
 
 clean: ## Remove everything derived: warehouse, generated logs, reports, Dagster's records
-	rm -rf warehouse/data storage history schedules logs .nux .telemetry .logs_queue
+	cd '$(or $(TRACEHOUSE_HOME),.)' && rm -rf warehouse/data storage history schedules logs .nux .telemetry .logs_queue

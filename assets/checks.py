@@ -28,7 +28,7 @@ def _check(asset: dg.AssetsDefinition, statement: str, description: str) -> dg.A
             passed=not broken,
             severity=dg.AssetCheckSeverity.ERROR,
             description=f"{description}: {len(broken)} row(s) break it, first {broken[0]}" if broken else description,
-            metadata={"broken_rows": len(broken), "first": str(broken[:5])},
+            metadata={"broken_rows": len(broken)} | ({"first": str(broken[:5])} if broken else {}),
         )
 
     return check

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-import re
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import polars as pl
 
 import sql
-from warehouse.schema import column_comments, relation_comment
+from warehouse.schema import column_comments, relation_comment, table_columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def table_metadata(table: str) -> dict[str, Any]:
     """Name and column schema of a warehouse table, as its `.sql` file says."""
     statement = sql.load(table)
-    types = dict(re.findall(r"^    (\w+) ([A-Z]+)", statement, re.MULTILINE))
+    types = dict(table_columns(statement))
     columns = [
         dg.TableColumn(name, types.get(name, ""), description=comment)
         for name, comment in column_comments(statement).items()

@@ -5,7 +5,7 @@ import dagster as dg
 import sql
 from assets.describe import table, table_metadata
 from assets.ingest import jobs
-from assets.partitions import OWNERS, POOL, SOURCES
+from assets.partitions import OWNERS, SOURCES
 from warehouse import Warehouse, replace_partition_by_query
 
 
@@ -16,7 +16,6 @@ from warehouse import Warehouse, replace_partition_by_query
     group_name="features",
     owners=OWNERS,
     kinds={"duckdb", "sql"},
-    pool=POOL,
     metadata=table_metadata("features.job_features"),
 )
 def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
@@ -27,7 +26,7 @@ def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[
         rows = replace_partition_by_query(connection, "features.job_features", source, query, {"source": source})
     with warehouse.read() as connection:
         summary = connection.sql(
-            "SELECT column_name, null_percentage, approx_unique, min, q50, max "
+            "SELECT column_name, null_percentage, approx_unique, min, try_cast(q50 AS DOUBLE) AS median, max "
             "FROM (SUMMARIZE SELECT * EXCLUDE (source) FROM features.job_features WHERE source = $source)",
             params={"source": source},
         ).pl()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -33,14 +34,19 @@ def generated_log(source: Source) -> Path:
     key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     folder = data_folder() / "logs" / f"{source.name}-{key}"
     if not folder.exists():
+        for left in folder.parent.glob("*.part"):  # by a run that was killed
+            if time.time() - left.stat().st_mtime > 3600:
+                shutil.rmtree(left, ignore_errors=True)
         temporary = folder.with_name(f"{folder.name}.{os.getpid()}.part")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         _write(source, temporary)
         try:
             temporary.rename(folder)
-        except OSError:  # another run was faster with the same content
-            shutil.rmtree(temporary)
+        except OSError:
+            if not folder.exists():
+                raise
+            shutil.rmtree(temporary)  # another run was faster with the same content
     return folder if source.format == "pbs" else log_files(folder)[0]
 
 
@@ -51,7 +57,8 @@ def _write(source: Source, folder: Path) -> None:
     from traces.swf import write_swf
     from traces.workload import WorkloadOptions, generate_workload
 
-    assert source.procs is not None  # the catalogue demands it of generated sources
+    assert source.procs is not None  # the catalogue demands both of generated sources
+    assert source.time_zone is not None
     options = WorkloadOptions(procs=source.procs, **source.generator)
     jobs = generate_workload(options)
     submit, runtime, procs, requested = (jobs[name].to_numpy() for name in JOB_COLUMNS)

@@ -5,7 +5,7 @@ import polars as pl
 
 import sql
 from assets.describe import plot, table, table_metadata
-from assets.partitions import OWNERS, POOL, SOURCES
+from assets.partitions import OWNERS, SOURCES
 from assets.reading import SourceLog, read_source
 from traces.catalogue import load_catalogue
 from warehouse import Warehouse, first_row, replace_partition, replace_partition_by_query
@@ -17,13 +17,13 @@ from warehouse import Warehouse, first_row, replace_partition, replace_partition
     group_name="ingest",
     owners=OWNERS,
     kinds={"duckdb", "polars"},
-    pool=POOL,
     metadata=table_metadata("raw.log_files"),
 )
 def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Reads the source's log files line by line into `raw.*`: accepted records by format, rejects verbatim with
     a reason, and counts that add up. A generated source writes its log first. All files land in one transaction."""
-    log = read_source(load_catalogue().source(context.partition_key))
+    catalogue = load_catalogue()
+    log = read_source(catalogue.source(context.partition_key), catalogue.time_zone)
     counts = write_raw_log(warehouse, log)
     lines = sum(file.lines for file in log.files)
     context.log.info(
@@ -31,12 +31,13 @@ def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wareh
     )
     return dg.MaterializeResult(
         metadata={
-            "dagster/row_count": sum(file.accepted for file in log.files),
+            "dagster/row_count": len(log.files),
             "lines": lines,
+            "accepted": sum(file.accepted for file in log.files),
             "rejected": sum(file.rejected for file in log.files),
             "cluster_procs": f"{log.cluster_procs} (from the {log.cluster_procs_from})",
             "line_counts": table(counts.group_by("outcome", "reason").agg(pl.sum("lines")).sort("outcome", "reason")),
-            "files": table(_files(log)),
+            "files": table(_files(log).drop("sha256")),
         }
     )
 
@@ -48,7 +49,6 @@ def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wareh
     group_name="ingest",
     owners=OWNERS,
     kinds={"duckdb", "sql"},
-    pool=POOL,
     metadata=table_metadata("core.jobs"),
 )
 def jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
@@ -95,7 +95,7 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
             "description": [log.source.description],
             "cluster_procs": [log.cluster_procs],
             "cluster_procs_from": [log.cluster_procs_from],
-            "time_zone": [log.source.time_zone],
+            "time_zone": [log.time_zone],
             "clock_zero": [log.clock_zero],
             "origin_s": [first_submission],
         }

@@ -6,9 +6,11 @@ import polars as pl
 from pydantic import Field
 
 from assets.describe import plot, table, table_metadata
-from assets.partitions import OWNERS, POOL, SOURCES
+from assets.partitions import OWNERS, SOURCES
 from assets.replay import replay_evaluation
 from warehouse import Warehouse, replace_partition
+
+LEAST_WINDOWS = 5
 
 
 class LeaderboardConfig(dg.Config):
@@ -23,7 +25,6 @@ class LeaderboardConfig(dg.Config):
     group_name="marts",
     owners=OWNERS,
     kinds={"duckdb"},
-    pool=POOL,
     metadata=table_metadata("marts.leaderboard"),
 )
 def leaderboard(
@@ -46,7 +47,7 @@ def leaderboard(
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows.height,
-            "leaderboard": table(rows.drop("seeds", "semantics", "backfill")),
+            "leaderboard": table(readable(rows)),
             "intervals": plot(plots.leaderboard(rows)),
         }
     )
@@ -56,12 +57,12 @@ def rank_policies(scores: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
     """Rows of marts.leaderboard (without `source`) from rows of replay.window_scores of one source.
 
     Percentile bootstrap, 95 %: windows are resampled, the same draw for all policies (so differences stay paired), and
-    within it the training seeds of a learned policy.
+    within it the training seeds of a learned policy. With fewer than `LEAST_WINDOWS` windows intervals are unknown (null).
     """
+    windows = scores["window_number"].n_unique()
     groups = {
         key: part.sort("seed", "window_number") for key, part in scores.group_by(["policy", "backfill", "estimates"])
     }
-    windows = scores["window_number"].n_unique()
     rng = np.random.default_rng(seed)
     drawn = rng.integers(windows, size=(resamples, windows))
     means, samples = {}, {}
@@ -75,7 +76,7 @@ def rank_policies(scores: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
     for key in groups:
         row = dict(zip(("policy", "backfill", "estimates"), key, strict=True))
         part = groups[key]
-        low, high = np.percentile(samples[key], [2.5, 97.5])
+        low, high = _interval(samples[key], windows)
         row |= {
             "windows": windows,
             "seeds": part.height // windows,
@@ -86,9 +87,41 @@ def rank_policies(scores: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
         row |= {name: part[name].mean() for name in ("average_wait_s", "p95_wait_s", "utilisation")}
         for rival in ("FCFS", "SAF"):
             other = (rival, "easy", "requested")
-            low, high = np.percentile(samples[key] - samples[other], [2.5, 97.5])
+            low, high = _interval(samples[key] - samples[other], windows)
             name = f"minus_{rival.lower()}"
             row |= {name: means[key] - means[other], f"{name}_low": low, f"{name}_high": high}
         rows.append(row | {"semantics": part["semantics"][0]})
     ranked = pl.DataFrame(rows).sort("average_bounded_slowdown", "policy", "estimates")
     return ranked.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+
+
+def _interval(samples: np.ndarray, windows: int) -> tuple[float | None, float | None]:
+    if windows < LEAST_WINDOWS:
+        return None, None
+    low, high = np.percentile(samples, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def readable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the leaderboard as people read them: few columns, intervals in one cell."""
+
+    def interval(name: str) -> pl.Expr:
+        shown = [pl.col(f"{name}_{end}").map_elements(lambda x: f"{x:.2f}", pl.Utf8) for end in ("low", "high")]
+        return (
+            pl.when(pl.col(f"{name}_low").is_null())
+            .then(pl.lit("too few windows"))
+            .otherwise(pl.format("{} to {}", *shown))
+        )
+
+    return rows.select(
+        "rank",
+        "policy",
+        "estimates",
+        pl.col("average_bounded_slowdown").alias("bounded slowdown"),
+        interval("bounded_slowdown").alias("95 % interval"),
+        pl.col("average_wait_s").alias("wait, s"),
+        pl.col("minus_saf").alias("minus SAF"),
+        interval("minus_saf").alias("its interval"),
+        pl.col("minus_fcfs").alias("minus FCFS"),
+        interval("minus_fcfs").alias("its interval "),
+    )

@@ -7,4 +7,3 @@ import dagster as dg
 SOURCES = dg.DynamicPartitionsDefinition(name="sources")
 
 OWNERS = ["team:tracehouse"]
-POOL = "warehouse"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from zoneinfo import available_timezones
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from assets.generated_logs import generated_log
 from traces.catalogue import Source
 from traces.log import LogError, ParsedLog, guess_format, line_texts, log_files, read_bytes
 from traces.pbs import read_pbs
-from traces.swf import header_value, read_swf
+from traces.swf import LARGEST, header_value, read_swf
 
 READERS = {"swf": read_swf, "pbs": read_pbs}
 
@@ -20,17 +21,19 @@ READERS = {"swf": read_swf, "pbs": read_pbs}
 @dataclass(frozen=True)
 class SourceLog:
     """source: with its format known; files: one per log file, in order; cluster_procs: processors of the cluster;
-    cluster_procs_from: "catalogue", "header" or "peak"; clock_zero: UTC time of the log's second 0, without zone."""
+    cluster_procs_from: "catalogue", "header" or "peak"; time_zone: of the cluster; clock_zero: UTC time of the log's
+    second 0, without zone."""
 
     source: Source
     files: list[ParsedLog]
     cluster_procs: int
     cluster_procs_from: str
+    time_zone: str
     clock_zero: datetime
 
 
-def read_source(source: Source) -> SourceLog:
-    """Reads all log files of a source.
+def read_source(source: Source, default_time_zone: str = "UTC") -> SourceLog:
+    """Reads all log files of a source; the default time zone counts where neither source nor log names one.
 
     Raises LogError, naming file, line and remedy, when a file cannot be read, when no line of the source is a job, or
     when a job is wider than the cluster (unless the source says `drop_wider`, which rejects such jobs).
@@ -45,8 +48,31 @@ def read_source(source: Source) -> SourceLog:
     checked = [_check_width(source, file, procs, procs_from) for file in files]
     if not any(file.accepted for file in checked):
         raise LogError(f"{path}: every job is wider than the cluster's {procs} processors: correct `procs`")
-    zero = header_value(files[0].header, "UnixStartTime") or 0
-    return SourceLog(source, checked, procs, procs_from, datetime.fromtimestamp(max(zero, 0), UTC).replace(tzinfo=None))
+    time_zone = source.time_zone or _header_time_zone(files) or default_time_zone
+    return SourceLog(source, checked, procs, procs_from, time_zone, _clock_zero(files))
+
+
+def _clock_zero(files: list[ParsedLog]) -> datetime:
+    """UTC time of second 0 of all files, without zone; 1970 where no header tells."""
+    zeros = {header_value(file.header, "UnixStartTime") or 0: file.path for file in files}
+    if len(zeros) > 1:
+        listed = ", ".join(f"{path.name} from {zero}" for zero, path in zeros.items())
+        raise LogError(
+            f"{files[0].path.parent}: files of one source must count their seconds from the same UnixStartTime, found "
+            f"{listed}: make them sources of their own"
+        )
+    zero, path = next(iter(zeros.items()))
+    if not 0 <= zero <= LARGEST:
+        raise LogError(f"{path}: the header's UnixStartTime {zero} is not a Unix time: correct or remove it")
+    return datetime.fromtimestamp(zero, UTC).replace(tzinfo=None)
+
+
+def _header_time_zone(files: list[ParsedLog]) -> str | None:
+    """The first TimeZoneString that is a known zone ("US/Eastern"), or None."""
+    for key, value in (pair for file in files for pair in file.header):
+        if key == "TimeZoneString" and value in available_timezones():
+            return value
+    return None
 
 
 def peak_procs(start: np.ndarray, end: np.ndarray, procs: np.ndarray) -> int:

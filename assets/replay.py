@@ -1,6 +1,7 @@
 """Stage 5: replay evaluation on later, unseen jobs."""
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import numpy as np
@@ -9,10 +10,12 @@ from pydantic import Field
 
 import sql
 from assets.describe import plot, table, table_metadata
+from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
 from assets.progress import progress
+from assets.runtime_prediction import runtime_predictions
 from assets.scheduling_policies import scheduling_policy
-from assets.storage import data_folder
+from assets.storage import read_model
 from assets.trace import Trace, load_trained_trace
 from warehouse import Warehouse, first_row, replace_partition
 
@@ -23,6 +26,8 @@ ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
 LEAST_WINDOWS = 8
 """A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
+LEAST_WINDOW_JOBS = 32
+"""But not shorter than this: a handful of jobs hardly queue."""
 
 
 class EvaluationConfig(dg.Config):
@@ -32,7 +37,7 @@ class EvaluationConfig(dg.Config):
 
 @dg.asset(
     key=["replay", "evaluation"],
-    deps=[scheduling_policy],
+    deps=[scheduling_policy, runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="replay",
     owners=OWNERS,
@@ -48,9 +53,9 @@ def replay_evaluation(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    contestants = _contestants(warehouse, source)
+    contestants = _contestants(warehouse, source, test_position)
     unseen = trace.rows.height - test_position
-    length = min(config.window_jobs, max(unseen // LEAST_WINDOWS, 1))
+    length = min(config.window_jobs, max(unseen // LEAST_WINDOWS, min(LEAST_WINDOW_JOBS, unseen)))
     if length < config.window_jobs:
         context.log.warning(f"only {unseen} unseen jobs: windows of {length} jobs instead of {config.window_jobs}")
     first = evaluation_windows(trace.rows.height, test_position, length, config.most_windows)
@@ -81,30 +86,61 @@ def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: in
     return np.linspace(test_position, jobs - window_jobs, min(most, fitting)).astype(np.int64)
 
 
-def load_weights(warehouse: Warehouse, source: str) -> "list[tuple[int, bool, KernelWeights]]":
-    """(seed, chosen, weights) of every policy trained for the source. Raises ValueError when there is none."""
-    from models.scheduling_policy import load_policy
+@dataclass(frozen=True)
+class LearnedPolicy:
+    """A row of policies.scheduling_policies with its weights; jobs from position `trained_jobs` on were not open to it."""
+
+    seed: int
+    chosen: bool
+    trained_jobs: int
+    weights: "KernelWeights"
+
+
+def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
+    """Every policy trained for the source, by seed. Raises ValueError when there is none or a file is not what it was."""
+    from models.scheduling_policy import policy_from_bytes
 
     with warehouse.read() as connection:
         rows = connection.execute(
-            "SELECT seed, chosen, file FROM policies.scheduling_policies WHERE source = ? ORDER BY seed", [source]
+            "SELECT seed, chosen, trained_jobs, file, sha256 FROM policies.scheduling_policies WHERE source = ? "
+            "ORDER BY seed",
+            [source],
         ).fetchall()
     if not rows:
         raise ValueError(
             f"no policy has been trained for source {source!r}: train one with `tracehouse run --source {source}`"
         )
-    return [(seed, chosen, load_policy(data_folder() / file)[0]) for seed, chosen, file in rows]
+    return [
+        LearnedPolicy(seed, chosen, trained, policy_from_bytes(read_model(file, sha256))[0])
+        for seed, chosen, trained, file, sha256 in rows
+    ]
 
 
-def _contestants(warehouse: Warehouse, source: str) -> "list[tuple[str, int | None, bool, KernelWeights | None]]":
-    """(policy, seed, chosen, weights); a heuristic has no seed and is always chosen."""
+@dataclass(frozen=True)
+class Contestant:
+    """A policy to be compared: a heuristic has no seed and no weights and is always `chosen` for the period replays."""
+
+    policy: str
+    seed: int | None = None
+    chosen: bool = True
+    weights: "KernelWeights | None" = None
+
+
+def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
     from simulator.priorities import HEURISTICS
 
-    heuristics = [(name, None, True, None) for name in HEURISTICS]
-    return heuristics + [("learned", *found) for found in load_weights(warehouse, source)]
+    learned = learned_policies(warehouse, source)
+    if any(policy.trained_jobs > test_position for policy in learned):
+        raise ValueError(
+            f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
+            "policies/trajectory_filter and policies/scheduling_policy again"
+        )
+    return [Contestant(name) for name in HEURISTICS] + [
+        Contestant("learned", policy.seed, policy.chosen, policy.weights) for policy in learned
+    ]
 
 
-def _window_scores(trace: Trace, contestants: list[Any], first: np.ndarray, length: int) -> pl.DataFrame:
+def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
     from simulator.metrics import SEMANTICS, metrics
     from simulator.replay import replay
 
@@ -113,10 +149,10 @@ def _window_scores(trace: Trace, contestants: list[Any], first: np.ndarray, leng
         jobs = trace.jobs(estimates)
         for number, position in enumerate(progress(first.tolist(), f"windows, {estimates} times")):
             window = jobs.window(position, length)
-            for policy, seed, _, weights in contestants:
-                schedule = replay(window, trace.cluster_procs, policy, BACKFILL, weights)
+            for entry in contestants:
+                schedule = replay(window, trace.cluster_procs, entry.policy, BACKFILL, entry.weights)
                 rows.append(
-                    {"window_number": number, "first_position": position, "policy": policy, "seed": seed}
+                    {"window_number": number, "first_position": position, "policy": entry.policy, "seed": entry.seed}
                     | {"backfill": BACKFILL, "estimates": estimates, "jobs": length}
                     | metrics(window, schedule, trace.cluster_procs)
                     | {"semantics": SEMANTICS}
@@ -125,7 +161,7 @@ def _window_scores(trace: Trace, contestants: list[Any], first: np.ndarray, leng
 
 
 def _period_replays(
-    trace: Trace, contestants: list[Any], test_position: int, warehouse: Warehouse
+    trace: Trace, contestants: list[Contestant], test_position: int, warehouse: Warehouse
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     from simulator.metrics import SEMANTICS, metrics
     from simulator.replay import replay
@@ -135,14 +171,14 @@ def _period_replays(
     assert row is not None
     scores, schedules = [], []
     period_rows = trace.rows[test_position:]
-    chosen = [contestant for contestant in contestants if contestant[2]]
+    chosen = [entry for entry in contestants if entry.chosen]
     for estimates in ESTIMATES:
         period = trace.jobs(estimates).window(test_position, period_rows.height)
-        for policy, seed, _, weights in progress(chosen, f"whole period, {estimates} times"):
-            schedule = replay(period, trace.cluster_procs, policy, BACKFILL, weights)
-            names = {"policy": policy, "backfill": BACKFILL, "estimates": estimates}
+        for entry in progress(chosen, f"whole period, {estimates} times"):
+            schedule = replay(period, trace.cluster_procs, entry.policy, BACKFILL, entry.weights)
+            names = {"policy": entry.policy, "backfill": BACKFILL, "estimates": estimates}
             scores.append(
-                names | {"seed": seed, "jobs": len(period)} | metrics(period, schedule, trace.cluster_procs)
+                names | {"seed": entry.seed, "jobs": len(period)} | metrics(period, schedule, trace.cluster_procs)
                 | {"semantics": SEMANTICS}
             )  # fmt: skip
             start = pl.lit(row[0]) + pl.duration(seconds=pl.lit(pl.Series(schedule.start)))

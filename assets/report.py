@@ -7,11 +7,13 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.leaderboard import leaderboard
+from assets.leaderboard import leaderboard, readable
 from assets.partitions import OWNERS, SOURCES
-from assets.replay import BACKFILL, load_weights
+from assets.replay import BACKFILL, learned_policies, replay_evaluation
 from assets.report_page import Section, page
-from assets.storage import report_path
+from assets.runtime_prediction import runtime_predictions
+from assets.scheduling_policies import scheduling_policy
+from assets.storage import report_path, write_whole
 from assets.trace import load_trained_trace
 from warehouse import Warehouse
 
@@ -23,7 +25,7 @@ GANTT_JOBS = 200
 
 @dg.asset(
     key=["marts", "report"],
-    deps=[leaderboard],
+    deps=[leaderboard, replay_evaluation, scheduling_policy, runtime_predictions],
     partitions_def=SOURCES,
     group_name="marts",
     owners=OWNERS,
@@ -35,10 +37,7 @@ def report(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wareho
     source = context.partition_key
     html = render_report(warehouse, source)
     path = report_path(source)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(html)
-    temporary.replace(path)
+    write_whole(path, html.encode())
     return dg.MaterializeResult(
         metadata={
             "file": dg.MetadataValue.path(str(path)),
@@ -59,13 +58,20 @@ def render_report(warehouse: Warehouse, source: str) -> str:
         board = ask("SELECT * EXCLUDE (source) FROM marts.leaderboard WHERE source = $source ORDER BY rank")
         summary = ask("SELECT * FROM marts.ingest_summary WHERE source = $source")
         about = ask("SELECT * FROM core.sources WHERE source = $source")
-        span = ask("SELECT count(*) AS jobs, min(submit_time), max(submit_time) FROM core.jobs WHERE source = $source")
-        curve = ask("SELECT * FROM policies.training_curve WHERE source = $source")
+        span = ask(
+            "SELECT count(*), timezone(any_value(s.time_zone), timezone('UTC', min(submit_time))), "
+            "timezone(any_value(s.time_zone), timezone('UTC', max(submit_time))) "
+            "FROM core.jobs AS j INNER JOIN core.sources AS s ON j.source = s.source WHERE j.source = $source"
+        )
+        curve = ask("SELECT * FROM policies.training_curve WHERE source = $source ORDER BY seed, epoch")
         usage = ask(sql.load("replay.usage_over_time"))
         by_size = ask(sql.load("marts.class_waits"), kind="size")
         by_runtime = ask(sql.load("marts.class_waits"), kind="runtime")
         runtime_scores = ask(
-            "SELECT * EXCLUDE (source) FROM predictions.runtime_scores WHERE source = $source ORDER BY 1"
+            'SELECT predictor, median_absolute_error_s AS "median error, s", mean_absolute_error_s AS "mean error, s", '
+            'underestimated_share AS underestimated, mae_gain_over_last_two_s AS "gain over last two, s", '
+            "format('{:.0f} to {:.0f}', mae_gain_low_s, mae_gain_high_s) AS \"95 % interval\" "
+            "FROM predictions.runtime_scores WHERE source = $source ORDER BY predictor"
         )
         predictions = ask(
             "SELECT p.predicted_runtime_s, j.runtime_s, j.requested_walltime_s FROM predictions.runtime_predictions AS p "
@@ -73,15 +79,19 @@ def render_report(warehouse: Warehouse, source: str) -> str:
             "WHERE p.source = $source AND p.predictor = 'xgboost' ORDER BY p.job_index"
         )
         periods = ask(
-            "SELECT policy, estimates, jobs, average_bounded_slowdown, average_wait_s, p95_wait_s, max_wait_s, utilisation "
-            "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown"
+            'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '
+            'p95_wait_s AS "p95 wait, s", max_wait_s / 86400 AS "longest wait, days", utilisation '
+            "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown, policy, estimates"
+        )
+        chosen = ask("SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND chosen").row(
+            0
         )
     trace, test_position = load_trained_trace(warehouse, source)
     cluster_procs = trace.cluster_procs
     facts = {
         "format": about["format"][0],
         "cluster": f"{cluster_procs} processors (from the {about['cluster_procs_from'][0]})",
-        "submitted": f"{span[0, 1]:%Y-%m-%d} to {span[0, 2]:%Y-%m-%d}",
+        "submitted": f"{span[0, 1]:%Y-%m-%d} to {span[0, 2]:%Y-%m-%d} ({about['time_zone'][0]})",
         "lines": f"{summary['lines'][0]:,} read = {summary['accepted'][0]:,} jobs + {summary['ignored'][0]:,} ignored + "
         f"{summary['rejected'][0]:,} rejected",
         "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen; "
@@ -91,27 +101,30 @@ def render_report(warehouse: Warehouse, source: str) -> str:
     true = predictions["runtime_s"].to_numpy().astype(np.float64)
     requested = predictions["requested_walltime_s"].cast(pl.Float64).to_numpy()
     sections = [
-        Section("Leaderboard", _verdict(board), [plots.leaderboard(board)], _board_table(board)),
+        Section("Leaderboard", _verdict(board), [plots.leaderboard(board)], readable(board)),
         Section(
             "The whole period in one replay",
-            "The same policies on all later jobs in one piece; the learned policy is the one chosen on validation windows.",
+            "The same policies on all later jobs in one piece; the learned policy is the one chosen on validation windows. "
+            "Policies that prefer short or small jobs let some wait for very long: the longest wait shows it.",
             [],
             periods,
         ),
         Section(
-            "Utilisation and queue length", "Hour by hour under EASY with requested times.",
+            "Utilisation and queue length", "Daily means under EASY with requested times.",
             [plots.usage_over_time(usage, cluster_procs)],
         ),
         Section(
             f"Schedule of {GANTT_JOBS} jobs",
-            "The first jobs of the evaluated period under FCFS (left to right: time) and under the learned policy, both with "
-            "EASY and requested times. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, green up to "
-            "1/4, orange wider.",
+            "The busiest stretch of the evaluated period under FCFS and under the learned policy, both with EASY and "
+            "requested times, from an empty cluster. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, "
+            "green up to 1/4, orange wider.",
             _gantt_charts(warehouse, source, trace.jobs(), test_position, cluster_procs),
         ),
         Section(
-            "Who waits", "Average replayed wait by job size and by run time; EASY with requested times.",
-            [plots.waits_by_class(by_size), plots.waits_by_class(by_runtime)],
+            "Who waits",
+            "Average replayed wait with EASY and requested times. Serial is one processor, small up to 1/16 of the cluster, "
+            "medium up to 1/4, large wider.",
+            [plots.waits_by_class(by_size, "by job size"), plots.waits_by_class(by_runtime, "by run time")],
         ),
         Section(
             "Predicted run times",
@@ -119,7 +132,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
             [plots.prediction_error(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
             runtime_scores,
         ),
-        Section("Training", "Validation windows choose the epoch and the seed.", [plots.training_curve(curve)]),
+        Section("Training", "Validation windows choose the epoch and the seed.", [plots.training_curve(curve, chosen)]),
     ]  # fmt: skip
     return page(source, about["description"][0] or "", facts, sections)
 
@@ -128,15 +141,20 @@ def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, clus
     from assets import plots
     from simulator.replay import replay
 
-    window = jobs.window(first, min(GANTT_JOBS, len(jobs) - first))
-    weights = next(found for _, chosen, found in load_weights(warehouse, source) if chosen)
+    # the stretch of the period in which the most work was asked for in the shortest time
+    work, submit = np.cumsum(jobs.runtime * jobs.procs), jobs.submit
+    length = min(GANTT_JOBS, len(jobs) - first)
+    starts = np.arange(first, len(jobs) - length + 1)
+    pressure = (work[starts + length - 1] - work[starts]) / (submit[starts + length - 1] - submit[starts] + 3600)
+    window = jobs.window(int(starts[pressure.argmax()]), length)
+    weights = next(policy.weights for policy in learned_policies(warehouse, source) if policy.chosen)
     width = np.digitize(window.procs, [2, cluster_procs / 16 + 1, cluster_procs / 4 + 1])
-    charts = []
-    for policy in ("FCFS", "learned"):
-        schedule = replay(window, cluster_procs, policy, BACKFILL, weights)
-        charts.append(plots.gantt(schedule.start, window.runtime, window.procs, width, cluster_procs))
-        charts[-1].axes[0].set_title(policy, fontsize=9, loc="left")
-    return charts
+    schedules = {policy: replay(window, cluster_procs, policy, BACKFILL, weights) for policy in ("FCFS", "learned")}
+    until = max(int((schedule.start + window.runtime).max()) for schedule in schedules.values())
+    return [
+        plots.gantt(policy, schedule.start, window.runtime, window.procs, width, cluster_procs, window.submit[0], until)
+        for policy, schedule in schedules.items()
+    ]
 
 
 def _verdict(board: pl.DataFrame) -> str:
@@ -146,29 +164,12 @@ def _verdict(board: pl.DataFrame) -> str:
     for rival in ("FCFS", "SAF"):
         name = f"minus_{rival.lower()}"
         low, high = learned[f"{name}_low"], learned[f"{name}_high"]
+        if low is None:
+            said.append(f"cannot be compared with {rival}: too few windows")
+            continue
         word = "is better than" if high < 0 else "is worse than" if low > 0 else "cannot be told apart from"
         said.append(f"{word} {rival} (difference {learned[name]:+.2f}, 95 % interval {low:+.2f} to {high:+.2f})")
     return (
         f"Average bounded slowdown on {board['windows'][0]} windows that no training has seen; lower is better. With "
         f"requested times the learned policy (mean of {learned['seeds']} training seeds) {said[0]} and {said[1]}."
-    )
-
-
-def _board_table(board: pl.DataFrame) -> pl.DataFrame:
-    def interval(name: str) -> pl.Expr:
-        return pl.format("{} to {}", pl.col(f"{name}_low").round(2), pl.col(f"{name}_high").round(2))
-
-    return board.select(
-        "rank",
-        "policy",
-        "estimates",
-        pl.col("average_bounded_slowdown").alias("average bounded slowdown"),
-        interval("bounded_slowdown").alias("95 % interval"),
-        pl.col("average_wait_s").alias("average wait, s"),
-        pl.col("p95_wait_s").alias("p95 wait, s"),
-        pl.col("utilisation"),
-        pl.col("minus_fcfs").alias("minus FCFS"),
-        interval("minus_fcfs").alias("its interval"),
-        pl.col("minus_saf").alias("minus SAF"),
-        interval("minus_saf").alias("its interval "),
     )

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #22303c; background: #fff; max-width: 66rem; margin: 2rem auto;
+       padding: 0 1rem; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.4rem; border-bottom: 1px solid #cbd5e0; padding-bottom: .2rem; }
-p.sub { color: #4a5568; margin-top: .2rem; } nav a { margin-right: 1rem; } a { color: #2b6cb0; }
+p.sub { color: #4a5568; margin-top: .2rem; } nav { display: flex; flex-wrap: wrap; gap: 0 1rem; } a { color: #2b6cb0; }
 table { border-collapse: collapse; font-size: 13px; margin: .8rem 0; display: block; overflow-x: auto; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #e2e8f0; text-align: right; white-space: nowrap; }
-th { background: #f7fafc; } th:first-child, td:first-child, td.text { text-align: left; }
+th, td { padding: .25rem .42rem; border-bottom: 1px solid #e2e8f0; text-align: right; white-space: nowrap; }
+th { background: #f7fafc; font-weight: 600; } .text { text-align: left; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } dt { color: #4a5568; } dd { margin: 0; }
-figure { margin: .8rem 0; } svg { max-width: 100%; height: auto; } footer { margin: 3rem 0; color: #718096; font-size: 13px; }
-@media (prefers-color-scheme: dark) { body { background: #fff; } }
+figure { margin: .8rem 0; } svg { width: 100%; height: auto; }
+footer { margin: 3rem 0; color: #718096; font-size: 13px; }
 """
 
 
@@ -74,13 +75,12 @@ def svg(figure: Figure) -> str:
 
 
 def _table(rows: pl.DataFrame) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in rows.columns)
+    classes = [' class="text"' if kind == pl.Utf8 else "" for kind in rows.dtypes]
+    head = "".join(f"<th{c}>{html.escape(name)}</th>" for c, name in zip(classes, rows.columns, strict=True))
     lines = []
     for row in rows.iter_rows():
-        cells = "".join(
-            f"<td{' class=text' if isinstance(value, str) else ''}>{html.escape(_cell(value))}</td>" for value in row
-        )
-        lines.append(f"<tr>{cells}</tr>")
+        cells = (f"<td{c}>{html.escape(_cell(value))}</td>" for c, value in zip(classes, row, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
@@ -88,7 +88,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
+        return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)

@@ -10,23 +10,20 @@ from pydantic import Field
 import sql
 from assets.describe import plot, table, table_metadata
 from assets.features import job_features
-from assets.partitions import OWNERS, POOL, SOURCES
-from assets.storage import in_data_folder, model_path
+from assets.partitions import OWNERS, SOURCES
+from assets.storage import data_folder, read_model, remove_unused_models, store_model
+from models.runtime import RuntimeModelOptions
 from warehouse import Warehouse, first_row, replace_partition
 
-MODEL_FILE = "runtime-model.json"
+MODEL = "runtime-model"
+LEAST_JOBS = 300
+"""Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
 
 
-class RuntimeModelConfig(dg.Config):
+class RuntimeModelConfig(dg.Config, RuntimeModelOptions):
     train_share: float = Field(
         default=0.6, gt=0, lt=1, description="First share of the jobs, by submission; all training stays inside it"
     )
-    seed: int = Field(default=1, ge=0, description="Seed of the trees' row sampling and of the bootstrap")
-    max_trees: int = Field(
-        default=400, ge=1, description="Most boosting rounds; the last tenth of training stops earlier"
-    )
-    max_depth: int = Field(default=6, ge=1, description="Depth of a tree")
-    learning_rate: float = Field(default=0.1, gt=0, description="Shrinkage of each tree")
 
 
 @dg.asset(
@@ -49,14 +46,17 @@ def runtime_model(
     source = context.partition_key
     with warehouse.read() as connection:
         rows = connection.sql(sql.load("features.runtime_rows"), params={"source": source}).pl()
-    split = runtime.split_position(rows.height, config.train_share)
-    train, test = rows[:split], rows[split:]
-    options = runtime.RuntimeModelOptions(
-        config.train_share, config.seed, config.max_trees, config.max_depth, config.learning_rate
-    )
+    if rows.height < LEAST_JOBS:
+        raise ValueError(
+            f"source {source!r}: {rows.height} jobs with a known run time are too few to train and test on, at least "
+            f"{LEAST_JOBS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
+        )
+    split = int(rows.height * config.train_share)
+    test = rows[split:]
+    train = runtime.ended_before(rows[:split], test["submit_time"][0])
+    options = runtime.RuntimeModelOptions(**config.model_dump(include=set(RuntimeModelOptions.model_fields)))
     model = runtime.train_runtime_model(train, options)
-    path = model_path(source, MODEL_FILE)
-    digest = runtime.save_runtime_model(model, path)
+    file, digest = store_model(source, MODEL, runtime.runtime_model_to_bytes(model))
 
     true = test["runtime_s"].to_numpy().astype(np.float64)
     guesses = {
@@ -70,12 +70,10 @@ def runtime_model(
     scores = []
     for predictor, guess in guesses.items():
         gain = runtime.gain_interval(np.abs(guess - true), baseline, users, config.seed)
-        if predictor == "last_two":
-            gain = (None, None, None)  # type: ignore[assignment]
         names = ("mae_gain_over_last_two_s", "mae_gain_low_s", "mae_gain_high_s")
-        scored = runtime.score(guess, true) | dict(zip(names, gain, strict=True))
-        scores.append({"predictor": predictor, "jobs": test.height} | scored)
-    score_rows = pl.DataFrame(scores)
+        gains = dict.fromkeys(names) if predictor == "last_two" else dict(zip(names, gain, strict=True))
+        scores.append({"predictor": predictor, "jobs": test.height} | runtime.score(guess, true) | gains)
+    score_rows = pl.DataFrame(scores, infer_schema_length=None)
     card = pl.DataFrame(
         {
             "predictor": ["xgboost"],
@@ -85,35 +83,43 @@ def runtime_model(
             "trained_until": [train["submit_time"][-1]],
             "jobs_trained": [train.height],
             "trees": [model.trees],
-            "parameters": [json.dumps(model.parameters)],
+            "parameters": [json.dumps(model.parameters | {"train_share": config.train_share})],
             "feature_names": [json.dumps(runtime.FEATURE_NAMES)],
-            "file": [in_data_folder(path)],
+            "file": [file],
             "sha256": [digest],
         }
     )
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.runtime_models", source, card)
         replace_partition(connection, "predictions.runtime_scores", source, score_rows)
+    remove_unused_models(source, MODEL, [file])
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": card.height,
-            "scores_on_later_jobs": table(score_rows),
+            "scores_on_later_jobs": table(
+                score_rows.select(
+                    "predictor",
+                    pl.col("mean_absolute_error_s").alias("mean error, s"),
+                    pl.col("median_absolute_error_s").alias("median error, s"),
+                    pl.col("underestimated_share").alias("underestimated"),
+                    pl.col("mae_gain_over_last_two_s").alias("gain over last two, s"),
+                )
+            ),
             "importance": plot(plots.feature_importance(model.booster.get_score(importance_type="gain"))),
             "jobs_trained": train.height,
             "jobs_tested": test.height,
-            "file": dg.MetadataValue.path(str(path)),
+            "file": dg.MetadataValue.path(str(data_folder() / file)),
         }
     )
 
 
 @dg.asset(
     key=["predictions", "runtime_predictions"],
-    deps=[runtime_model],
+    deps=[runtime_model, job_features],
     partitions_def=SOURCES,
     group_name="runtime_prediction",
     owners=OWNERS,
     kinds={"xgboost", "duckdb"},
-    pool=POOL,
     metadata=table_metadata("predictions.runtime_predictions"),
 )
 def runtime_predictions(
@@ -128,11 +134,11 @@ def runtime_predictions(
     with warehouse.read() as connection:
         rows = connection.sql(sql.load("features.runtime_rows"), params={"source": source}).pl()
         found = first_row(
-            connection, "SELECT test_job_index FROM predictions.runtime_models WHERE source = ?", [source]
+            connection, "SELECT test_job_index, file, sha256 FROM predictions.runtime_models WHERE source = ?", [source]
         )
     if found is None:
         raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
-    model = runtime.load_runtime_model(model_path(source, MODEL_FILE))
+    model = runtime.runtime_model_from_bytes(read_model(found[1], found[2]))
     train, test = rows.filter(pl.col("job_index") < found[0]), rows.filter(pl.col("job_index") >= found[0])
     # with no history and no request at all, one hour: no number from the log may be used before it was known
     early, late = runtime.predict_last_two(train, 3600.0), runtime.predict_runtimes(model, test)

@@ -8,38 +8,40 @@ import polars as pl
 from pydantic import Field
 
 from assets.describe import plot, table, table_metadata
+from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
 from assets.progress import progress_bar
 from assets.runtime_prediction import runtime_predictions
-from assets.storage import in_data_folder, model_path
+from assets.storage import remove_unused_models, store_model
 from assets.trace import load_trained_trace
+from models.ppo import PPOOptions
 from warehouse import Warehouse, replace_partition
 
 VALIDATION_SHARE = 0.2
 """Last share of the training part that is kept for choosing among epochs and seeds, not for learning."""
 
 
+def learning_part(test_position: int) -> int:
+    """Jobs before this position are learned from; those from here to the test position choose epoch and seed."""
+    return int(test_position * (1 - VALIDATION_SHARE))
+
+
 class TrajectoryFilterConfig(dg.Config):
-    window_jobs: int = Field(default=256, ge=8, description="Consecutive jobs in a training window")
+    window_jobs: int = Field(default=256, ge=8, description="Consecutive jobs in a window; fewer on a short trace")
     sampled_windows: int = Field(default=2000, ge=1, description="Windows that SJF is replayed on")
     seed: int = Field(default=1, ge=0, description="Seed of the choice of windows")
 
 
-class SchedulingPolicyConfig(dg.Config):
+class SchedulingPolicyConfig(dg.Config, PPOOptions):
     seeds: list[int] = Field(
         default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
     )
-    epochs: int = Field(default=25, ge=1, description="Epochs of sampling and updating")
-    filtered_epochs: int = Field(
-        default=10, ge=0, description="First epochs, on windows inside the filter's range only"
-    )
-    trajectories: int = Field(default=120, ge=1, description="Windows sampled an epoch")
     validation_windows: int = Field(default=24, ge=1, description="Windows that choose among epochs and seeds")
 
 
 @dg.asset(
     key=["policies", "trajectory_filter"],
-    deps=[runtime_predictions],
+    deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="scheduling_policies",
     owners=OWNERS,
@@ -56,12 +58,11 @@ def trajectory_filter(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    learning = int(test_position * (1 - VALIDATION_SHARE))
-    length = min(config.window_jobs, max(learning // 2, 1))
+    learning = learning_part(test_position)
+    # a short trace gets shorter windows, so that validation still has a few to itself
+    length = min(config.window_jobs, learning // 2, (test_position - learning) // 4)
     if length < config.window_jobs:
-        context.log.warning(
-            f"only {learning} jobs to learn from: windows of {length} jobs instead of {config.window_jobs}"
-        )
+        context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
     found = filter_trajectories(
         trace.jobs().window(0, learning), trace.cluster_procs, length, config.sampled_windows, config.seed
     )
@@ -97,7 +98,7 @@ def trajectory_filter(
 
 @dg.asset(
     key=["policies", "scheduling_policy"],
-    deps=[trajectory_filter],
+    deps=[trajectory_filter, jobs],
     partitions_def=SOURCES,
     group_name="scheduling_policies",
     owners=OWNERS,
@@ -112,8 +113,8 @@ def scheduling_policy(
     from dataclasses import asdict
 
     from assets import plots
-    from models.ppo import PPOOptions, train
-    from models.scheduling_policy import save_policy
+    from models.ppo import train
+    from models.scheduling_policy import policy_to_bytes
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -124,27 +125,34 @@ def scheduling_policy(
         ).pl()
     if windows.is_empty():
         raise ValueError(f"source {source!r} has no trajectory filter: materialize policies/trajectory_filter first")
-    jobs, length = trace.jobs(), int(windows["jobs"][0])
-    learning = int(test_position * (1 - VALIDATION_SHARE))
-    last = max(test_position - length, 0)
-    validation_first = np.unique(np.linspace(min(learning, last), last, config.validation_windows).astype(np.int64))
-    validation = [jobs.window(int(position), length) for position in validation_first]
+    replayable, length = trace.jobs(), int(windows["jobs"][0])
+    learning, last = learning_part(test_position), test_position - length
+    if windows["first_position"].to_numpy().max() + length > learning or last < learning:
+        raise ValueError(
+            f"source {source!r}: the trajectory filter was made for another split of the trace, its windows reach into "
+            "jobs kept for choosing or testing: materialize policies/trajectory_filter again"
+        )
+    validation_first = np.unique(np.linspace(learning, last, config.validation_windows).astype(np.int64))
+    validation = [replayable.window(int(position), length) for position in validation_first]
     everything = windows["first_position"].to_numpy()
     kept = windows.filter("kept")["first_position"].to_numpy()
     if len(kept) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
-    options = PPOOptions(
-        epochs=config.epochs,
-        filtered_epochs=config.filtered_epochs,
-        trajectories=config.trajectories,
-        window_jobs=length,
-    )
+    options = PPOOptions(**config.model_dump(include=set(PPOOptions.model_fields)))
 
     cards, curves = [], []
     with progress_bar(f"training {len(config.seeds)} policies for {source}", config.epochs * len(config.seeds)) as bar:
         for seed in config.seeds:
             trained = train(
-                jobs, trace.cluster_procs, everything, kept, validation, options, seed, lambda _: bar.update()
+                replayable,
+                trace.cluster_procs,
+                everything,
+                kept,
+                validation,
+                length,
+                options,
+                seed,
+                lambda _: bar.update(),
             )
             card = {
                 "seed": seed,
@@ -156,9 +164,9 @@ def scheduling_policy(
                 "validation_bounded_slowdown": trained.validation_bounded_slowdown,
                 "parameters": json.dumps(trained.parameters),
             }
-            path = model_path(source, f"policy-{seed}.json")
-            digest = save_policy(trained.weights, {"source": source, "cluster_procs": trace.cluster_procs} | card, path)
-            cards.append(card | {"file": in_data_folder(path), "sha256": digest})
+            whole_card = {"source": source, "cluster_procs": trace.cluster_procs} | card
+            file, digest = store_model(source, f"policy-{seed}", policy_to_bytes(trained.weights, whole_card))
+            cards.append(card | {"file": file, "sha256": digest})
             curves += [{"seed": seed} | asdict(report) for report in trained.curve]
             context.log.info(f"seed {seed}: best epoch {trained.best_epoch}, {trained.validation_bounded_slowdown:.2f}")
     best = min(card["validation_bounded_slowdown"] for card in cards)  # type: ignore[type-var]
@@ -168,10 +176,15 @@ def scheduling_policy(
     with warehouse.write() as connection:
         replace_partition(connection, "policies.scheduling_policies", source, card_rows)
         replace_partition(connection, "policies.training_curve", source, curve_rows)
+    remove_unused_models(source, "policy", card_rows["file"])
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": card_rows.height,
-            "policies": table(card_rows.drop("parameters", "sha256")),
+            "policies": table(
+                card_rows.select(
+                    "chosen", "seed", "validation_bounded_slowdown", "best_epoch", "epochs", "trained_jobs"
+                )
+            ),
             "training": plot(plots.training_curve(curve_rows)),
         }
     )

@@ -9,11 +9,12 @@ relative to SJF's on the same window, which makes easy and hard windows weigh al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from models.scheduling_policy import kernel_network, to_weights
 from simulator.jobs import Jobs
@@ -26,21 +27,21 @@ if TYPE_CHECKING:
     import torch
 
 
-@dataclass(frozen=True)
-class PPOOptions:
+class PPOOptions(BaseModel):
     """Hyper-parameters; every field says what it is."""
 
-    epochs: int = field(default=25, metadata={"help": "epochs of sampling and updating"})
-    filtered_epochs: int = field(default=10, metadata={"help": "first epochs, on windows inside the filter's range"})
-    trajectories: int = field(default=120, metadata={"help": "windows sampled an epoch"})
-    window_jobs: int = field(default=256, metadata={"help": "consecutive jobs in a window"})
-    clip: float = field(default=0.2, metadata={"help": "clip range of the probability ratio"})
-    gae_lambda: float = field(default=1.0, metadata={"help": "lambda of generalised advantage estimation; gamma is 1"})
-    policy_rate: float = field(default=1e-2, metadata={"help": "Adam learning rate of the policy"})
-    value_rate: float = field(default=1e-3, metadata={"help": "Adam learning rate of the critic"})
-    passes: int = field(default=3, metadata={"help": "passes over an epoch's decisions"})
-    minibatch: int = field(default=2048, metadata={"help": "decisions in a gradient step"})
-    kl_limit: float = field(default=0.02, metadata={"help": "approximate KL at which an epoch's updates stop"})
+    epochs: int = Field(default=25, ge=1, description="Epochs of sampling and updating")
+    filtered_epochs: int = Field(
+        default=10, ge=0, description="First epochs, on windows inside the filter's range only"
+    )
+    trajectories: int = Field(default=120, ge=1, description="Windows sampled an epoch")
+    passes: int = Field(default=3, ge=1, description="Passes over an epoch's decisions")
+    minibatch: int = Field(default=2048, ge=1, description="Decisions in a gradient step")
+    clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
+    kl_limit: float = Field(default=0.02, gt=0, description="Approximate KL at which an epoch's policy steps stop")
+    gae_lambda: float = Field(default=1.0, ge=0, le=1, description="Lambda of the advantage estimate; gamma is 1")
+    policy_rate: float = Field(default=1e-2, gt=0, description="Adam learning rate of the policy")
+    value_rate: float = Field(default=1e-3, gt=0, description="Adam learning rate of the critic")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def train(
     all_windows: NDArray[np.int64],
     filtered_windows: NDArray[np.int64],
     validation: list[Jobs],
+    window_jobs: int,
     options: PPOOptions,
     seed: int,
     on_epoch: Callable[[EpochReport], None] = lambda report: None,
@@ -81,7 +83,9 @@ def train(
     """Trains one policy with EASY backfilling and the jobs' estimates.
 
     all_windows, filtered_windows: first positions of the windows to sample from, int64; an empty filter falls back
-    to all windows. validation: windows to choose the epoch by. Same arguments and seed, same weights (one thread).
+    to all windows. window_jobs: consecutive jobs in each. validation: windows to choose the epoch by.
+    Same arguments and seed, same weights (one thread).
+    Raises ValueError when training diverges.
     """
     import torch
 
@@ -99,7 +103,7 @@ def train(
     for epoch in range(1, options.epochs + 1):
         filtered = epoch <= options.filtered_epochs and len(filtered_windows) > 0
         first = rng.choice(filtered_windows if filtered else all_windows, size=options.trajectories)
-        windows = [jobs.window(int(position), options.window_jobs) for position in first]
+        windows = [jobs.window(int(position), window_jobs) for position in first]
         found = sample_trajectories(windows, cluster_procs, to_weights(network), seed=int(rng.integers(2**31)))
         slowdowns = np.array([_average(w, s) for w, s in zip(windows, found.schedules, strict=True)])
         for position, window in zip(first, windows, strict=True):
@@ -109,6 +113,8 @@ def train(
         kl, entropy, updates = _update(network, critic, policy_steps, value_steps, found, rewards, options, rng)
         weights = to_weights(network)
         score = evaluate(weights, validation, cluster_procs)
+        if not np.isfinite(score):
+            raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
         if score < best[0]:
             best = (score, epoch, weights)
         curve.append(
@@ -118,7 +124,7 @@ def train(
             )
         )  # fmt: skip
         on_epoch(curve[-1])
-    return TrainedPolicy(best[2], best[1], best[0], curve, asdict(options) | {"seed": seed})
+    return TrainedPolicy(best[2], best[1], best[0], curve, options.model_dump() | {"seed": seed})
 
 
 def evaluate(weights: KernelWeights, windows: list[Jobs], cluster_procs: int) -> float:
@@ -166,9 +172,8 @@ def _update(
         return 0.0, 0.0, 0
     old_log_prob = torch.from_numpy(found.log_prob)
     with torch.no_grad():
-        values = torch.cat(
-            [critic(*_rows(found, part)[:3]) for part in np.array_split(np.arange(decisions), 8)]
-        ).numpy()
+        parts = np.split(np.arange(decisions), range(options.minibatch, decisions, options.minibatch))
+        values = torch.cat([critic(*_rows(found, part)[:3]) for part in parts]).numpy()
     advantage, target = _advantages(values, rewards, found.first_decision, options.gae_lambda)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     advantages, targets = torch.from_numpy(advantage), torch.from_numpy(target)
@@ -188,7 +193,13 @@ def _update(
             if stopped:
                 continue
             log_prob = _log_softmax(network(rows).squeeze(1), segment, len(part))
-            ratio = torch.exp(log_prob[chosen] - old_log_prob[index])
+            log_ratio = log_prob[chosen] - old_log_prob[index]
+            ratio = torch.exp(log_ratio)
+            kl = float((ratio - 1 - log_ratio).detach().mean())
+            entropy = float(-(torch.exp(log_prob) * log_prob).detach().sum() / len(part))
+            stopped = kl > options.kl_limit  # the steps so far have gone far enough: take no further one
+            if stopped:
+                continue
             gain = torch.minimum(
                 ratio * advantages[index], torch.clamp(ratio, 1 - options.clip, 1 + options.clip) * advantages[index]
             )
@@ -196,11 +207,6 @@ def _update(
             (-gain.mean()).backward()
             policy_steps.step()
             updates += 1
-            with torch.no_grad():
-                log_ratio = log_prob[chosen] - old_log_prob[index]
-                kl = float((torch.exp(log_ratio) - 1 - log_ratio).mean())
-                entropy = float(-(torch.exp(log_prob) * log_prob).sum() / len(part))
-            stopped = kl > options.kl_limit
     return kl, entropy, updates
 
 

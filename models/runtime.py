@@ -6,15 +6,15 @@ logarithms of run times under absolute error, so that the model predicts medians
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 if TYPE_CHECKING:
     import xgboost
@@ -28,20 +28,20 @@ LOG_FEATURES = (
 )  # fmt: skip
 PLAIN_FEATURES = ("hour_of_day", "day_of_week")
 FEATURE_NAMES = (*LOG_FEATURES, *PLAIN_FEATURES, "queue")
-MIN_TRAINING_JOBS = 50
 MOST_QUEUES = 32
+LEAST_USERS = 5
 
 
-@dataclass(frozen=True)
-class RuntimeModelOptions:
-    """Hyper-parameters of the run-time model."""
+class RuntimeModelOptions(BaseModel):
+    """Hyper-parameters of the run-time model; every field says what it is."""
 
-    train_share: float = 0.6
-    seed: int = 1
-    max_trees: int = 400
-    max_depth: int = 6
-    learning_rate: float = 0.1
-    patience: int = 20
+    seed: int = Field(default=1, ge=0, description="Seed of the trees' row sampling and of the bootstrap")
+    max_trees: int = Field(
+        default=400, ge=1, description="Most boosting rounds; the last tenth of training stops earlier"
+    )
+    max_depth: int = Field(default=6, ge=1, description="Depth of a tree")
+    learning_rate: float = Field(default=0.1, gt=0, description="Shrinkage of each tree")
+    patience: int = Field(default=20, ge=1, description="Rounds without improvement before it stops")
 
 
 @dataclass(frozen=True)
@@ -55,28 +55,27 @@ class RuntimeModel:
     parameters: dict[str, Any]
 
 
-def split_position(jobs: int, train_share: float) -> int:
-    """Number of jobs before the chronological split. Raises ValueError when either side would be too small."""
-    position = int(jobs * train_share)
-    if position < MIN_TRAINING_JOBS or jobs - position < 1:
-        raise ValueError(
-            f"{jobs} jobs with a known run time are too few: training takes {train_share:.0%} of them and needs at least "
-            f"{MIN_TRAINING_JOBS}, and one must be left to test on"
-        )
-    return position
-
-
 def train_runtime_model(rows: pl.DataFrame, options: RuntimeModelOptions) -> RuntimeModel:
     """Trains on `rows` (columns of features.job_features plus runtime_s >= 1, in submit order).
 
-    The last tenth of the rows decides when to stop adding trees. One thread, fixed seed: same rows, same model.
+    The last tenth of the rows decides when to stop adding trees; jobs that were still running when it begins are left
+    out of the rest, since nobody knew their run times then. One thread, fixed seed: same rows, same model.
     """
     import xgboost
 
     counts = rows.group_by("queue").len().drop_nulls("queue").sort(["len", "queue"], descending=[True, False])
     queues = counts["queue"].head(MOST_QUEUES).to_list()
-    matrix, target = feature_matrix(rows, queues), np.log(rows["runtime_s"].to_numpy().astype(np.float64))
-    held = max(1, rows.height // 10)
+    held_rows = rows[rows.height - max(1, rows.height // 10) :]
+    fitted_rows = ended_before(rows[: rows.height - held_rows.height], held_rows["submit_time"][0])
+    fitted, held = (
+        xgboost.DMatrix(
+            feature_matrix(part, queues),
+            np.log(part["runtime_s"].to_numpy().astype(np.float64)),
+            feature_names=list(FEATURE_NAMES),
+            nthread=1,
+        )
+        for part in (fitted_rows, held_rows)
+    )
     parameters = {
         "objective": "reg:absoluteerror",
         "max_depth": options.max_depth,
@@ -89,14 +88,20 @@ def train_runtime_model(rows: pl.DataFrame, options: RuntimeModelOptions) -> Run
     }
     booster = xgboost.train(
         parameters,
-        xgboost.DMatrix(matrix[:-held], target[:-held], feature_names=list(FEATURE_NAMES)),
+        fitted,
         num_boost_round=options.max_trees,
-        evals=[(xgboost.DMatrix(matrix[-held:], target[-held:], feature_names=list(FEATURE_NAMES)), "held")],
+        evals=[(held, "held")],
         early_stopping_rounds=options.patience,
         verbose_eval=False,
     )
     trees = booster.best_iteration + 1
-    return RuntimeModel(booster[:trees], queues, trees, parameters | {"train_share": options.train_share})
+    return RuntimeModel(booster[:trees], queues, trees, parameters)
+
+
+def ended_before(rows: pl.DataFrame, moment: datetime) -> pl.DataFrame:
+    """The rows whose jobs had ended by `moment`; where the log knows no end, submission plus run time stands for it."""
+    end = pl.coalesce("end_time", pl.col("submit_time") + pl.duration(seconds="runtime_s"))
+    return rows.filter(end <= moment)
 
 
 def predict_runtimes(model: RuntimeModel, rows: pl.DataFrame) -> FloatArray:
@@ -130,7 +135,7 @@ def feature_matrix(rows: pl.DataFrame, queues: list[str]) -> FloatArray:
     )
     with_codes = rows.select("queue").join(codes, left_on="queue", right_on="name", how="left", maintain_order="left")
     matrix = rows.select(columns).with_columns(with_codes["code"].alias("queue")).to_numpy()
-    return np.where(np.isnan(matrix.astype(np.float64)), np.nan, matrix.astype(np.float64))
+    return matrix.astype(np.float64)
 
 
 def score(predicted: FloatArray, runtime: FloatArray) -> dict[str, float]:
@@ -146,14 +151,17 @@ def score(predicted: FloatArray, runtime: FloatArray) -> dict[str, float]:
 
 def gain_interval(
     error: FloatArray, baseline_error: FloatArray, users: NDArray[Any], seed: int, resamples: int = 1000
-) -> tuple[float, float, float]:
+) -> tuple[float, float | None, float | None]:
     """(mean, low, high) of baseline error minus error in seconds, 95 % bootstrap over users.
 
-    Jobs of a user are alike, so users are resampled whole; single jobs would make the interval far too narrow.
+    Jobs of a user are alike, so users are resampled whole; single jobs would make the interval far too narrow. With
+    fewer than `LEAST_USERS` users there is nothing to resample and the interval is unknown (None).
     """
     _, group = np.unique(users, return_inverse=True)
     gain = np.bincount(group, weights=baseline_error - error)
     jobs = np.bincount(group).astype(np.float64)
+    if len(jobs) < LEAST_USERS:
+        return float(gain.sum() / jobs.sum()), None, None
     rng = np.random.default_rng(seed)
     drawn = rng.integers(len(jobs), size=(resamples, len(jobs)))
     means = gain[drawn].sum(axis=1) / jobs[drawn].sum(axis=1)
@@ -161,29 +169,22 @@ def gain_interval(
     return float(gain.sum() / jobs.sum()), float(low), float(high)
 
 
-def save_runtime_model(model: RuntimeModel, path: Path) -> str:
-    """Writes trees and queue codes as one JSON file; returns its SHA-256."""
+def runtime_model_to_bytes(model: RuntimeModel) -> bytes:
+    """Trees, queue codes and parameters as JSON; the same model gives the same bytes."""
     trees = json.loads(model.booster.save_raw("json").decode())
-    content = json.dumps({"queues": model.queues, "parameters": model.parameters, "booster": trees}).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(content)
-    temporary.replace(path)
-    return hashlib.sha256(content).hexdigest()
+    return json.dumps({"queues": model.queues, "parameters": model.parameters, "booster": trees}).encode()
 
 
-def load_runtime_model(path: Path) -> RuntimeModel:
-    """Reads what `save_runtime_model` wrote. Raises ValueError naming the file when it is missing or no such model."""
+def runtime_model_from_bytes(content: bytes) -> RuntimeModel:
+    """The inverse of `runtime_model_to_bytes`. Raises ValueError for anything else."""
     import xgboost
 
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(content)
         booster = xgboost.Booster()
         booster.load_model(bytearray(json.dumps(document["booster"]).encode()))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such run-time model; materialize predictions/runtime_model") from None
-    except (KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: not a run-time model of this tracehouse ({error})") from None
+    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"not a run-time model of this tracehouse ({error})") from None
     return RuntimeModel(booster, document["queues"], booster.num_boosted_rounds(), document["parameters"])
 
 

@@ -6,7 +6,6 @@ parameters with eight features. The compiled engine runs the same weights (simul
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,31 +40,34 @@ def to_weights(network: torch.nn.Sequential) -> KernelWeights:
     )
 
 
-def save_policy(weights: KernelWeights, card: dict[str, Any], path: Path) -> str:
-    """Writes weights and card (trace, goal, seed, scores) as JSON; returns the file's SHA-256."""
+def policy_to_bytes(weights: KernelWeights, card: dict[str, Any]) -> bytes:
+    """Weights and card (trace, goal, seed, scores) as JSON; the same arguments give the same bytes."""
     document = {
         "format": FORMAT,
         "features": list(FEATURES),
         "card": card,
         "weights": {name: getattr(weights, name).tolist() for name in weights._fields},
     }
-    content = json.dumps(document, indent=1).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(content)
-    temporary.replace(path)
-    return hashlib.sha256(content).hexdigest()
+    return json.dumps(document, indent=1).encode()
+
+
+def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
+    """(weights, card), the inverse of `policy_to_bytes`. Raises ValueError for anything else."""
+    try:
+        document = json.loads(content)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"not a policy file ({error})") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("features") != list(FEATURES):
+        raise ValueError(f"not a policy of this tracehouse (expected {FORMAT!r}); train it again")
+    weights = (np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields)
+    return KernelWeights(*weights), document["card"]
 
 
 def load_policy(path: Path) -> tuple[KernelWeights, dict[str, Any]]:
     """(weights, card) of a policy file. Raises ValueError naming the file when it is not one of this version."""
     try:
-        document = json.loads(path.read_text())
+        return policy_from_bytes(path.read_bytes())
     except FileNotFoundError:
         raise ValueError(f"{path}: no such policy file; train one with `tracehouse run`") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: not a policy file ({error})") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("features") != list(FEATURES):
-        raise ValueError(f"{path}: not a policy of this tracehouse (expected {FORMAT!r}); train it again")
-    weights = KernelWeights(*(np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields))
-    return weights, document["card"]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

@@ -39,7 +39,7 @@ class TrajectoryFilter:
 
 
 def filter_trajectories(
-    jobs: Jobs, cluster_procs: int, window_jobs: int, sampled_windows: int, seed: int, backfill: str = "easy"
+    jobs: Jobs, cluster_procs: int, window_jobs: int, sampled_windows: int, seed: int
 ) -> TrajectoryFilter:
     """Replays SJF on up to `sampled_windows` different windows of `window_jobs` consecutive jobs.
 
@@ -53,7 +53,7 @@ def filter_trajectories(
     score = np.empty(len(first))
     for k, position in enumerate(first):
         window = jobs.window(int(position), window_jobs)
-        schedule = replay(window, cluster_procs, "SJF", backfill)
+        schedule = replay(window, cluster_procs, "SJF", "easy")
         score[k] = bounded_slowdown(schedule.start - window.submit, window.runtime).mean()
     median, mean, spread = float(np.median(score)), float(score.mean()), float(score.std())
     skewness = float(((score - mean) ** 3).mean() / spread**3) if spread > 0 else 0.0

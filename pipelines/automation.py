@@ -7,6 +7,7 @@ import dagster as dg
 
 from assets.partitions import SOURCES
 from pipelines.jobs import everything
+from pipelines.processes import close_dead_runs
 from traces.catalogue import CatalogueError, inbox, load_catalogue
 
 SETTLED_S = 10
@@ -27,8 +28,8 @@ def nightly_schedule() -> dg.ScheduleDefinition:
     def nightly_retraining(context: dg.ScheduleEvaluationContext):
         names = list(load_catalogue().sources)
         register_sources(context.instance, names)
-        night = context.scheduled_execution_time.date().isoformat()
-        return [dg.RunRequest(run_key=f"{name}-{night}", partition_key=name) for name in names]
+        due = context.scheduled_execution_time.isoformat()
+        return [dg.RunRequest(run_key=f"{name}-{due}", partition_key=name) for name in names]
 
     return nightly_retraining
 
@@ -38,11 +39,13 @@ def nightly_schedule() -> dg.ScheduleDefinition:
     name="inbox_sensor",
     minimum_interval_seconds=15,
     default_status=dg.DefaultSensorStatus.RUNNING,
+    description="A new or changed file (or folder of files) in inbox/ becomes a source, a partition and a run",
 )
 def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """A new or changed file (or folder of files) in `inbox/` becomes a source, a partition and a run."""
     from time import time
 
+    close_dead_runs(context.instance)  # the sensor ticks anyway, and a dead run would keep its place in the queue
     seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
     try:
         known = load_catalogue()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from traces.catalogue import CatalogueError, add_source, load_catalogue, local_catalogue_path
+from traces.catalogue import CatalogueError, add_source, load_catalogue, local_catalogue_path, remove_source
 from traces.log import LogError
 from warehouse import WarehouseError, first_row
 
@@ -73,9 +73,11 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
     catalogue = load_catalogue()
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
-    run_job(job, chosen, _read_config(config))
-    if job in ("evaluate", "everything"):
-        _print_leaderboards(chosen)
+    failures = run_job(job, chosen, _read_config(config))
+    done = [name for name in chosen if name not in failures]
+    if done and job in ("evaluate", "everything"):
+        _print_leaderboards(done)
+    _raise_failures(failures)
 
 
 @main.command()
@@ -98,17 +100,12 @@ def ingest(
     from traces.log import guess_format
 
     name = name or inbox_name(path)
-    catalogue_file = local_catalogue_path()
-    before = catalogue_file.read_text() if catalogue_file.exists() else None
-    add_source(name, path, log_format or guess_format(path), procs, time_zone)
-    try:
-        run_job("ingest", [name])
-    except BaseException:  # a log that cannot be loaded leaves the catalogue as it was
-        if before is None:
-            catalogue_file.unlink()
-        else:
-            catalogue_file.write_text(before)
-        raise
+    log_format = log_format or guess_format(path)
+    replaced = add_source(name, path, log_format, procs, time_zone)
+    failures = run_job("ingest", [name])
+    if failures:  # a log that cannot be loaded leaves the catalogue as it was
+        remove_source(name, replaced)
+        _raise_failures(failures)
     with open_warehouse().read() as connection:
         totals = first_row(
             connection, "SELECT lines, accepted, ignored, rejected FROM marts.ingest_summary WHERE source = ?", [name]
@@ -239,13 +236,15 @@ def report(names: tuple[str, ...]) -> None:
     chosen = list(names) or evaluated
     if not chosen:
         raise ValueError("no source has been evaluated yet: `tracehouse run`")
-    run_job("report", chosen)
+    failures = run_job("report", chosen)
     for name in chosen:
-        click.echo(report_path(name))
+        if name not in failures:
+            click.echo(report_path(name))
+    _raise_failures(failures)
 
 
 @main.command()
-@click.option("--host", "-h", default="127.0.0.1", show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", "-p", default=3000, show_default=True)
 @_plain_errors
 def ui(host: str, port: int) -> None:
@@ -253,7 +252,8 @@ def ui(host: str, port: int) -> None:
     import os
 
     from pipelines.automation import register_sources
-    from pipelines.running import close_dead_runs, dagster_instance
+    from pipelines.processes import close_dead_runs
+    from pipelines.running import dagster_instance
     from traces.catalogue import inbox
 
     names = list(load_catalogue().sources)  # a fault in the catalogue is told here rather than in a server's log
@@ -264,6 +264,15 @@ def ui(host: str, port: int) -> None:
     dagster = str(Path(sys.executable).with_name("dagster"))
     click.echo(f"http://{host}:{port} (stop with Ctrl-C); drop logs into {inbox()}", err=True)
     os.execv(dagster, [dagster, "dev", "-m", "pipelines.definitions", "-h", host, "-p", str(port)])
+
+
+def _raise_failures(failures: dict[str, str]) -> None:
+    """Ends the command with an error that names every source that failed."""
+    if len(failures) == 1:
+        raise click.ClickException(next(iter(failures.values())))
+    if failures:
+        listed = "\n".join(f"  {source}: {problem}" for source, problem in failures.items())
+        raise click.ClickException(f"{len(failures)} sources failed:\n{listed}")
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:
@@ -298,7 +307,8 @@ def _print_leaderboards(names: list[str]) -> None:
         click.secho(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling", bold=True)
         click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
         for rank, policy, estimates, mean, low, high, wait, minus, minus_low, minus_high, _ in rows:
-            interval, minus_interval = f"{low:.2f} to {high:.2f}", f"{minus_low:+.2f} to {minus_high:+.2f}"
+            interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"
+            minus_interval = "" if minus_low is None else f"{minus_low:+.2f} to {minus_high:+.2f}"
             click.echo(
                 f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait:>8,.0f}  "
                 f"{minus:>+10.2f}  {minus_interval}"

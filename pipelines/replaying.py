@@ -35,7 +35,8 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
 
     trace = _load(trace_or_source, procs, estimates)
     cluster_procs = procs or trace.cluster_procs
-    name, weights = _policy(policy, trace.source)
+    from_log = Path(trace_or_source).exists()
+    name, weights, seen = _policy(policy, trace_or_source, from_log)
     jobs = trace.jobs(estimates)
     widest = int(np.argmax(jobs.procs))
     if jobs.procs[widest] > cluster_procs:
@@ -52,6 +53,7 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
         "procs": cluster_procs,
         "jobs": len(jobs),
         "jobs_left_out": trace.jobs_left_out,
+        **({"jobs_seen_in_training": min(seen, len(jobs))} if name == "learned" else {}),
         **metrics(jobs, schedule, cluster_procs),
         "semantics": SEMANTICS,
     }
@@ -70,6 +72,11 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
 def _load(trace_or_source: str, procs: int | None, estimates: str) -> Trace:
     path = Path(trace_or_source)
     if path.exists():
+        if estimates == "predicted":
+            raise ValueError(
+                f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
+                "`tracehouse run --source NAME`, then replay NAME"
+            )
         return _load_log(Source(path.name, "auto", path, procs, declared_at="command line"))
     looks_like_a_path = "/" in trace_or_source or path.suffix in (".swf", ".gz", ".zst", ".log")
     catalogue = load_catalogue()
@@ -98,22 +105,29 @@ def _load_log(source: Source) -> Trace:
         return load_trace(warehouse, source.name)
 
 
-def _policy(policy: str, source: str) -> tuple[str, Any]:
-    """(policy name of the simulator, weights or None); names in any case."""
+def _policy(policy: str, source: str, from_log: bool) -> tuple[str, Any, int]:
+    """(policy name of the simulator, weights or None, jobs of this trace open to its training); names in any case."""
     from simulator.priorities import HEURISTICS
 
     names = {name.lower(): name for name in (*HEURISTICS, "learned")}
     name = names.get(policy.lower())
     if name == "learned":
-        from assets.replay import load_weights
+        if from_log:
+            raise ValueError(
+                f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
+                f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
+            )
+        from assets.replay import learned_policies
 
-        return name, next(weights for _, chosen, weights in load_weights(open_warehouse(), source) if chosen)
+        policy_of_source = next(found for found in learned_policies(open_warehouse(), source) if found.chosen)
+        return name, policy_of_source.weights, policy_of_source.trained_jobs
     if name is not None:
-        return name, None
+        return name, None, 0
     if Path(policy).exists() or policy.endswith(".json"):
         from models.scheduling_policy import load_policy
 
-        return "learned", load_policy(Path(policy))[0]
+        weights, card = load_policy(Path(policy))
+        return "learned", weights, card.get("trained_jobs", 0) if card.get("source") == source and not from_log else 0
     raise ValueError(
         f"unknown policy {policy!r}; expected one of {', '.join(names.values())}, or a policy file (.json)"
     )

@@ -58,7 +58,7 @@ def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, r
         rows[k, 7] = queue_share
 
 
-@numba.njit(cache=True, fastmath=True)
+@numba.njit(cache=True)
 def score_rows(rows, visible, weights, scores):
     """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32; the largest goes first."""
     hidden1 = np.empty(32, dtype=np.float32)

@@ -55,10 +55,8 @@ class Trajectories:
     schedules: list[Schedule]
 
 
-def sample_trajectories(
-    windows: list[Jobs], cluster_procs: int, weights: KernelWeights, seed: int, backfill: str = "easy"
-) -> Trajectories:
-    """Replays each window with choices drawn from the network's softmax, recording every choice.
+def sample_trajectories(windows: list[Jobs], cluster_procs: int, weights: KernelWeights, seed: int) -> Trajectories:
+    """Replays each window under EASY backfilling with choices drawn from the network's softmax, recording every choice.
 
     The draws of window k depend on (seed, k) alone. Raises as `replay` does.
     """
@@ -67,7 +65,7 @@ def sample_trajectories(
     rows, decisions = 32 * sum(map(len, windows)), 3 * sum(map(len, windows))
     while True:
         recorder = _recorder(rows, decisions)
-        found = _fill(windows, cluster_procs, weights, seed, backfill == "easy", recorder)
+        found = _fill(windows, cluster_procs, weights, seed, recorder)
         if found is not None:
             break
         rows, decisions = 2 * rows, 2 * decisions
@@ -80,7 +78,7 @@ def sample_trajectories(
     )  # fmt: skip
 
 
-def _fill(windows, cluster_procs, weights, seed, easy, recorder):
+def _fill(windows, cluster_procs, weights, seed, recorder):
     decisions = rows_used = 0
     first_decision, schedules = [0], []
     for k, jobs in enumerate(windows):
@@ -89,7 +87,7 @@ def _fill(windows, cluster_procs, weights, seed, easy, recorder):
         seed_draws(int(np.random.SeedSequence([seed, k]).generate_state(1)[0]))
         decisions, rows_used = run_episode(
             jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.origin,
-            cluster_procs, LEARNED, easy, weights, True, recorder, decisions, rows_used, start, backfilled,
+            cluster_procs, LEARNED, True, weights, True, recorder, decisions, rows_used, start, backfilled,
         )  # fmt: skip
         if decisions < 0:
             return None

@@ -6,6 +6,7 @@ Three places, later ones win: `sources.toml` of the project, the catalogue named
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import tomllib
@@ -30,7 +31,8 @@ class Source:
     format: "swf" or "pbs".
     path: the log file, or a directory of log files; None for a generated source.
     procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
-    time_zone: of the cluster, for the calendar and the names of written files.
+    time_zone: of the cluster, for the calendar and the names of written files; None takes the SWF header's
+        TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
     generator: options of `traces.workload.WorkloadOptions` for a generated source, else empty.
     declared_at: "file:line" of the declaration, for error messages.
@@ -40,7 +42,7 @@ class Source:
     format: str
     path: Path | None
     procs: int | None = None
-    time_zone: str = "UTC"
+    time_zone: str | None = None
     description: str = ""
     drop_wider: bool = False
     generator: dict[str, Any] = field(default_factory=dict)
@@ -95,8 +97,8 @@ def inbox_name(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-.") or "unnamed"
 
 
-def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None) -> Path:
-    """Declares a source in the second catalogue, replacing one of the same name there; returns that file.
+def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None) -> str:
+    """Declares a source in the second catalogue; returns the declaration it replaces there, or "".
 
     Raises CatalogueError for a bad name or time zone, or a name that `sources.toml` already has.
     """
@@ -107,21 +109,56 @@ def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zo
         raise CatalogueError(
             f"source {name!r} is already in {bundled.sources[name].declared_at}; choose another --name"
         )
-    path = local_catalogue_path()
-    text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
-    text = re.sub(rf"\n*^\[sources\.{re.escape(_quoted(name))}\]\n(?:(?!\[).*\n?)*", "\n", text, flags=re.MULTILINE)
-    entry = [f"[sources.{_quoted(name)}]", f'format = "{log_format}"', f"path = {_toml_string(str(log.resolve()))}"]
+    entry = [f"[sources.{_quoted(name)}]", f"format = {_toml_string(log_format)}"]
+    entry.append(f"path = {_toml_string(str(log.resolve()))}")
     if procs is not None:
         entry.append(f"procs = {procs}")
     if time_zone is not None:
-        entry.append(f'time_zone = "{time_zone}"')
-    new = text.rstrip() + "\n\n" + "\n".join(entry) + "\n"
-    _parse_catalogue(path, new, bundled)  # never write what could not be read back
+        entry.append(f"time_zone = {_toml_string(time_zone)}")
+    return _edit_declaration(name, "\n".join(entry) + "\n", bundled)
+
+
+def remove_source(name: str, put_back: str) -> None:
+    """Takes a source out of the second catalogue, or puts back the declaration that `add_source` has replaced."""
+    _edit_declaration(name, put_back, _read_catalogue(PROJECT / "sources.toml"))
+
+
+def _edit_declaration(name: str, new: str, bundled: Catalogue) -> str:
+    """Replaces the declaration of one source in the second catalogue; everything else in the file stays as it is."""
+    path = local_catalogue_path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(new)
-    temporary.replace(path)
-    return path
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two `tracehouse ingest` at once must not lose each other's entry
+        text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
+        lines = text.splitlines(keepends=True)
+        table = rf"\[\s*sources\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*"
+        first = next((i for i, line in enumerate(lines) if re.match(rf"\s*{table}\]", line)), len(lines))
+        last = first
+        for i in range(first, len(lines)):
+            if i > first and re.match(r"\s*\[", lines[i]) and not re.match(rf"\s*{table}\.", lines[i]):
+                break
+            if lines[i].strip() and not lines[i].lstrip().startswith("#"):
+                last = i + 1  # comments and blank lines after the last entry belong to what follows
+        old = "".join(lines[first:last])
+        gap = "\n" if new and first == len(lines) else ""
+        changed = "".join([*lines[:first], gap, new, *lines[last:]])
+        _parse_catalogue(path, changed, bundled)  # never write what could not be read back
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        temporary.write_text(changed)
+        temporary.replace(path)
+    return old
+
+
+def is_cron(text: str) -> bool:
+    """Whether text is five cron fields: minute, hour, day of month, month, day of week."""
+    ranges = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+    parts = text.split()
+    return len(parts) == 5 and all(
+        re.fullmatch(r"(\*|\d+(-\d+)?)(/[1-9]\d*)?", item)
+        and all(low <= int(number) <= high for number in re.findall(r"\d+", item.partition("/")[0]))
+        for part, (low, high) in zip(parts, ranges, strict=True)
+        for item in part.split(",")
+    )
 
 
 def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
@@ -129,15 +166,17 @@ def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
 
 
 def _inbox_sources(known: Catalogue) -> dict[str, Source]:
-    found = {}
-    if inbox().is_dir():
-        for path in sorted(inbox().iterdir()):
-            name = inbox_name(path)
-            if path.name.startswith(".") or path.name.endswith(".part") or name in known.sources:
-                continue
-            found[name] = Source(
-                name, "auto", path, time_zone=known.time_zone, description="found in the inbox", declared_at=str(path)
-            )
+    """Sources of the inbox by name; a name that is taken gives way to the file's full name."""
+    declared = {source.path for source in known.sources.values()}
+    found: dict[str, Source] = {}
+    for path in sorted(inbox().iterdir()) if inbox().is_dir() else []:
+        if path.name.startswith(".") or path.name.endswith(".part") or path.resolve() in declared:
+            continue
+        names = (inbox_name(path), re.sub(r"[^A-Za-z0-9_.\-]+", "-", path.name), f"inbox-{inbox_name(path)}")
+        name = next((name for name in names if name not in known.sources and name not in found), None)
+        if name is None:
+            raise CatalogueError(f"{path}: no free name for this source; rename the file")
+        found[name] = Source(name, "auto", path, description="found in the inbox", declared_at=str(path))
     return found
 
 
@@ -158,7 +197,7 @@ def _parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catal
     check.keys(document, {"time_zone", "nightly_cron", "sources"}, None)
     time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
     cron = check.typed(document, "nightly_cron", str, None) or (defaults.nightly_cron if defaults else "0 3 * * *")
-    if len(cron.split()) != 5:
+    if not is_cron(cron):
         check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
     tables = document.get("sources", {})
     if not isinstance(tables, dict):
@@ -203,7 +242,7 @@ class _Checker:
             log_format or "",
             (self.path.parent / log_path).resolve() if log_path else None,
             procs,
-            self.time_zone(table.get("time_zone", time_zone), name),
+            self.time_zone(table["time_zone"], name) if "time_zone" in table else time_zone if generator else None,
             self.typed(table, "description", str, name) or "",
             bool(self.typed(table, "drop_wider", bool, name)),
             generator,

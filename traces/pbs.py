@@ -24,6 +24,9 @@ RECORD_SCHEMA = {
 }  # fmt: skip
 """Columns of the records; times are Unix seconds."""
 
+LARGEST_S = 10**11
+"""A larger number of seconds is a fault of the log: it is more than three thousand years."""
+
 _RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;(.);([^;]*);(.*)$", re.DOTALL)
 # a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
 _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][\w.\-]*=|\s*$)', re.DOTALL)
@@ -69,7 +72,10 @@ def duration_s(text: str) -> int:
     parts = text.split(":")
     if not 1 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
         raise ValueError(f"not a duration: {text}")
-    return sum(int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600, 86400), strict=False))
+    seconds = sum(int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600, 86400), strict=False))
+    if seconds > LARGEST_S:
+        raise ValueError(f"not a duration: {text}")
+    return seconds
 
 
 def write_pbs(jobs: pl.DataFrame, directory: Path, time_zone: str, server: str) -> list[Path]:
@@ -147,7 +153,7 @@ def _end_record(job_id: str, message: str) -> dict[str, object]:
         "requested_walltime_s": _duration(pairs, "Resource_List.walltime"),
         "used_walltime_s": _duration(pairs, "resources_used.walltime"),
         "used_cpu_s": _duration(pairs, "resources_used.cput"),
-        "exit_status": int(exit_status) if re.fullmatch(r"-?\d+", exit_status) else None,
+        "exit_status": int(exit_status) if re.fullmatch(r"-?\d{1,9}", exit_status) else None,
     }
 
 
@@ -155,7 +161,7 @@ def _unix_seconds(pairs: dict[str, str], key: str) -> int | None:
     value = pairs.get(key)
     if value is None or value == "" or value == "0":  # PBS writes etime=0 for a job that was never eligible
         return None
-    if not value.isdigit():
+    if not value.isdigit() or int(value) > LARGEST_S:
         raise ValueError(f"{key} is not a Unix time")
     return int(value)
 
@@ -175,7 +181,7 @@ def _allocated_procs(pairs: dict[str, str]) -> int | None:
     for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
         # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
         trusted = key != "Resource_List.ncpus" or "Resource_List.select" in pairs
-        if trusted and pairs.get(key, "").isdigit() and int(pairs[key]) > 0:
+        if trusted and re.fullmatch(r"\d{1,9}", pairs.get(key, "")) and int(pairs[key]) > 0:
             return int(pairs[key])
     return _slots(pairs["exec_host"]) if pairs.get("exec_host") else None
 
@@ -197,7 +203,7 @@ def _slots(exec_host: str) -> int:
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    if pairs.get("Resource_List.ncpus", "").isdigit() and "Resource_List.select" in pairs:
+    if re.fullmatch(r"\d{1,9}", pairs.get("Resource_List.ncpus", "")) and "Resource_List.select" in pairs:
         return int(pairs["Resource_List.ncpus"]) or None
     nodes = pairs.get("Resource_List.nodes")
     if nodes:
@@ -208,7 +214,11 @@ def _requested_procs(pairs: dict[str, str]) -> int | None:
             ppn = next((int(p[4:]) for p in properties if re.fullmatch(r"ppn=\d+", p)), 1)
             total += count * ppn
         return total or None
-    return int(pairs["Resource_List.ncpus"]) or None if pairs.get("Resource_List.ncpus", "").isdigit() else None
+    return (
+        int(pairs["Resource_List.ncpus"]) or None
+        if re.fullmatch(r"\d{1,9}", pairs.get("Resource_List.ncpus", ""))
+        else None
+    )
 
 
 def _clock(seconds: int) -> str:

@@ -28,6 +28,9 @@ FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
 MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
 """A negative wait is kept as it stands: the job is sound, only its start is unknown."""
 
+LARGEST = 1e11
+"""A larger number in any field is a fault of the log: as seconds it is more than three thousand years."""
+
 NUM_FIELDS = len(FIELDS)
 _OK, _BLANK, _COMMENT, _BAD_NUMBER, _TOO_FEW, _TOO_MANY = range(6)
 
@@ -129,7 +132,7 @@ def _first_bad_field(values: np.ndarray) -> np.ndarray:
             wrong |= column < -1
         if name in ("job_number", "submit_s"):
             wrong |= column < 0
-        bad[wrong | (np.abs(column) >= 2.0**53)] = i
+        bad[wrong | (np.abs(column) > LARGEST)] = i
     return bad
 
 
@@ -140,8 +143,8 @@ def _reason(code: int, field: int, bad_field: int | None) -> str:
         return f"field {field + 1} ({FIELDS[field]}) is not a number"
     name = FIELDS[bad_field]
     if name in ("job_number", "submit_s"):
-        return f"field {bad_field + 1} ({name}) must be a whole number, 0 or more"
-    return f"field {bad_field + 1} ({name}) must be a whole number, -1 or more"
+        return f"field {bad_field + 1} ({name}) must be a whole number from 0 to {LARGEST:.0e}"
+    return f"field {bad_field + 1} ({name}) must be a whole number from -1 to {LARGEST:.0e}"
 
 
 @numba.njit(cache=True)

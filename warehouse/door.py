@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.schema import create_schema
+from warehouse.schema import create_schema, has_schema
 
 WAIT_SAYS_AFTER_S = 2.0
 POLL_S = 0.1
@@ -41,7 +41,7 @@ class Warehouse:
 
     def __init__(self, path: Path, timeout_s: float | None = None) -> None:
         self.path = Path(path)
-        self.timeout_s = float(os.environ.get("TRACEHOUSE_TIMEOUT_S", 600)) if timeout_s is None else timeout_s
+        self.timeout_s = _timeout_from_environment() if timeout_s is None else timeout_s
         self._held = threading.local()
 
     @contextmanager
@@ -54,6 +54,8 @@ class Warehouse:
         with self._not_nested():
             connection = self._connect(read_only=True, deadline=time.monotonic() + self.timeout_s)
             try:
+                if not has_schema(connection):  # its first writer was killed, or another program made the file
+                    raise WarehouseError(f"{self.path}: no warehouse yet; make one with `tracehouse run`")
                 yield connection
             finally:
                 connection.close()
@@ -106,14 +108,22 @@ class Warehouse:
             try:
                 return duckdb.connect(str(self.path), read_only=read_only)
             except duckdb.IOException as error:
-                if "lock" not in str(error):
+                if "Could not set lock" not in str(error) and "Conflicting lock" not in str(error):
                     raise WarehouseError(
                         f"{self.path}: cannot be opened ({error}). If another version of DuckDB wrote it, "
                         "remove it and run `tracehouse run` again: everything in it can be made anew"
                     ) from None
                 waiting.step(_holder(str(error)))
             except duckdb.ConnectionException as error:  # the same file, open in this process with other settings
-                raise WarehouseError(f"{self.path}: already open in this process ({error})") from None
+                waiting.step(f"it is open elsewhere in this process ({error})")
+
+
+def _timeout_from_environment() -> float:
+    text = os.environ.get("TRACEHOUSE_TIMEOUT_S", "600")
+    try:
+        return float(text)
+    except ValueError:
+        raise WarehouseError(f"TRACEHOUSE_TIMEOUT_S must be a number of seconds, found {text!r}") from None
 
 
 class _Waiting:

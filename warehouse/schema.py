@@ -27,12 +27,13 @@ def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
     for name in relations():
         statement = sql.load(name)
         connection.execute(statement)
-        if _columns(connection, name) != list(column_comments(statement)):
+        is_view = _is_view(statement)
+        if not is_view and _columns(connection, name) != table_columns(statement):
             # an older tracehouse made this table; what it holds can be made anew, so it gives way
             print(f"warehouse: {name} has a new definition and starts empty; materialize it again", file=sys.stderr)
             connection.execute(f"DROP TABLE {name}")
             connection.execute(statement)
-        kind = "VIEW" if re.search(r"^CREATE (OR REPLACE )?VIEW", statement, re.MULTILINE) else "TABLE"
+        kind = "VIEW" if is_view else "TABLE"
         connection.execute(f"COMMENT ON {kind} {name} IS {_literal(relation_comment(statement))}")
         for column, comment in column_comments(statement).items():
             connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {_literal(comment)}')
@@ -40,11 +41,17 @@ def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("INSERT INTO core.schema_version VALUES (?)", [wanted])
 
 
+def has_schema(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the file holds a warehouse."""
+    tables = connection.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
+    return ("core.schema_version",) in tables
+
+
 def relations() -> list[str]:
     """Qualified names of all tables, then of all views (which read them)."""
     found = [name for name in sql.names() if name.split(".")[0] in SCHEMAS]
     created = [name for name in found if re.search(r"^CREATE (OR REPLACE )?(TABLE|VIEW)", sql.load(name), re.MULTILINE)]
-    return sorted(created, key=lambda name: ("VIEW" in sql.load(name).split("AS")[0], name))
+    return sorted(created, key=lambda name: (_is_view(sql.load(name)), name))
 
 
 def relation_comment(statement: str) -> str:
@@ -70,8 +77,17 @@ def column_comments(statement: str) -> dict[str, str]:
     return comments
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[str]:
-    return [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()]
+def table_columns(statement: str) -> list[tuple[str, str]]:
+    """(name, type) of each column of a CREATE TABLE statement."""
+    return re.findall(r"^    (\w+) ([A-Z]+)", statement, re.MULTILINE)
+
+
+def _is_view(statement: str) -> bool:
+    return bool(re.search(r"^CREATE (OR REPLACE )?VIEW", statement, re.MULTILINE))
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str]]:
+    return [(row[0], row[1]) for row in connection.execute(f"DESCRIBE {name}").fetchall()]
 
 
 def _fingerprint() -> str:
@@ -79,8 +95,7 @@ def _fingerprint() -> str:
 
 
 def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
-    tables = connection.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
-    if ("core.schema_version",) not in tables:
+    if not has_schema(connection):
         return None
     rows = connection.execute("SELECT fingerprint FROM core.schema_version").fetchall()
     return rows[0][0] if rows else None

@@ -1,4 +1,4 @@
--- Jobs whose features count other than the jobs of the same user that had ended by their submission, or that lack
+-- Jobs whose history differs from a plain count over the jobs that had ended before their submission, or that lack
 -- features; on the 2,000 jobs with the smallest hash, since the plain count is quadratic.
 WITH sample AS (
     SELECT *
@@ -9,19 +9,36 @@ WITH sample AS (
 ),
 
 counted AS (
-    SELECT sample.job_index, count(earlier.job_index) AS ended
+    SELECT
+        sample.job_index,
+        count(earlier.job_index) AS ended,
+        arg_max(earlier.runtime_s, (earlier.end_time, earlier.job_index)) AS last_runtime_s,
+        count(earlier.job_index) FILTER (
+            coalesce(earlier.requested_procs, earlier.procs) IS NOT DISTINCT FROM coalesce(sample.requested_procs, sample.procs)
+            AND earlier.requested_walltime_s IS NOT DISTINCT FROM sample.requested_walltime_s
+        ) AS alike_ended
     FROM sample
     LEFT JOIN core.jobs AS earlier
         ON
             sample.source = earlier.source
             AND sample.user_name = earlier.user_name
-            AND earlier.end_time <= sample.submit_time
+            AND earlier.end_time < sample.submit_time
     GROUP BY sample.job_index
 )
 
-SELECT counted.job_index, counted.ended, features.user_jobs_ended
+SELECT
+    counted.job_index,
+    counted.ended,
+    features.user_jobs_ended,
+    counted.last_runtime_s AS last_ended_runtime_s,
+    features.last_runtime_s,
+    counted.alike_ended,
+    features.alike_jobs_ended
 FROM counted
 LEFT JOIN features.job_features AS features
     ON counted.job_index = features.job_index AND features.source = $source
-WHERE features.user_jobs_ended IS DISTINCT FROM counted.ended
+WHERE
+    features.user_jobs_ended IS DISTINCT FROM counted.ended
+    OR features.last_runtime_s IS DISTINCT FROM counted.last_runtime_s
+    OR features.alike_jobs_ended IS DISTINCT FROM counted.alike_ended
 ORDER BY counted.job_index

@@ -1,5 +1,5 @@
 -- What was known about each job when it was submitted: its request, the calendar, and its user's jobs that had
--- already ended. A job whose end the log does not know never counts as history.
+-- already ended, in an earlier second. A job whose end the log does not know never counts as history.
 CREATE TABLE IF NOT EXISTS features.job_features (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs

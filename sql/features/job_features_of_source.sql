@@ -83,13 +83,13 @@ final AS (
     FROM jobs
     INNER JOIN local_times ON jobs.job_index = local_times.job_index
     ASOF LEFT JOIN user_history
-        ON jobs.user_name = user_history.user_name AND jobs.submit_time >= user_history.end_time
+        ON jobs.user_name = user_history.user_name AND jobs.submit_time > user_history.end_time
     ASOF LEFT JOIN alike_history
         ON
             jobs.user_name = alike_history.user_name
             AND jobs.wanted_procs = alike_history.wanted_procs
             AND coalesce(jobs.requested_walltime_s, -1) = alike_history.wanted_walltime_s
-            AND jobs.submit_time >= alike_history.end_time
+            AND jobs.submit_time > alike_history.end_time
 )
 
 SELECT * FROM final ORDER BY job_index

@@ -2,6 +2,7 @@
 SELECT
     features.* EXCLUDE (source),
     jobs.submit_time,
+    jobs.end_time,
     jobs.user_name,
     jobs.runtime_s
 FROM features.job_features AS features

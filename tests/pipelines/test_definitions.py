@@ -13,12 +13,17 @@ LINEAGE = {
     "core/jobs": {"raw/log"},
     "features/job_features": {"core/jobs"},
     "predictions/runtime_model": {"features/job_features"},
-    "predictions/runtime_predictions": {"predictions/runtime_model"},
-    "policies/trajectory_filter": {"predictions/runtime_predictions"},
-    "policies/scheduling_policy": {"policies/trajectory_filter"},
-    "replay/evaluation": {"policies/scheduling_policy"},
+    "predictions/runtime_predictions": {"predictions/runtime_model", "features/job_features"},
+    "policies/trajectory_filter": {"predictions/runtime_predictions", "core/jobs"},
+    "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
+    "replay/evaluation": {"policies/scheduling_policy", "predictions/runtime_predictions", "core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
-    "marts/report": {"marts/leaderboard"},
+    "marts/report": {
+        "marts/leaderboard",
+        "replay/evaluation",
+        "policies/scheduling_policy",
+        "predictions/runtime_predictions",
+    },
 }
 
 

@@ -13,7 +13,6 @@ All times are whole seconds, all sizes are whole processors.
 
 import gzip
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -362,12 +361,6 @@ def workloads(draw: st.DrawFn, estimates: Sequence[str] = ("exact", "over", "und
         workload.estimate.append(estimate)
         workload.limit.append(max(runtime, estimate) + slack)
     return workload
-
-
-def shared_folder() -> Path:
-    """Return the folder of logs and golden results: TRACEHOUSE_SHARED, or `shared` beside the repository."""
-    beside_repository = Path(__file__).resolve().parents[3] / "shared"
-    return Path(os.environ.get("TRACEHOUSE_SHARED", beside_repository))
 
 
 def read_swf(path: Path, cluster_procs: int, at_most: int | None = None) -> tuple[list[int], Workload]:

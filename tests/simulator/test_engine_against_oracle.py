@@ -8,6 +8,7 @@ from simulator.jobs import Jobs
 from simulator.metrics import metrics
 from simulator.replay import replay
 from simulator.schedule import Schedule
+from tests.shared import shared_file
 from tests.simulator.oracle import (
     BACKFILLS,
     POLICIES,
@@ -15,7 +16,6 @@ from tests.simulator.oracle import (
     Workload,
     oracle_metrics,
     read_swf,
-    shared_folder,
     workloads,
 )
 
@@ -77,10 +77,7 @@ def test_metrics_equal_the_oracles(workload: Workload) -> None:
 def test_start_times_equal_the_oracles_on_real_logs(
     log: str, cluster_procs: int, shortening: int, policy: str, backfill: str
 ) -> None:
-    path = shared_folder() / "traces" / "swf" / log
-    if not path.exists():
-        pytest.skip(f"log not found: {log} (set TRACEHOUSE_SHARED)")
-    _, workload = read_swf(path, cluster_procs, at_most=1000)
+    _, workload = read_swf(shared_file("traces", "swf", log), cluster_procs, at_most=1000)
     workload = workload._replace(estimate=[max(1, estimate // shortening) for estimate in workload.estimate])
     expected = workload.run(policy, backfill)
     schedule = replay(jobs_of(workload), cluster_procs, policy=policy, backfill=backfill)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 
+from tests.shared import shared_file
 from tests.simulator.oracle import (
     BACKFILLS,
     POLICIES,
@@ -26,7 +27,6 @@ from tests.simulator.oracle import (
     percentile,
     read_swf,
     score,
-    shared_folder,
     starts_in_order,
     workloads,
 )
@@ -362,18 +362,13 @@ def test_fcfs_without_backfilling_starts_jobs_in_order(workload: Workload) -> No
 
 def golden_starts(name: str) -> dict[int, int]:
     """Return start times (s) by job number, or skip."""
-    path = shared_folder() / "golden" / "replay" / name
-    if not path.exists():
-        pytest.skip(f"golden start times not found: {name} (set TRACEHOUSE_SHARED)")
+    path = shared_file("golden", "replay", name)
     return {int(number): int(start) for number, start in map(str.split, path.read_text().splitlines())}
 
 
 def logged_workload(name: str, cluster_procs: int) -> tuple[list[int], Workload]:
     """Return the job numbers and jobs of a log, or skip."""
-    path = shared_folder() / "traces" / "swf" / name
-    if not path.exists():
-        pytest.skip(f"log not found: {name} (set TRACEHOUSE_SHARED)")
-    return read_swf(path, cluster_procs)
+    return read_swf(shared_file("traces", "swf", name), cluster_procs)
 
 
 @pytest.mark.parametrize(

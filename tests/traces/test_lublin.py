@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma, ks_2samp
 
+from tests.shared import shared_file
 from traces.lublin import (
     BATCH,
     INTERACTIVE,
@@ -26,16 +25,12 @@ from traces.lublin import (
     run_times,
 )
 
-SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", Path(__file__).resolve().parents[2] / ".." / "shared"))
 POWERS_OF_TWO = 2 ** np.arange(1, 20)
 
 
 def archive_jobs(name: str, queue: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and run times of one of the archive's files of this model, or of one queue of it."""
-    path = SHARED / "traces" / "swf" / name
-    if not path.exists():
-        pytest.skip(f"archive log {name} not found; set TRACEHOUSE_SHARED to the folder that holds traces/swf")
-    with gzip.open(path, "rt") as lines:
+    with gzip.open(shared_file("traces", "swf", name), "rt") as lines:
         jobs = np.array([line.split() for line in lines if line.strip() and not line.startswith(";")], dtype=np.float64)
     if queue is not None:
         jobs = jobs[jobs[:, 14] == queue]

@@ -1,0 +1,20 @@
+"""Real logs and golden results, which lie beside the repository and never inside it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def shared_file(*parts: str) -> Path:
+    """The path of a shared file or folder; skips the test where it is missing.
+
+    The folder is TRACEHOUSE_SHARED, or `shared` beside the repository.
+    """
+    beside_repository = Path(__file__).resolve().parents[2] / "shared"
+    path = Path(os.environ.get("TRACEHOUSE_SHARED") or beside_repository).joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"real data not found: {'/'.join(parts)} (set TRACEHOUSE_SHARED to the folder that holds it)")
+    return path
