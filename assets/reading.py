@@ -15,13 +15,16 @@ from traces.log import LogError, ParsedLog, guess_format, line_texts, log_files,
 from traces.pbs import read_pbs
 from traces.swf import LARGEST, header_value, read_swf
 
+COMMAND_LINE = "command line"
+
 READERS = {"swf": read_swf, "pbs": read_pbs}
 
 
 @dataclass(frozen=True)
 class SourceLog:
     """source: with its format known; files: one per log file, in order; cluster_procs: processors of the cluster;
-    cluster_procs_from: "catalogue", "header" or "peak"; time_zone: of the cluster; clock_zero: UTC time of the log's
+    cluster_procs_from: "catalogue", "command line", "header" or
+    "peak"; time_zone: of the cluster; clock_zero: UTC time of the log's
     second 0, without zone."""
 
     source: Source
@@ -85,11 +88,12 @@ def peak_procs(start: np.ndarray, end: np.ndarray, procs: np.ndarray) -> int:
 
 def _cluster_procs(source: Source, files: list[ParsedLog]) -> tuple[int, str]:
     if source.procs is not None:
-        return source.procs, "catalogue"
+        return source.procs, COMMAND_LINE if source.declared_at == COMMAND_LINE else "catalogue"
     for file in files:
-        found = header_value(file.header, "MaxProcs", "MaxNodes")
-        if found and found > 0:
-            return found, "header"
+        for key in ("MaxProcs", "MaxNodes"):
+            found = header_value(file.header, key)
+            if found and found > 0:
+                return found, "header"
     if source.format == "swf":
         used = pl.concat([file.records for file in files]).select(
             start=pl.col("submit_s") + pl.col("wait_s").clip(lower_bound=0).fill_null(0),
@@ -102,9 +106,7 @@ def _cluster_procs(source: Source, files: list[ParsedLog]) -> tuple[int, str]:
         )
     used = used.drop_nulls()
     if used.is_empty():
-        raise LogError(
-            f"{source.declared_at}: source {source.name!r} needs `procs`: its log does not tell the cluster's size"
-        )
+        raise LogError(f"source {source.name!r} needs `procs` (or --procs): its log does not tell the cluster's size")
     start, runtime, procs = (used[name].to_numpy() for name in used.columns)
     return peak_procs(start, start + np.maximum(runtime, 1), procs), "peak"
 
@@ -118,8 +120,8 @@ def _check_width(source: Source, file: ParsedLog, cluster_procs: int, procs_from
     if not source.drop_wider:
         raise LogError(
             f"{file.path}:{line}: a job of {procs} processors on a cluster of {cluster_procs} (from the {procs_from}); "
-            f"{wide.height} such job(s), the widest {int(wide['procs'].to_numpy().max())}. Set `procs` of source {source.name!r} "
-            f"({source.declared_at or 'command line: --procs'}) to the cluster's size, or `drop_wider = true` to reject them"
+            f"{wide.height} such job(s), the widest {wide['procs'].to_numpy().max():d}. Give the cluster's true size (--procs, "
+            f"or `procs` of source {source.name!r}), or set `drop_wider = true` on the source to reject them"
         )
     texts = line_texts(read_bytes(file.path)[1], wide["line"].to_list())
     return file.reject_rows(wide["line"].to_list(), f"wider than the cluster's {cluster_procs} processors", texts)

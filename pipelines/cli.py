@@ -25,6 +25,8 @@ def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except (CatalogueError, LogError, WarehouseError, ValueError) as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
 
     return wrapped
 
@@ -102,10 +104,13 @@ def ingest(
     name = name or inbox_name(path)
     log_format = log_format or guess_format(path)
     replaced = add_source(name, path, log_format, procs, time_zone)
-    failures = run_job("ingest", [name])
-    if failures:  # a log that cannot be loaded leaves the catalogue as it was
-        remove_source(name, replaced)
-        _raise_failures(failures)
+    loaded = False
+    try:
+        _raise_failures(run_job("ingest", [name]))
+        loaded = True
+    finally:
+        if not loaded:  # a log that cannot be loaded leaves the catalogue as it was
+            remove_source(name, replaced)
     with open_warehouse().read() as connection:
         totals = first_row(
             connection, "SELECT lines, accepted, ignored, rejected FROM marts.ingest_summary WHERE source = ?", [name]
@@ -187,9 +192,8 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
         raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")
     with open_warehouse().read() as connection:
         try:
-            relation = connection.sql(query)
-            rows = relation.pl() if relation is not None else pl.DataFrame()
-        except duckdb.Error as error:
+            rows = _rows_of(connection.sql(query), output_format)
+        except (duckdb.Error, pl.exceptions.PolarsError) as error:
             raise click.ClickException(f"SQL: {error}") from None
     target: Any = output if output is not None else sys.stdout.buffer
     if output_format == "parquet":
@@ -209,7 +213,7 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
             tbl_hide_dataframe_shape=True,
             tbl_hide_column_data_types=True,
         ):
-            text = f"{rows}\n({rows.height} rows)\n"
+            text = f"{rows}\n({rows.height} row{'' if rows.height == 1 else 's'})\n"
     if output is not None:
         output.write_text(text)
     else:
@@ -264,6 +268,29 @@ def ui(host: str, port: int) -> None:
     dagster = str(Path(sys.executable).with_name("dagster"))
     click.echo(f"http://{host}:{port} (stop with Ctrl-C); drop logs into {inbox()}", err=True)
     os.execv(dagster, [dagster, "dev", "-m", "pipelines.definitions", "-h", host, "-p", str(port)])
+
+
+def _rows_of(relation: Any, output_format: str) -> Any:
+    """Rows of a DuckDB relation (None for a statement without any) as a frame that the output format can hold."""
+    import polars as pl
+
+    if relation is None:
+        return pl.DataFrame()
+    as_text: tuple[str, ...] = ("interval", "bit", "time with time zone")
+    if output_format == "csv":
+        as_text += ("list", "struct", "map", "array", "union")
+    columns = []
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        quoted = '"' + name.replace('"', '""') + '"'
+        columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if kind.id in as_text else quoted)
+    rows = relation.project(", ".join(columns)).pl()
+    if output_format == "json":  # sums are 128-bit numbers, which would be written as text
+        wide = [name for name, kind in rows.schema.items() if kind == pl.Int128 or kind == pl.Decimal(38, 0)]
+        for name in wide:
+            narrow = rows[name].cast(pl.Int64, strict=False)
+            fits = narrow.null_count() == rows[name].null_count()
+            rows = rows.with_columns(narrow if fits else rows[name].cast(pl.Float64))
+    return rows
 
 
 def _raise_failures(failures: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from assets.ingest import write_jobs, write_raw_log
-from assets.reading import read_source
+from assets.reading import COMMAND_LINE, read_source
 from assets.storage import open_warehouse
 from assets.trace import Trace, load_trace
 from traces.catalogue import Source, load_catalogue
@@ -35,7 +35,7 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
 
     trace = _load(trace_or_source, procs, estimates)
     cluster_procs = procs or trace.cluster_procs
-    from_log = Path(trace_or_source).exists()
+    from_log = bool(trace_or_source) and Path(trace_or_source).exists()
     name, weights, seen = _policy(policy, trace_or_source, from_log)
     jobs = trace.jobs(estimates)
     widest = int(np.argmax(jobs.procs))
@@ -71,13 +71,13 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
 
 def _load(trace_or_source: str, procs: int | None, estimates: str) -> Trace:
     path = Path(trace_or_source)
-    if path.exists():
+    if trace_or_source and path.exists():
         if estimates == "predicted":
             raise ValueError(
                 f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
                 "`tracehouse run --source NAME`, then replay NAME"
             )
-        return _load_log(Source(path.name, "auto", path, procs, declared_at="command line"))
+        return _load_log(Source(path.name, "auto", path, procs, declared_at=COMMAND_LINE))
     looks_like_a_path = "/" in trace_or_source or path.suffix in (".swf", ".gz", ".zst", ".log")
     catalogue = load_catalogue()
     if looks_like_a_path and trace_or_source not in catalogue.sources:

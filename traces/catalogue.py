@@ -10,10 +10,10 @@ import fcntl
 import os
 import re
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 PROJECT = Path(__file__).resolve().parents[1]
 FORMATS = ("swf", "pbs")
@@ -94,7 +94,7 @@ def load_catalogue() -> Catalogue:
 def inbox_name(path: Path) -> str:
     """Source name of a file in the inbox: its name without .swf, .log, .txt, .gz, .zst, odd characters made dashes."""
     stem = re.sub(r"(\.(swf|log|txt|gz|zst))+$", "", path.name)
-    return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-.") or "unnamed"
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
 
 def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None) -> str:
@@ -109,6 +109,8 @@ def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zo
         raise CatalogueError(
             f"source {name!r} is already in {bundled.sources[name].declared_at}; choose another --name"
         )
+    if time_zone is not None and time_zone not in available_timezones():
+        raise CatalogueError(f'unknown time zone {time_zone!r}; expected an IANA name such as "Europe/Berlin"')
     entry = [f"[sources.{_quoted(name)}]", f"format = {_toml_string(log_format)}"]
     entry.append(f"path = {_toml_string(str(log.resolve()))}")
     if procs is not None:
@@ -140,6 +142,8 @@ def _edit_declaration(name: str, new: str, bundled: Catalogue) -> str:
             if lines[i].strip() and not lines[i].lstrip().startswith("#"):
                 last = i + 1  # comments and blank lines after the last entry belong to what follows
         old = "".join(lines[first:last])
+        if not new and first > 0 and last == len(lines) and not lines[first - 1].strip():
+            first -= 1  # the blank line that came with it
         gap = "\n" if new and first == len(lines) else ""
         changed = "".join([*lines[:first], gap, new, *lines[last:]])
         _parse_catalogue(path, changed, bundled)  # never write what could not be read back
@@ -151,6 +155,8 @@ def _edit_declaration(name: str, new: str, bundled: Catalogue) -> str:
 
 def is_cron(text: str) -> bool:
     """Whether text is five cron fields: minute, hour, day of month, month, day of week."""
+    for i, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat")):
+        text = re.sub(rf"(?i)\b{name}\b", str(i), text)
     ranges = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
     parts = text.split()
     return len(parts) == 5 and all(
@@ -196,7 +202,9 @@ def _parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catal
     check = _Checker(path, text)
     check.keys(document, {"time_zone", "nightly_cron", "sources"}, None)
     time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
-    cron = check.typed(document, "nightly_cron", str, None) or (defaults.nightly_cron if defaults else "0 3 * * *")
+    cron = check.typed(document, "nightly_cron", str, None)
+    if cron is None:
+        cron = defaults.nightly_cron if defaults else "0 3 * * *"
     if not is_cron(cron):
         check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
     tables = document.get("sources", {})
@@ -217,17 +225,21 @@ class _Checker:
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
-        self.lines = text.splitlines()
+        self.lines = _lines_of(text)
 
     def source(self, name: str, table: dict[str, Any], time_zone: str) -> Source:
         allowed = {f.name for f in fields(Source)} - {"name", "declared_at"}
         self.keys(table, allowed, name)
         log_format = self.typed(table, "format", str, name)
+        if log_format is None:
+            self.fail(name, None, f"`format` is missing; expected one of {', '.join(FORMATS)}")
         if log_format not in FORMATS:
             self.fail(name, "format", f"unknown format {log_format!r}; expected one of {', '.join(FORMATS)}")
         log_path, generator = self.typed(table, "path", str, name), table.get("generator", {})
         if not isinstance(generator, dict):
             self.fail(name, "generator", "expected a table of generator options")
+        if log_path == "":
+            self.fail(name, "path", "`path` is empty; give the log file or the folder of log files")
         if (log_path is None) == (not generator):
             self.fail(name, None, "give either `path` (a log) or `generator` (options of a synthetic log)")
         procs = self.typed(table, "procs", int, name)
@@ -252,13 +264,19 @@ class _Checker:
     def generator(self, name: str, options: dict[str, Any], procs: int) -> None:
         from traces.workload import WorkloadOptions
 
-        known = {f.name for f in fields(WorkloadOptions)} - {"procs"}
+        declared = [f for f in fields(WorkloadOptions) if f.name != "procs"]
+        known = {f.name for f in declared}
         for key in options:
             if key not in known:
-                self.fail(name, key, f"unknown generator option {key!r}; expected {', '.join(sorted(known))}")
+                self.fail(
+                    name, ("generator", key), f"unknown generator option {key!r}; expected {', '.join(sorted(known))}"
+                )
+        missing = [f.name for f in declared if f.default is MISSING and f.name not in options]
+        if missing:
+            self.fail(name, "generator", f"generator options are missing: {', '.join(missing)}")
         try:
             WorkloadOptions(procs=procs, **options)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             self.fail(name, "generator", f"bad generator options: {error}")
 
     def keys(self, table: dict[str, Any], allowed: set[str], source: str | None) -> None:
@@ -281,21 +299,15 @@ class _Checker:
             )
         return str(value)
 
-    def fail(self, source: str | None, key: str | None, problem: str) -> None:
+    def fail(self, source: str | None, key: str | tuple[str, ...] | None, problem: str) -> None:
         where = f" [sources.{source}]" if source else ""
         raise CatalogueError(f"{self.path}:{self.line(source, key)}:{where} {problem}")
 
-    def line(self, source: str | None, key: str | None) -> int:
-        """The line of the key within the source's table, else of the table, else 1."""
-        first = 0
-        if source is not None:
-            header = re.compile(rf"\s*\[+\s*sources\s*\.\s*[\"']?{re.escape(source)}[\"']?\s*[.\]]")
-            first = next((i for i, line in enumerate(self.lines) if header.match(line)), 0)
-        if key is not None:
-            for i in range(first, len(self.lines)):
-                if re.search(rf"(^|[\s{{,])[\"']?{re.escape(key)}[\"']?\s*=|\.{re.escape(key)}\s*\]", self.lines[i]):
-                    return i + 1
-        return first + 1
+    def line(self, source: str | None, key: str | tuple[str, ...] | None) -> int:
+        """The line of the key within the source, else that of the source, else 1."""
+        table = ("sources", source) if source is not None else ()
+        keys = (key,) if isinstance(key, str) else key or ()
+        return next((self.lines[path] for path in ((*table, *keys), table) if path in self.lines), 1)
 
 
 def _quoted(name: str) -> str:
@@ -304,3 +316,38 @@ def _quoted(name: str) -> str:
 
 def _toml_string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _lines_of(text: str) -> dict[tuple[str, ...], int]:
+    """Path of every table and key of a TOML text -> the line where it first appears; values are not looked into, but
+    for inline tables of one line."""
+    found: dict[tuple[str, ...], int] = {}
+    no_table: tuple[str, ...] = ()
+    table = no_table
+    statement, first = "", 1
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not statement:
+            first = number
+        statement += line + "\n"
+        try:
+            parsed = tomllib.loads(statement)  # a table header, or key = value, which may go on over several lines
+        except tomllib.TOMLDecodeError:
+            continue
+        statement = ""
+        paths = _paths(parsed)
+        if line.lstrip().startswith("["):
+            table = paths[-1] if paths else ()
+            paths, prefix = [table[:i] for i in range(1, len(table) + 1)], no_table
+        else:
+            prefix = table
+        for path in paths:
+            found.setdefault((*prefix, *path), first)
+    return found
+
+
+def _paths(value: Any) -> list[tuple[str, ...]]:
+    if isinstance(value, list):  # [[an array of tables]]
+        value = value[0] if value else {}
+    if not isinstance(value, dict):
+        return []
+    return [path for key, inner in value.items() for path in [(key,), *((key, *rest) for rest in _paths(inner))]]

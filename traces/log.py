@@ -82,13 +82,24 @@ def read_bytes(path: Path) -> tuple[bytes, bytes]:
         if path.suffix == ".gz":
             return stored, gzip.decompress(stored)
         if path.suffix == ".zst":
-            import zstandard
-
-            with zstandard.ZstdDecompressor().stream_reader(stored, read_across_frames=True) as stream:
-                return stored, stream.read()
+            return stored, _unpack_zst(stored)
     except Exception as error:  # gzip and zstandard raise several unrelated types for a damaged file
         raise LogError(f"{path}: damaged {path.suffix} file ({error}); copy it again or unpack it by hand") from None
     return stored, stored
+
+
+def _unpack_zst(stored: bytes) -> bytes:
+    """All frames of a .zst file; unlike zstandard's stream reader it does not take a cut file for a shorter one."""
+    import zstandard
+
+    content, rest = [], stored
+    while rest:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        content.append(frame.decompress(rest))
+        if not frame.eof:
+            raise EOFError("the file ended before the end of its last frame")
+        rest = frame.unused_data
+    return b"".join(content)
 
 
 def log_files(path: Path) -> list[Path]:
@@ -119,16 +130,20 @@ def line_texts(content: bytes, lines: Iterable[int]) -> dict[int, str]:
 
 def guess_format(path: Path) -> str:
     """ "swf" or "pbs", from the first lines of the log. Raises LogError when it is neither."""
+    empty = True
     for file in log_files(path):
         _, content = read_bytes(file)
+        empty &= not content.strip()
         for raw in content[:65536].split(b"\n"):
             text = raw.decode("utf-8", errors="replace").strip()
             if not text:
                 continue
+            if text.count(";") >= 3 and text[2:3] == "/" and text[5:6] == "/":
+                return "pbs"  # first: a record may well have 18 words
             if text.startswith(";") or len(text.split()) == 18:
                 return "swf"
-            if text.count(";") >= 3 and text[2:3] == "/" and text[5:6] == "/":
-                return "pbs"
+    if empty:
+        raise LogError(f"{path}: the log is empty; check the file, or whether its copy has finished")
     raise LogError(
         f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments) or PBS accounting "
         "(date;type;id;key=value ...): name it with --format or `format =` in the catalogue"

@@ -70,7 +70,7 @@ def read_pbs(path: Path) -> ParsedLog:
 def duration_s(text: str) -> int:
     """Seconds of "[[D:]H:]M:S" or of a plain number of seconds. Raises ValueError."""
     parts = text.split(":")
-    if not 1 <= len(parts) <= 4 or not all(part.isdigit() for part in parts):
+    if not 1 <= len(parts) <= 4 or not all(re.fullmatch(r"[0-9]{1,12}", part) for part in parts):
         raise ValueError(f"not a duration: {text}")
     seconds = sum(int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600, 86400), strict=False))
     if seconds > LARGEST_S:
@@ -161,7 +161,7 @@ def _unix_seconds(pairs: dict[str, str], key: str) -> int | None:
     value = pairs.get(key)
     if value is None or value == "" or value == "0":  # PBS writes etime=0 for a job that was never eligible
         return None
-    if not value.isdigit() or int(value) > LARGEST_S:
+    if not re.fullmatch(r"[0-9]{1,12}", value) or int(value) > LARGEST_S:
         raise ValueError(f"{key} is not a Unix time")
     return int(value)
 
@@ -181,8 +181,8 @@ def _allocated_procs(pairs: dict[str, str]) -> int | None:
     for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
         # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
         trusted = key != "Resource_List.ncpus" or "Resource_List.select" in pairs
-        if trusted and re.fullmatch(r"\d{1,9}", pairs.get(key, "")) and int(pairs[key]) > 0:
-            return int(pairs[key])
+        if trusted and (count := _count(pairs, key)):
+            return count
     return _slots(pairs["exec_host"]) if pairs.get("exec_host") else None
 
 
@@ -192,33 +192,37 @@ def _slots(exec_host: str) -> int:
     for chunk in exec_host.split("+"):
         where = chunk.partition("/")[2]
         if "*" in where:
-            count = where.partition("*")[2]
-            slots += int(count) if count.isdigit() else 1
+            slots += _whole("exec_host", where.partition("*")[2])
             continue
         for part in where.split(","):
             first, dash, last = part.partition("-")
-            ranged = dash and first.isdigit() and last.isdigit()
-            slots += int(last) - int(first) + 1 if ranged else 1
+            slots += _whole("exec_host", last) - _whole("exec_host", first) + 1 if dash else 1
     return max(slots, 1)
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    if re.fullmatch(r"\d{1,9}", pairs.get("Resource_List.ncpus", "")) and "Resource_List.select" in pairs:
-        return int(pairs["Resource_List.ncpus"]) or None
     nodes = pairs.get("Resource_List.nodes")
-    if nodes:
-        total = 0
-        for chunk in nodes.split("+"):
-            head, *properties = chunk.split(":")
-            count = int(head) if head.isdigit() else 1
-            ppn = next((int(p[4:]) for p in properties if re.fullmatch(r"ppn=\d+", p)), 1)
-            total += count * ppn
-        return total or None
-    return (
-        int(pairs["Resource_List.ncpus"]) or None
-        if re.fullmatch(r"\d{1,9}", pairs.get("Resource_List.ncpus", ""))
-        else None
-    )
+    if not nodes or "Resource_List.select" in pairs:
+        return _count(pairs, "Resource_List.ncpus")
+    total = 0
+    for chunk in nodes.split("+"):
+        head, *properties = chunk.split(":")
+        count = _whole("nodes", head) if re.fullmatch(r"[0-9]+", head) else 1  # else the name of a node
+        ppn = next((_whole("nodes", p[4:]) for p in properties if re.fullmatch(r"ppn=[0-9]+", p)), 1)
+        total += count * ppn
+    return total or None
+
+
+def _count(pairs: dict[str, str], key: str) -> int | None:
+    """The count of processors under key; None where it is missing, 0 or a word."""
+    value = pairs.get(key, "")
+    return _whole(key, value) or None if re.fullmatch(r"[0-9]+", value) else None
+
+
+def _whole(key: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError(f"{key} has no sound count of processors")
+    return int(text)
 
 
 def _clock(seconds: int) -> str:

@@ -142,6 +142,10 @@ def _reason(code: int, field: int, bad_field: int | None) -> str:
     if bad_field is None:
         return f"field {field + 1} ({FIELDS[field]}) is not a number"
     name = FIELDS[bad_field]
+    if name in FRACTIONAL:
+        return f"field {bad_field + 1} ({name}) must be a number up to {LARGEST:.0e}"
+    if name in MAY_BE_NEGATIVE:
+        return f"field {bad_field + 1} ({name}) must be a whole number up to {LARGEST:.0e}"
     if name in ("job_number", "submit_s"):
         return f"field {bad_field + 1} ({name}) must be a whole number from 0 to {LARGEST:.0e}"
     return f"field {bad_field + 1} ({name}) must be a whole number from -1 to {LARGEST:.0e}"
@@ -212,7 +216,9 @@ def _parse(text):
                     i += 1
                 if exponent_digits == 0:
                     digits = 0
-                number *= 10.0 ** (exponent_sign * exponent)
+                if number != 0.0:  # else 0 * inf
+                    power = 10.0**exponent
+                    number = number / power if exponent_sign < 0 else number * power
             ends = i >= size or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
             if digits == 0 or not ends:
                 if code == _OK:

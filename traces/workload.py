@@ -6,7 +6,7 @@ Sizes, run times and arrivals follow Lublin and Feitelson (`traces.lublin`), use
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 
 import numpy as np
@@ -47,6 +47,12 @@ class WorkloadOptions:
     start_date: str = "2026-01-05"  # local date of day one, from whose midnight submit_s counts
 
     def __post_init__(self) -> None:
+        kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
+        words = {"int": "a whole number", "float": "a number", "str": "a text"}
+        for option in fields(self):
+            value, kind = getattr(self, option.name), str(option.type)
+            is_kind = isinstance(value, kinds[kind]) and not isinstance(value, bool)
+            _require(is_kind, option.name, value, f"use {words[kind]}")
         _require(self.jobs >= 1, "jobs", self.jobs, "ask for at least 1 job")
         _require(self.procs >= 2, "procs", self.procs, "the model needs a cluster of at least 2 processors")
         _require(self.seed >= 0, "seed", self.seed, "use a whole number from 0")
