@@ -1,5 +1,6 @@
 """Running jobs from the command line: the same jobs and records as the UI's, with one line a step."""
 
+import fcntl
 import logging
 import os
 import shutil
@@ -27,7 +28,15 @@ def dagster_instance() -> dg.DagsterInstance:
         home().mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "dagster.yaml", settings)
     os.environ["DAGSTER_HOME"] = str(home())
-    return dg.DagsterInstance.get()
+    with (home() / ".dagster-setup.lock").open("w") as lock:
+        fcntl.flock(
+            lock, fcntl.LOCK_EX
+        )  # two first runs at once would both create Dagster's tables, and one would fail
+        instance = dg.DagsterInstance.get()
+        instance.get_runs_count()
+        instance.get_dynamic_partitions("sources")
+        instance.all_instigator_state()
+        return instance
 
 
 def run_job(job: str, sources: list[str], run_config: dict[str, Any] | None = None) -> dict[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import dagster as dg
+import pytest
 
 LINEAGE = {
     "raw/log": set(),
@@ -27,14 +29,16 @@ LINEAGE = {
 }
 
 
-def definitions() -> dg.Definitions:
+@pytest.fixture
+def defs() -> Iterator[dg.Definitions]:
+    """Under an instance of its own: Dagster remembers the last one of the process, which another test may have closed."""
     from pipelines.definitions import build_definitions
 
-    return build_definitions()
+    with dg.instance_for_test():
+        yield build_definitions()
 
 
-def test_lineage_is_the_documented_one() -> None:
-    defs = definitions()
+def test_lineage_is_the_documented_one(defs: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
     found = {
@@ -44,8 +48,8 @@ def test_lineage_is_the_documented_one() -> None:
     assert found == LINEAGE
 
 
-def test_every_asset_tells_who_what_and_where() -> None:
-    for spec in definitions().resolve_all_asset_specs():
+def test_every_asset_tells_who_what_and_where(defs: dg.Definitions) -> None:
+    for spec in defs.resolve_all_asset_specs():
         name = spec.key.to_user_string()
         assert spec.owners, name
         assert spec.kinds, name
@@ -59,8 +63,7 @@ def test_every_asset_tells_who_what_and_where() -> None:
             assert all(column.description for column in schema.columns), name
 
 
-def test_jobs_schedule_sensor_and_checks_are_there() -> None:
-    defs = definitions()
+def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None:
     for job in ("ingest", "train", "evaluate", "everything"):
         assert defs.resolve_job_def(job)
     schedule = defs.resolve_schedule_def("nightly_retraining")

@@ -109,7 +109,8 @@ def test_learned_policy_and_predictions_replay_from_the_command_line(finished: H
     assert learned.returncode == 0, learned.stderr
     found = json.loads(learned.stdout)
     assert found["jobs"] == 1500
-    policy = finished.folder / "warehouse" / "data" / "models" / SOURCE / "policy-1.json"
+    assert found["jobs_seen_in_training"] == 900
+    policy = next((finished.folder / "warehouse" / "data" / "models" / SOURCE).glob("policy-1-*.json"))
     by_file = finished.call("replay", SOURCE, "--policy", str(policy), "--backfill", "none", "--json")
     assert json.loads(by_file.stdout)["average_wait_s"] > 0
 
