@@ -112,7 +112,7 @@ def training(path: Path, procs: int) -> None:
     decisions = len(sample_trajectories(windows, procs, weights, seed=1).choice)
     collect = cpu_s(lambda: sample_trajectories(windows, procs, weights, seed=1))
     options = PPOOptions(epochs=3, filtered_epochs=0, trajectories=100)
-    whole = cpu_s(lambda: train(jobs, procs, first, first[:0], windows[:1], options, seed=1), repeats=1)
+    whole = cpu_s(lambda: train(jobs, procs, first, first[:0], windows[:1], 256, options, seed=1), repeats=1)
     print(f"\nPPO on {path.name}: {decisions / 100:.0f} recorded decisions in a window of 256 jobs")
     print(f"collect {decisions / collect:>12,.0f} decisions/CPU-s")
     print(

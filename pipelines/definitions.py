@@ -11,7 +11,7 @@ from assets.checks import CHECKS
 from assets.storage import open_warehouse
 from pipelines.automation import inbox_sensor, nightly_schedule
 from pipelines.jobs import JOBS
-from pipelines.running import step_logger
+from pipelines.step_log import step_logger
 from traces.catalogue import load_catalogue
 
 ASSET_MODULES = [ingest, features, runtime_prediction, scheduling_policies, replay, leaderboard, report]

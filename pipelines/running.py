@@ -1,10 +1,8 @@
 """Running jobs from the command line: the same jobs and records as the UI's, with one line a step."""
 
 import fcntl
-import logging
 import os
 import shutil
-import time
 from typing import Any
 
 import click
@@ -75,36 +73,3 @@ def run_job(job: str, sources: list[str], run_config: dict[str, Any] | None = No
             if source in failures and len(sources) > 1:
                 click.secho(f"  {failures[source]}", fg="red", err=True)
     return failures
-
-
-@dg.logger(config_schema={}, description="One line per finished asset, warnings and failed checks, on standard error")
-def step_logger(_context: dg.InitLoggerContext) -> logging.Logger:
-    logger = logging.getLogger("tracehouse.steps")
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    logger.handlers = [_StepHandler()]
-    return logger
-
-
-class _StepHandler(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: dict[str, float] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        meta = getattr(record, "dagster_meta", {})
-        event = meta.get("dagster_event")
-        if event is None:
-            if record.levelno >= logging.WARNING:
-                click.secho(f"  ! {meta.get('orig_message', record.getMessage())}", fg="yellow", err=True)
-            return
-        kind = event.event_type_value
-        if kind == "STEP_START":
-            self.started[event.step_key] = time.monotonic()
-        elif kind == "ASSET_MATERIALIZATION":
-            seconds = time.monotonic() - self.started.get(event.step_key, time.monotonic())
-            click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
-        elif kind == "ASSET_CHECK_EVALUATION":
-            check = event.event_specific_data
-            if not check.passed:
-                click.secho(f"  check {check.check_name} FAILED: {check.description}", fg="red", err=True)

@@ -66,6 +66,13 @@ def insert_running(est_end, est_job, count, end, job):
 
 
 @numba.njit(cache=True)
+def add_running(heap_end, heap_job, est_end, est_job, running, end, believed_end, job):
+    """Enters a job that starts: by its true end and by the end that the scheduler believes."""
+    heap_push(heap_end, heap_job, running, end, job)
+    insert_running(est_end, est_job, running, believed_end, job)
+
+
+@numba.njit(cache=True)
 def remove_running(est_end, est_job, count, end, job):
     k = np.searchsorted(est_end[:count], end)
     while est_job[k] != job:
@@ -197,9 +204,10 @@ def run_episode(
                     queued -= 1
                     start[job] = now
                     free -= procs[job]
-                    heap_push(heap_end, heap_job, running, now + runtime[job], job)
                     believed_end[job] = now + estimate[job]
-                    insert_running(est_end, est_job, running, believed_end[job], job)
+                    add_running(
+                        heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job
+                    )
                     running += 1
                 else:
                     blocked = True
@@ -227,9 +235,8 @@ def run_episode(
                 queue[order[started]] = -1
                 start[job] = now
                 free -= procs[job]
-                heap_push(heap_end, heap_job, running, now + runtime[job], job)
                 believed_end[job] = now + estimate[job]
-                insert_running(est_end, est_job, running, believed_end[job], job)
+                add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job)
                 running += 1
                 started += 1
             order = order[started:]
@@ -255,9 +262,8 @@ def run_episode(
                 start[job] = now
                 backfilled[job] = True
                 free -= procs[job]
-                heap_push(heap_end, heap_job, running, now + runtime[job], job)
                 believed_end[job] = now + estimate[job]
-                insert_running(est_end, est_job, running, believed_end[job], job)
+                add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job)
                 running += 1
                 started += 1
                 if free == 0:

@@ -1,0 +1,111 @@
+"""The documents' examples work: every SQL block and every `tracehouse` command of README and docs is run.
+
+They run on a tiny trace under the name of a bundled source. Commands that would take minutes run with quick settings,
+`make` verbs are checked to exist (CI and the README's own quick start run them), servers only explain themselves.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import sql
+from tests.tiny import SOURCE, TRACEHOUSE, Home
+
+PROJECT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md"))]
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """(document, text) of every fenced block in a language."""
+    found = []
+    for document in DOCUMENTS:
+        text = (PROJECT / document).read_text()
+        found += [
+            (document, block) for block in re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        ]
+    return found
+
+
+def commands() -> list[tuple[str, str]]:
+    lines = [(document, line.strip()) for document, block in blocks("sh") for line in block.splitlines()]
+    return [
+        (document, line.partition(" #")[0].strip()) for document, line in lines if line and not line.startswith("#")
+    ]
+
+
+@pytest.mark.parametrize(("document", "query"), blocks("sql"))
+def test_sql_examples_run(finished: Home, document: str, query: str) -> None:
+    done = finished.call("sql", query, "--format", "csv")
+    assert done.returncode == 0, f"{document}: {done.stderr}"
+    # an example about the user's own cluster has no rows here; one about the bundled source must have
+    assert len(done.stdout.splitlines()) > 1 or "mycluster" in query, f"{document}: no rows"
+
+
+@pytest.mark.parametrize(("document", "command"), [c for c in commands() if c[1].startswith("tracehouse ")])
+def test_commands_run(finished: Home, document: str, command: str, tmp_path: Path) -> None:
+    (tmp_path / "month.swf").write_text("; MaxProcs: 4\n1 0 5 60 1 -1 -1 1 90 -1 1 1 1 1 1 1 -1 -1\n")
+    accounting = tmp_path / "accounting"
+    accounting.mkdir()
+    (accounting / "20260301").write_text(
+        "03/01/2026 10:00:00;E;1.head;user=a group=g jobname=j queue=q ctime=1772355000 qtime=1772355000 "
+        "etime=1772355000 start=1772355060 end=1772355600 Resource_List.ncpus=2 Resource_List.select=2:ncpus=1 "
+        "Resource_List.walltime=01:00:00 Exit_status=0\n"
+    )
+    arguments = shlex.split(command)[1:]
+    if arguments[0] == "ui":
+        arguments.append("--help")
+    if arguments[0] == "run" and "mycluster" in arguments:
+        arguments = ["sources"]  # the example's cluster is the reader's own; its ingest is what can be tried here
+    if arguments[0] == "run":
+        arguments = ["run", "-s", SOURCE, "--config", str(finished.folder / "config.yaml")]
+    local = {"/path/to/accounting": str(accounting), "/path/to/month.swf": str(tmp_path / "month.swf")}
+    arguments = [local.get(argument, argument) for argument in arguments]
+    if arguments[0] == "ingest":
+        home = Home(tmp_path / "home")  # adds a source: not in the shared home
+        done = home.call(*arguments)
+    else:
+        done = subprocess.run(
+            [str(TRACEHOUSE), *arguments],
+            env=finished.environment(),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
+
+
+@pytest.mark.parametrize(("document", "command"), [c for c in commands() if c[1].startswith("make ")])
+def test_make_verbs_exist(document: str, command: str) -> None:
+    done = subprocess.run([*shlex.split(command), "-n"], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
+
+
+def test_every_command_is_of_a_kind_that_is_tried() -> None:
+    others = [
+        line for _, line in commands() if not line.startswith(("tracehouse ", "make ", "git clone", "cd ", "sudo apt"))
+    ]
+    assert others == []
+
+
+def test_links_and_pictures_of_the_documents_exist() -> None:
+    for document in DOCUMENTS:
+        folder = (PROJECT / document).parent
+        for target in re.findall(r"\]\(([^)#:]+)\)", (PROJECT / document).read_text()):
+            assert (folder / target).exists(), f"{document} points to {target}"
+
+
+def test_statements_and_files_named_in_the_documents_exist() -> None:
+    for document in DOCUMENTS:
+        text = (PROJECT / document).read_text()
+        for name in re.findall(
+            r"`((?:assets|models|simulator|traces|pipelines|sql|warehouse|benchmarks)/[\w/]+\.\w+)`", text
+        ):
+            assert (PROJECT / name).exists() or name.startswith("warehouse/data"), f"{document} names {name}"
+        for name in re.findall(r"\b((?:raw|core|features|predictions|policies|replay|marts)\.[a-z_]+)\b", text):
+            assert name in sql.names() or f"`{name}`" not in text, f"{document} names the table {name}"
