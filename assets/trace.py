@@ -20,16 +20,22 @@ JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 
 @dataclass(frozen=True)
 class Trace:
-    """rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster;
-    origin: see simulator.jobs.Jobs; jobs_left_out: canonical jobs that cannot be replayed; test_position: position
+    """rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster,
+    and where that number comes from; origin: see simulator.jobs.Jobs; jobs_left_out: canonical jobs that cannot be replayed; test_position: position
     in `rows` of the first job that no training has seen, None before a run-time model exists."""
 
     source: str
     rows: pl.DataFrame
     cluster_procs: int
+    cluster_procs_from: str
     origin: int
     jobs_left_out: int
     test_position: int | None
+
+    @property
+    def jobs_predicted_by_model(self) -> int:
+        """Replayable jobs whose predicted run time is the model's; the others' is that of the user's last two jobs."""
+        return 0 if self.test_position is None else self.rows.height - self.test_position
 
     def jobs(self, estimates: str = "requested") -> Jobs:
         """All replayable jobs. Raises ValueError when predictions are asked for and a job has none."""
@@ -50,7 +56,11 @@ class Trace:
 def load_trace(warehouse: Warehouse, source: str) -> Trace:
     """Raises ValueError when the source is not in the warehouse or has no job that can be replayed."""
     with warehouse.read() as connection:
-        found = first_row(connection, "SELECT cluster_procs, origin_s FROM core.sources WHERE source = ?", [source])
+        found = first_row(
+            connection,
+            "SELECT cluster_procs, cluster_procs_from, origin_s FROM core.sources WHERE source = ?",
+            [source],
+        )
         if found is None:
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
@@ -64,7 +74,8 @@ def load_trace(warehouse: Warehouse, source: str) -> Trace:
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
     position = int(np.searchsorted(rows["job_index"].to_numpy(), split[0])) if split else None
     assert total is not None
-    return Trace(source, rows, found[0], found[1], total[0] - rows.height, position)
+    procs, procs_from, origin = found
+    return Trace(source, rows, procs, procs_from, origin, total[0] - rows.height, position)
 
 
 def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:

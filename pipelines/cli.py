@@ -97,6 +97,7 @@ def ingest(
 ) -> None:
     """Add a log (a file, or a folder of files) as a source and load it; running it again replaces the source."""
     from assets.storage import open_warehouse
+    from pipelines.replaying import warn_of_peak
     from pipelines.running import run_job
     from traces.catalogue import inbox_name
     from traces.log import guess_format
@@ -139,6 +140,7 @@ def ingest(
         click.echo(f"{outcome:<9} {counts[outcome]:,}")
         for reason, lines in by_reason[outcome].items():
             click.echo(f"          {lines:>9,}  {reason}")
+    warn_of_peak(*cluster)
     click.echo(f"\nNext: tracehouse run --source {name}", err=True)
 
 
@@ -208,7 +210,7 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
             tbl_rows=200,
             tbl_cols=60,
             tbl_width_chars=220,
-            fmt_str_lengths=80,
+            fmt_str_lengths=200,
             thousands_separator=True,
             tbl_hide_dataframe_shape=True,
             tbl_hide_column_data_types=True,
@@ -235,6 +237,7 @@ def report(names: tuple[str, ...]) -> None:
             row[0] for row in connection.execute("SELECT DISTINCT source FROM marts.leaderboard ORDER BY 1").fetchall()
         ]
     for name in names:
+        load_catalogue().source(name)
         if name not in evaluated:
             raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run --source {name}`")
     chosen = list(names) or evaluated

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import polars as pl
 
@@ -37,6 +38,8 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
     cluster_procs = procs or trace.cluster_procs
     from_log = bool(trace_or_source) and Path(trace_or_source).exists()
     name, weights, seen = _policy(policy, trace_or_source, from_log)
+    if not procs:
+        warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     jobs = trace.jobs(estimates)
     widest = int(np.argmax(jobs.procs))
     if jobs.procs[widest] > cluster_procs:
@@ -51,8 +54,10 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
         "backfill": backfill,
         "estimates": estimates,
         "procs": cluster_procs,
+        "procs_from": COMMAND_LINE if procs else trace.cluster_procs_from,
         "jobs": len(jobs),
         "jobs_left_out": trace.jobs_left_out,
+        **({"jobs_predicted_by_model": trace.jobs_predicted_by_model} if estimates == "predicted" else {}),
         **({"jobs_seen_in_training": min(seen, len(jobs))} if name == "learned" else {}),
         **metrics(jobs, schedule, cluster_procs),
         "semantics": SEMANTICS,
@@ -67,6 +72,16 @@ def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: st
         }
     )
     return Replayed(summary, rows)
+
+
+def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
+    """Tells the user when the size of the cluster is a guess: a cluster that was never full looks too small."""
+    if cluster_procs_from == "peak":
+        click.secho(
+            f"cluster size unknown: took the peak of processors in use ({cluster_procs}); give --procs for the true size",
+            fg="yellow",
+            err=True,
+        )
 
 
 def _load(trace_or_source: str, procs: int | None, estimates: str) -> Trace:

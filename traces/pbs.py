@@ -35,7 +35,8 @@ _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][
 def read_pbs(path: Path) -> ParsedLog:
     """Reads one accounting file, plain, `.gz` or `.zst`; records as in `RECORD_SCHEMA`.
 
-    Processors are `Resource_List.ncpus`, else the execution slots of `exec_host`, else nodes x ppn.
+    Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
+    the slots of `exec_host`, else what was requested (nodes x ppn).
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. Raises LogError when the file cannot be read.
     """

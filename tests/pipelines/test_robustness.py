@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import duckdb
 import polars as pl
 
 from tests.tiny import SOURCE, Home, assert_same_tables
@@ -122,3 +124,35 @@ def test_period_scores_follow_from_the_stored_schedules(finished: Home) -> None:
     joined = tables["replay.period_scores"].join(from_schedules, on=["policy", "estimates"])
     assert joined.height == 14
     assert (joined["average_wait_s"] - joined["mean"]).abs().max() < 1e-6  # type: ignore[operator]
+
+
+def test_evaluation_refuses_policies_trained_on_what_is_now_the_test_part(finished: Home, tmp_path: Path) -> None:
+    """A smaller training share moves the split; the policies of the old one have seen jobs behind it."""
+    home = Home(tmp_path / "home")
+    shutil.copytree(finished.folder / "warehouse", home.folder / "warehouse")
+    with duckdb.connect(str(home.database)) as connection:
+        connection.execute("UPDATE predictions.runtime_models SET test_job_index = 300")
+    refused = home.call("run", "-s", SOURCE, "--job", "evaluate")
+    assert refused.returncode != 0
+    assert "policies were trained on jobs that are now in the test part" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_changed_model_file_is_noticed(finished: Home, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    shutil.copytree(finished.folder / "warehouse", home.folder / "warehouse")
+    for policy in (home.folder / "warehouse" / "data" / "models" / SOURCE).glob("policy-*.json"):
+        policy.write_text(policy.read_text().replace("0.", "1.", 1))
+    refused = home.call("replay", SOURCE, "--policy", "learned")
+    assert refused.returncode != 0
+    assert "not the one that was trained" in refused.stderr
+
+
+def test_a_source_that_fails_does_not_keep_the_others_from_running(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with (home.folder / "sources.toml").open("a") as catalogue:
+        catalogue.write('\n[sources.aaa-broken]\nformat = "swf"\npath = "missing.swf"\n')
+    done = home.call("run", "-s", "aaa-broken", "-s", SOURCE, "--job", "ingest")
+    assert done.returncode != 0
+    assert "missing.swf: no such log file" in done.stderr
+    assert home.tables()["core.jobs"]["source"].unique().to_list() == [SOURCE]
