@@ -20,9 +20,13 @@ JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 
 @dataclass(frozen=True)
 class Trace:
-    """rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster,
-    and where that number comes from; origin: see simulator.jobs.Jobs; jobs_left_out: canonical jobs that cannot be replayed; test_position: position
-    in `rows` of the first job that no training has seen, None before a run-time model exists."""
+    """What a replay needs to know of a source.
+
+    rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster, and
+    where that number comes from; origin: see simulator.jobs.Jobs; jobs_left_out: canonical jobs that cannot be
+    replayed; test_position: position in `rows` of the first job that no training has seen, None before a run-time
+    model exists.
+    """
 
     source: str
     rows: pl.DataFrame
