@@ -64,9 +64,9 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         if seen.get(name) != stamp:
             additions.append(name)
             requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
-    missing = [name for name in known.sources if name not in additions]
+    # so that the catalogue's sources are there to be picked in the UI; new ones come with their runs below
+    register_sources(context.instance, [name for name in known.sources if name not in additions])
     if not requests:
-        register_sources(context.instance, missing)  # so that the catalogue's sources are there to be picked in the UI
         return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=json.dumps(state))
     return dg.SensorResult(
         run_requests=requests,
