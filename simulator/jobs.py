@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
+
+NEVER = 1 << 61
+"""`cancel` of a job that waits until it starts."""
+
+COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel")
+
+
+def _unset() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -15,11 +24,13 @@ class Jobs:
     """Jobs in the order (submit time, order in the log); every array is int64 of shape (num_jobs,).
 
     submit: submit time, seconds in the log's own clock, non-decreasing.
-    runtime: run time, seconds, >= 1.
+    runtime: run time, seconds, >= 0.
     procs: processors, >= 1.
     estimate: what the scheduler believes at submission, seconds, 1 <= estimate <= limit.
     limit: requested wall time, seconds, >= runtime; the estimate of a job that outlives `estimate`.
-    origin: second of the log's clock from which F1 counts submit times.
+    origin: second of the log's clock from which F1 to F4 count submit times.
+    user: number of the user, 0 <= user; left out: all jobs are user 0's.
+    cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -30,19 +41,28 @@ class Jobs:
     estimate: IntArray
     limit: IntArray
     origin: int = 0
+    user: IntArray = field(default_factory=_unset)
+    cancel: IntArray = field(default_factory=_unset)
 
     def __post_init__(self) -> None:
-        for name in ("submit", "runtime", "procs", "estimate", "limit"):
+        num_jobs = len(self.submit)
+        if len(self.user) != num_jobs and len(self.user) == 0:
+            object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
+        if len(self.cancel) != num_jobs and len(self.cancel) == 0:
+            object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
+        for name in COLUMNS:
             column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
-            if column.ndim != 1 or len(column) != len(self.submit):
+            if column.ndim != 1 or len(column) != num_jobs:
                 raise ValueError(f"Jobs.{name} must have one value per job, got shape {column.shape}")
             object.__setattr__(self, name, column)
         _require(self.submit[1:] >= self.submit[:-1], "submit times must not decrease", offset=1)
-        _require(self.runtime >= 1, "run time must be at least 1 s")
+        _require(self.runtime >= 0, "run time must not be negative")
         _require(self.procs >= 1, "processors must be at least 1")
         _require(self.estimate >= 1, "estimate must be at least 1 s")
         _require(self.limit >= self.runtime, "limit must not be shorter than the run time")
         _require(self.limit >= self.estimate, "limit must not be shorter than the estimate")
+        _require(self.user >= 0, "the number of a user must not be negative")
+        _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -50,9 +70,7 @@ class Jobs:
     def window(self, start: int, length: int) -> Jobs:
         """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
         part = slice(start, start + length)
-        return Jobs(
-            self.submit[part], self.runtime[part], self.procs[part], self.estimate[part], self.limit[part], self.origin
-        )
+        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin)
 
 
 def jobs_from_log(
@@ -63,19 +81,24 @@ def jobs_from_log(
     estimates: str = "requested",
     predicted: NDArray[np.float64] | None = None,
     origin: int = 0,
+    user: IntArray | None = None,
+    cancel: IntArray | None = None,
 ) -> Jobs:
     """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
 
     requested_walltime: seconds, shape (num_jobs,); values below 1 mean that the log has no request.
-    estimates: "requested", "actual" or "predicted"; the last needs `predicted`, seconds, shape (num_jobs,), finite.
+    estimates: "requested", "actual", "predicted" (needs `predicted`, seconds, shape (num_jobs,), finite) or "as logged"
+    (the request even where the job ran longer, as the RLScheduler code takes it).
     """
     runtime = np.asarray(runtime, dtype=np.int64)
     requested = np.asarray(requested_walltime, dtype=np.int64)
-    longest = np.where(requested < 1, runtime, np.maximum(requested, runtime))
+    longest = np.maximum(np.where(requested < 1, runtime, np.maximum(requested, runtime)), 1)
     if estimates == "requested":
         estimate = longest
+    elif estimates == "as logged":
+        estimate = np.maximum(np.where(requested < 1, runtime, requested), 1)
     elif estimates == "actual":
-        estimate = runtime
+        estimate = np.maximum(runtime, 1)
     elif estimates == "predicted":
         if predicted is None:
             raise ValueError("estimates='predicted' needs predicted run times")
@@ -86,7 +109,8 @@ def jobs_from_log(
     else:
         raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
     limit = np.maximum(longest, estimate)
-    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, origin)
+    optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
+    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, origin, **optional)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:
