@@ -1,275 +1,377 @@
-"""The compiled event loop: one function replays a trace, evaluates a network and records training trajectories.
+"""The general event loop: every policy, every backfilling rule, and it can stop to be asked for scores or a choice.
 
-Rules: docs/semantics.md. State is arrays:
-
-* the queue, job indices: sorted by (score, index) for static priorities, in submit order otherwise;
-* running jobs twice: a binary heap by true end (what happens next) and arrays sorted by estimated end (what the
-  scheduler believes, read by the reservation).
+Rules: docs/semantics.md. Priorities that are fixed at submission go faster without reservations through
+simulator/static_engine.py, which must give the same schedules. Nothing here allocates, and nothing counts references
+(`_nrt=False`): all arrays come in as a `simulator.episode.Episode`.
 """
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from simulator.network import NUM_FEATURES, VISIBLE_JOBS, observe, score_rows
-from simulator.priorities import LEARNED, is_static, static_score, waiting_score
+from simulator import episode as at
+from simulator.cluster import FOREVER
+from simulator.episode import UNPROTECTED, UNRESERVED
+from simulator.network import VISIBLE_JOBS
+from simulator.plan import begin_plan, change, earliest_start, fits_now, forget_past
+from simulator.reserving import expansion_factor_reached, reserve_and_start
+from simulator.running import add_running, corrected_end, heap_pop, insert_running, remove_running, reservation
+from simulator.sampling import record_choice
+from simulator.schedule import CANCELLED
+from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_scores
+from simulator.usage import change_rate
 
+DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL = range(6)
+"""Why the engine stops: finished; outages leave a job that can never start; to be asked; and failures."""
 
-@numba.njit(cache=True)
-def heap_push(ends, jobs, size, end, job):
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if ends[parent] <= end:
-            break
-        ends[i] = ends[parent]
-        jobs[i] = jobs[parent]
-        i = parent
-    ends[i] = end
-    jobs[i] = job
+EVENTS, ORDER, CHOOSE, FILL = range(4)
+"""What comes next: the next event; ordering the queue; starting the first of the order; jobs behind the blocked head."""
 
-
-@numba.njit(cache=True)
-def heap_pop(ends, jobs, size):
-    """Removes the root; the caller has read it and counts the size down."""
-    last_end = ends[size - 1]
-    last_job = jobs[size - 1]
-    size -= 1
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and ends[child + 1] < ends[child]:
-            child += 1
-        if ends[child] >= last_end:
-            break
-        ends[i] = ends[child]
-        jobs[i] = jobs[child]
-        i = child
-    ends[i] = last_end
-    jobs[i] = last_job
+NO_BACKFILL, EASY, EASY_SJBF, RESERVE = range(4)
 
 
-@numba.njit(cache=True)
-def insert_running(est_end, est_job, count, end, job):
-    k = count
-    while k > 0 and est_end[k - 1] > end:
-        est_end[k] = est_end[k - 1]
-        est_job[k] = est_job[k - 1]
-        k -= 1
-    est_end[k] = end
-    est_job[k] = job
+class Rules(NamedTuple):
+    """backfill: above; RESERVE is conservative and selective, with `threshold` the expansion factor from which a job holds a
+    reservation. correction: see simulator/running.py. planned: outages are announced before they start, so that
+    starts must be checked against a plan. sample: draw the learned policy's choices, and record them."""
+
+    cluster_procs: int
+    backfill: int
+    threshold: float
+    correction: int
+    planned: bool
+    sample: bool
 
 
-@numba.njit(cache=True)
-def add_running(heap_end, heap_job, est_end, est_job, running, end, believed_end, job):
-    """Enters a job that starts: by its true end and by the end that the scheduler believes."""
-    heap_push(heap_end, heap_job, running, end, job)
-    insert_running(est_end, est_job, running, believed_end, job)
+class Recorder(NamedTuple):
+    """Buffers for recorded choices; see simulator.replay.Trajectories."""
+
+    features: NDArray[np.float32]
+    first_row: NDArray[np.int64]
+    num_rows: NDArray[np.int64]
+    choice: NDArray[np.int64]
+    log_prob: NDArray[np.float32]
 
 
-@numba.njit(cache=True)
-def remove_running(est_end, est_job, count, end, job):
-    k = np.searchsorted(est_end[:count], end)
-    while est_job[k] != job:
-        k += 1
-    for i in range(k, count - 1):
-        est_end[i] = est_end[i + 1]
-        est_job[i] = est_job[i + 1]
+@numba.njit(cache=True, nogil=True, _nrt=False)
+def advance(tasks, rules, scoring, episode, recorder, choice):
+    """Goes on until the replay is done or somebody has to be asked; returns why it stops (above).
 
-
-@numba.njit(cache=True)
-def reservation(free, need, est_end, est_job, count, procs):
-    """Shadow time and extra processors of a blocked head that needs `need`; all ends at the shadow time count."""
-    available = free
-    for k in range(count):
-        available += procs[est_job[k]]
-        if available >= need and (k + 1 == count or est_end[k + 1] != est_end[k]):
-            return est_end[k], available - need
-    return np.int64(0), np.int64(0)  # unreachable while every job fits into the cluster
-
-
-@numba.njit(cache=True)
-def seed_draws(seed):
-    """Seeds the compiled code's own random numbers (numba keeps them apart from numpy's)."""
-    np.random.seed(seed)  # noqa: NPY002  (compiled code has no Generator of its own to hand around)
-
-
-@numba.njit(cache=True)
-def run_episode(
-    submit, runtime, procs, estimate, limit, origin,  # the jobs, int64 (n,); see simulator.jobs.Jobs
-    cluster_procs, policy, easy, weights,
-    sample, recorder, decisions, rows_used,
-    start, backfilled,
-):  # fmt: skip
-    """Replays all jobs; fills `start` and `backfilled` (n,).
-
-    sample: draw the learned policy's choice from the softmax of its scores (training) instead of taking the best.
-    recorder: (features, first_row, num_rows, choice, log_prob) buffers that a sampled decision with more than one
-    visible job is appended to, from `decisions` decisions and `rows_used` rows on.
-    Returns (decisions, rows used) after the episode, or (-1, -1) when the recorder is too small.
+    After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls again
+    with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS); else `choice` is not read.
     """
-    n = len(submit)
-    features, first_row, num_rows, choices, log_prob = recorder
-    queue = np.empty(n, dtype=np.int64)
-    score = np.empty(n, dtype=np.float64)  # by position in the queue
-    heap_end = np.empty(n, dtype=np.int64)
-    heap_job = np.empty(n, dtype=np.int64)
-    est_end = np.empty(n, dtype=np.int64)
-    est_job = np.empty(n, dtype=np.int64)
-    believed_end = np.empty(n, dtype=np.int64)  # by job: where it stands in est_end
-    rows = np.empty((VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32)
-    outputs = np.empty(VISIBLE_JOBS, dtype=np.float32)
-    static = is_static(policy)
-    queued = 0
-    running = 0
-    free = cluster_procs
-    arrived = 0
+    submit, runtime, procs, estimate, limit = tasks.submit, tasks.runtime, tasks.procs, tasks.estimate, tasks.limit
+    user, cancel, cancel_order = tasks.user, tasks.cancel, tasks.cancel_order
+    announced, announced_task = tasks.announced, tasks.announced_task
+    first, last, num_tasks = tasks.first, tasks.last, len(submit)
+    counters, queue, score, order = episode.counters, episode.queue, episode.score, episode.order
+    heap_end, heap_job = episode.heap_end, episode.heap_job
+    est_end, est_job, believed = episode.est_end, episode.est_job, episode.believed
+    start, backfilled, reserved = episode.start, episode.backfilled, episode.reserved
+    plan_time, plan_room = episode.plan_time, episode.plan_room
+    usage, rate, since, half_life = episode.usage, episode.rate, episode.since, scoring.half_life_s
+    kind = scoring.kind
+    fixed_order = kind == FIXED
+    accounts = half_life > 0.0
+    reserves = rules.backfill == RESERVE
+    now, free = counters[at.NOW], counters[at.FREE]
+    queued, running, arrived = counters[at.QUEUED], counters[at.RUNNING], counters[at.ARRIVED]
+    outage, known, cancelled = counters[at.OUTAGE], counters[at.ANNOUNCED], counters[at.CANCELLATION]
+    phase, steps = counters[at.PHASE], counters[at.PLAN_STEPS]
+    why = -1
 
-    while arrived < n or queued > 0:
-        # next event time; a queue with no arrivals left always has running jobs, since every job fits the cluster
-        now = heap_end[0] if running > 0 and (arrived >= n or heap_end[0] <= submit[arrived]) else submit[arrived]
-        while running > 0 and heap_end[0] == now:
-            job = heap_job[0]
-            heap_pop(heap_end, heap_job, running)
-            remove_running(est_end, est_job, running, believed_end[job], job)
-            running -= 1
-            free += procs[job]
-        while arrived < n and submit[arrived] == now:
-            k = queued
-            if static:
-                value = static_score(policy, submit[arrived], estimate[arrived], procs[arrived], origin)
-                while k > 0 and score[k - 1] > value:
-                    k -= 1
-                for i in range(queued, k, -1):
-                    score[i] = score[i - 1]
-                    queue[i] = queue[i - 1]
-                score[k] = value
-            queue[k] = arrived
-            queued += 1
-            arrived += 1
+    if counters[at.BEGUN] == 0:
+        counters[at.BEGUN] = 1
+        counters[at.NEXT_DUE] = FOREVER
+        arrived, outage, free = first, last, rules.cluster_procs
+        begin = submit[first] if last > first else 0
+        for k in range(len(since)):
+            since[k] = begin
+        steps = begin_plan(plan_time, plan_room, begin, free)
+        for job in range(first):
+            believed[job] = start[job] + estimate[job]
+            if believed[job] <= begin:
+                believed[job] = corrected_end(start[job], estimate[job], limit[job], begin, rules.correction)
+            add_running(heap_end, heap_job, est_end, est_job, running, start[job] + runtime[job], believed[job], job)
+            running += 1
+            free -= procs[job]
+            if reserves:
+                steps = change(plan_time, plan_room, steps, begin, believed[job], -procs[job])
+            if accounts:
+                change_rate(usage, rate, since, user[job], begin, procs[job], half_life)
 
-        # a pass in which no job fits cannot start anything, whatever the order
-        smallest = cluster_procs + 1
-        for k in range(queued):
-            smallest = min(smallest, procs[queue[k]])
-            if smallest <= free:
+    while why < 0:
+        if phase == EVENTS:
+            if arrived >= last and queued == 0:
+                why = DONE
                 break
-        if smallest > free:
-            continue
+            while cancelled < len(cancel_order) and start[cancel_order[cancelled]] != CANCELLED:
+                cancelled += 1  # it has started
+            now = np.int64(FOREVER)
+            if arrived < last:
+                now = submit[arrived]
+            if running > 0:
+                now = min(now, heap_end[0])
+            if outage < num_tasks:
+                now = min(now, submit[outage])
+            if known < len(announced):
+                now = min(now, announced[known])
+            if cancelled < len(cancel_order):
+                now = min(now, cancel[cancel_order[cancelled]])
+            if reserves:
+                now = min(now, counters[at.NEXT_DUE])
+            if now == FOREVER:
+                why = STUCK
+                break
+            if reserves:
+                steps = forget_past(plan_time, plan_room, steps, now)
 
-        # 1. jobs from the front of the order while they fit; `order` then lists the rest, the head first
-        started = 0
-        if policy == LEARNED:
-            order = queue[:0]
-            blocked = False
-            while queued > 0 and not blocked:
-                visible = min(queued, VISIBLE_JOBS)
-                observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows)
-                score_rows(rows, visible, weights, outputs)
-                choice = 0
-                if sample and visible > 1:
-                    best = -np.inf  # Gumbel-max: the largest noisy score is a draw from the softmax
-                    top = -np.inf
-                    for k in range(visible):
-                        top = max(top, float(outputs[k]))
-                        noisy = outputs[k] - math.log(-math.log(1.0 - np.random.random()))  # noqa: NPY002
-                        if noisy > best:
-                            best = noisy
-                            choice = k
-                    total = 0.0
-                    for k in range(visible):
-                        total += math.exp(outputs[k] - top)
-                    if decisions >= len(choices) or rows_used + visible > len(features):
-                        return -1, -1
-                    features[rows_used : rows_used + visible] = rows[:visible]
-                    first_row[decisions] = rows_used
-                    num_rows[decisions] = visible
-                    choices[decisions] = choice
-                    log_prob[decisions] = outputs[choice] - top - math.log(total)
-                    rows_used += visible
-                    decisions += 1
-                else:
-                    for k in range(1, visible):
-                        if outputs[k] > outputs[choice]:
-                            choice = k
-                job = queue[choice]
-                if procs[job] <= free:
-                    for i in range(choice, queued - 1):
-                        queue[i] = queue[i + 1]
-                    queued -= 1
-                    start[job] = now
-                    free -= procs[job]
-                    believed_end[job] = now + estimate[job]
-                    add_running(
-                        heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job
-                    )
-                    running += 1
-                else:
-                    blocked = True
-                    if easy:
-                        ranked = np.argsort(-outputs[:visible], kind="mergesort")
-                        order = np.empty(queued, dtype=np.int64)
-                        order[0] = choice
-                        filled = 1
-                        for k in ranked:
-                            if k != choice:
-                                order[filled] = k
-                                filled += 1
-                        for k in range(visible, queued):
-                            order[k] = k
-        else:
-            if static:
-                order = np.arange(queued)
-            else:
-                for k in range(queued):
-                    job = queue[k]
-                    score[k] = waiting_score(policy, now - submit[job], estimate[job], procs[job])
-                order = np.argsort(score[:queued], kind="mergesort")
-            while started < queued and procs[queue[order[started]]] <= free:
-                job = queue[order[started]]
-                queue[order[started]] = -1
-                start[job] = now
-                free -= procs[job]
-                believed_end[job] = now + estimate[job]
-                add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job)
+            while running > 0 and heap_end[0] == now:
+                job = heap_job[0]
+                heap_pop(heap_end, heap_job, running)
+                remove_running(est_end, est_job, running, believed[job], job)
+                running -= 1
+                free += procs[job]
+                if reserves and believed[job] > now:
+                    steps = change(plan_time, plan_room, steps, now, believed[job], procs[job])
+                    counters[at.GREW] = 1
+                    counters[at.HORIZON] = max(counters[at.HORIZON], believed[job])
+                if accounts and job < last:
+                    change_rate(usage, rate, since, user[job], now, -procs[job], half_life)
+            while known < len(announced) and announced[known] == now:
+                task = announced_task[known]
+                if reserves:
+                    steps = change(plan_time, plan_room, steps, submit[task], submit[task] + runtime[task], -procs[task])
+                    counters[at.SHRUNK] = 1
+                known += 1
+            while outage < num_tasks and submit[outage] == now:
+                believed[outage] = now + runtime[outage]
+                add_running(heap_end, heap_job, est_end, est_job, running, believed[outage], believed[outage], outage)
                 running += 1
-                started += 1
-            order = order[started:]
-
-        # 2. EASY: jobs past the blocked head that do not delay its reservation
-        if easy and len(order) > 1 and free > 0:
-            while est_end[0] <= now:  # estimates that have expired: the requested time counts from now on
+                free -= procs[outage]
+                if reserves:
+                    was_announced = False
+                    for k in range(known):
+                        was_announced = was_announced or announced_task[k] == outage
+                    if not was_announced:
+                        steps = change(plan_time, plan_room, steps, now, believed[outage], -procs[outage])
+                        counters[at.SHRUNK] = 1
+                outage += 1
+            while arrived < last and submit[arrived] == now:
+                k = queued
+                if fixed_order:
+                    value = scoring.fixed[arrived]
+                    while k > 0 and score[k - 1] > value:
+                        k -= 1
+                    for i in range(queued, k, -1):
+                        score[i] = score[i - 1]
+                        queue[i] = queue[i - 1]
+                    score[k] = value
+                queue[k] = arrived
+                queued += 1
+                arrived += 1
+            while cancelled < len(cancel_order) and cancel[cancel_order[cancelled]] == now:
+                job = cancel_order[cancelled]
+                cancelled += 1
+                if start[job] != CANCELLED:
+                    continue
+                k = 0
+                while queue[k] != job:
+                    k += 1
+                close_gap(queue, score, k, queued)
+                queued -= 1
+                if reserves and 0 <= reserved[job] < FOREVER:
+                    end = reserved[job] + estimate[job]
+                    steps = change(plan_time, plan_room, steps, reserved[job], end, procs[job])
+                    counters[at.GREW] = 1
+                    counters[at.HORIZON] = max(counters[at.HORIZON], end)
+            if queued == 0:
+                counters[at.NEXT_DUE] = FOREVER
+                continue
+            if not reserves:  # a pass in which no job fits cannot start anything, whatever the order
+                k = 0
+                while k < queued and procs[queue[k]] > free:
+                    k += 1
+                if k == queued:
+                    continue
+            # whoever reads estimated ends below must find none that has expired
+            while running > 0 and est_end[0] <= now:
                 job = est_job[0]
                 remove_running(est_end, est_job, running, est_end[0], job)
-                believed_end[job] = start[job] + limit[job]
-                insert_running(est_end, est_job, running - 1, believed_end[job], job)
-            shadow, extra = reservation(free, procs[queue[order[0]]], est_end, est_job, running, procs)
-            for k in order[1:]:
-                job = queue[k]
-                if procs[job] > free:
-                    continue
-                ends_in_time = now + estimate[job] <= shadow
-                if not ends_in_time and procs[job] > extra:
-                    continue
-                if not ends_in_time:
-                    extra -= procs[job]
-                queue[k] = -1
-                start[job] = now
-                backfilled[job] = True
-                free -= procs[job]
-                believed_end[job] = now + estimate[job]
-                add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed_end[job], job)
-                running += 1
-                started += 1
-                if free == 0:
+                believed[job] = corrected_end(start[job], estimate[job], limit[job], now, rules.correction)
+                insert_running(est_end, est_job, running - 1, believed[job], job)
+                if reserves:
+                    steps = change(plan_time, plan_room, steps, now, believed[job], -procs[job])
+                    counters[at.SHRUNK] = 1
+            if rules.planned and not reserves:
+                steps = begin_plan(plan_time, plan_room, now, free)
+                for k in range(running):
+                    if est_end[k] < FOREVER:
+                        steps = change(plan_time, plan_room, steps, est_end[k], FOREVER, procs[est_job[k]])
+                for k in range(known):
+                    task = announced_task[k]
+                    if submit[task] > now:
+                        end = submit[task] + runtime[task]
+                        steps = change(plan_time, plan_room, steps, submit[task], end, -procs[task])
+            phase = ORDER
+
+        if phase == ORDER:
+            phase = CHOOSE
+            if kind == ASKED_SCORES:
+                why = WANT_SCORES
+                break
+            if kind == ASKED_CHOICE:
+                if queued > 1:
+                    why = WANT_CHOICE
+                    break
+                choice = np.int64(0)
+            elif not fixed_order:
+                failed = fill_scores(
+                    kind, scoring.parameters, half_life, scoring.users, scoring.ops, scoring.constants, scoring.weights,
+                    scoring.origin, queue, queued, now, free, rules.cluster_procs, submit, procs, estimate, user,
+                    usage, rate, since, episode.scratch, episode.rows, episode.outputs, score,
+                )  # fmt: skip
+                if failed >= 0:
+                    counters[at.FAILED] = queue[failed]
+                    why = FORMULA_FAILED
                     break
 
-        if started > 0:  # close the gaps, keeping the order
+        if reserves:
+            for k in range(queued):
+                job = queue[k]
+                if reserved[job] == UNPROTECTED and expansion_factor_reached(
+                    now - submit[job], estimate[job], rules.threshold
+                ):
+                    reserved[job] = UNRESERVED
+            steps = reserve_and_start(
+                now, queue, queued, score, fixed_order, order, procs, estimate, reserved, start, backfilled,
+                plan_time, plan_room, steps, counters,
+            )  # fmt: skip
+            kept = 0
+            for k in range(queued):
+                job = queue[k]
+                if start[job] == CANCELLED:
+                    queue[kept] = job
+                    score[kept] = score[k]
+                    kept += 1
+                    continue
+                free -= procs[job]
+                believed[job] = now + estimate[job]
+                add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
+                running += 1
+                if accounts:
+                    change_rate(usage, rate, since, user[job], now, procs[job], half_life)
+            queued = kept
+            phase = EVENTS
+            continue
+
+        # jobs from the front of the order while they fit, then jobs behind the blocked head
+        head = np.int64(-1)
+        shadow = np.int64(0)
+        extra = np.int64(0)
+        candidates = 0
+        while True:
+            if phase == CHOOSE:
+                place = np.int64(0)
+                if kind == ASKED_CHOICE:
+                    place = choice
+                elif rules.sample and queued > 1:
+                    visible = min(queued, VISIBLE_JOBS)
+                    place = record_choice(counters, recorder, episode.rows, episode.outputs, visible)
+                    if place < 0:
+                        why = RECORDER_FULL
+                        break
+                elif not fixed_order:
+                    for k in range(1, queued):
+                        if score[k] < score[place]:
+                            place = np.int64(k)
+                job = queue[place]
+                fits = procs[job] <= free
+                if fits and rules.planned:
+                    fits = fits_now(plan_time, plan_room, steps, procs[job], estimate[job])
+                if not fits:
+                    phase = FILL
+                    head = place
+                    if rules.backfill == NO_BACKFILL or queued == 1 or free <= 0:
+                        break
+                    if rules.planned:
+                        shadow = earliest_start(plan_time, plan_room, steps, procs[job], estimate[job])
+                        if shadow < FOREVER:
+                            end = shadow + estimate[job]
+                            steps = change(plan_time, plan_room, steps, shadow, end, -procs[job])
+                    else:
+                        shadow, extra = reservation(free, procs[job], est_end, est_job, running, procs)
+                    for k in range(queued):
+                        if k != head and procs[queue[k]] <= free:
+                            order[candidates] = k
+                            candidates += 1
+                    continue
+            else:
+                # the best of the candidates; one that is refused now would be refused later in the pass as well
+                place = np.int64(-1)
+                kept = 0
+                for i in range(candidates):
+                    k = order[i]
+                    job = queue[k]
+                    fits = procs[job] <= free
+                    if fits and rules.planned:
+                        fits = fits_now(plan_time, plan_room, steps, procs[job], estimate[job])
+                    elif fits:
+                        fits = now + estimate[job] <= shadow or procs[job] <= extra
+                    if not fits:
+                        continue
+                    order[kept] = k
+                    kept += 1
+                    if place < 0:
+                        place = k
+                    elif rules.backfill == EASY_SJBF:
+                        best = queue[place]
+                        if estimate[job] < estimate[best] or (estimate[job] == estimate[best] and job < best):
+                            place = k
+                    elif kind != ASKED_CHOICE and score[k] < score[place]:
+                        place = k
+                candidates = kept
+                if place < 0:
+                    break
+                kept = 0
+                for i in range(candidates):
+                    if order[i] != place:
+                        order[kept] = order[i]
+                        kept += 1
+                candidates = kept
+                job = queue[place]
+                backfilled[job] = True
+                if now + estimate[job] > shadow:
+                    extra -= procs[job]
+
+            start[job] = now
+            free -= procs[job]
+            believed[job] = now + estimate[job]
+            add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
+            running += 1
+            if accounts:
+                change_rate(usage, rate, since, user[job], now, procs[job], half_life)
+            if rules.planned:
+                steps = change(plan_time, plan_room, steps, now, believed[job], -procs[job])
+            if phase == CHOOSE:
+                close_gap(queue, score, place, queued)
+                queued -= 1
+                if queued == 0:
+                    break
+                if scoring.follows_free:
+                    phase = ORDER
+                    break
+            else:
+                queue[place] = -1
+                if free == 0:
+                    break
+        if why >= 0 or phase == ORDER:
+            continue
+        if phase == FILL:
             kept = 0
             for k in range(queued):
                 if queue[k] >= 0:
@@ -277,4 +379,18 @@ def run_episode(
                     score[kept] = score[k]
                     kept += 1
             queued = kept
-    return decisions, rows_used
+        phase = EVENTS
+
+    counters[at.NOW], counters[at.FREE] = now, free
+    counters[at.QUEUED], counters[at.RUNNING], counters[at.ARRIVED] = queued, running, arrived
+    counters[at.OUTAGE], counters[at.ANNOUNCED], counters[at.CANCELLATION] = outage, known, cancelled
+    counters[at.PHASE], counters[at.PLAN_STEPS] = phase, steps
+    return why
+
+
+@numba.njit(cache=True, nogil=True, _nrt=False)
+def close_gap(queue, score, place, queued):
+    for i in range(np.uint64(place), np.uint64(queued - 1)):
+        queue[i] = queue[i + np.uint64(1)]
+    for i in range(np.uint64(place), np.uint64(queued - 1)):
+        score[i] = score[i + np.uint64(1)]

@@ -23,7 +23,7 @@ def _unset() -> IntArray:
 class Jobs:
     """Jobs in the order (submit time, order in the log); every array is int64 of shape (num_jobs,).
 
-    submit: submit time, seconds in the log's own clock, non-decreasing.
+    submit: submit time, seconds in the log's own clock, >= 0 and non-decreasing.
     runtime: run time, seconds, >= 0.
     procs: processors, >= 1.
     estimate: what the scheduler believes at submission, seconds, 1 <= estimate <= limit.
@@ -55,6 +55,7 @@ class Jobs:
             if column.ndim != 1 or len(column) != num_jobs:
                 raise ValueError(f"Jobs.{name} must have one value per job, got shape {column.shape}")
             object.__setattr__(self, name, column)
+        _require(self.submit >= 0, "submit times must not be negative")
         _require(self.submit[1:] >= self.submit[:-1], "submit times must not decrease", offset=1)
         _require(self.runtime >= 0, "run time must not be negative")
         _require(self.procs >= 1, "processors must be at least 1")

@@ -39,7 +39,7 @@ def no_weights() -> KernelWeights:
     return KernelWeights(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows):
     """Fills `rows` (VISIBLE_JOBS, NUM_FEATURES) with the features of the first `visible` jobs of the queue."""
     log_cluster = math.log2(1.0 + cluster_procs)
@@ -58,7 +58,7 @@ def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, r
         rows[k, 7] = queue_share
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True, _nrt=True)
 def score_rows(rows, visible, weights, scores):
     """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32; the largest goes first."""
     hidden1 = np.empty(32, dtype=np.float32)

@@ -3,38 +3,169 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.engine import run_episode, seed_draws
+from simulator import engine, formula, static_engine
+from simulator import episode as at
+from simulator.cluster import Cluster
+from simulator.engine import Recorder, Rules, advance
+from simulator.episode import Episode, new_episode
+from simulator.formula import explain_failure
 from simulator.jobs import Jobs
 from simulator.network import NUM_FEATURES, KernelWeights, no_weights
-from simulator.priorities import LEARNED, POLICIES
-from simulator.schedule import Schedule
+from simulator.policies import Policy, parse_options, parse_policy
+from simulator.queue_tree import queue_by
+from simulator.running import CORRECTIONS
+from simulator.sampling import seed_draws
+from simulator.schedule import CANCELLED, Schedule
+from simulator.scoring import ASKED_SCORES, FIXED, Scoring
+from simulator.static_engine import run_static
+from simulator.tasks import Tasks, tasks_of
 
-BACKFILLING = ("none", "easy")
+BACKFILLING = ("none", "easy", "easy-sjbf", "conservative", "selective")
+SELECTIVE_OPTIONS = {"threshold": 2.0}
+
+_IDS = {"none": engine.NO_BACKFILL, "easy": engine.EASY, "easy-sjbf": engine.EASY_SJBF}
 
 
 def replay(
-    jobs: Jobs, cluster_procs: int, policy: str = "FCFS", backfill: str = "easy", weights: KernelWeights | None = None
+    jobs: Jobs,
+    cluster: int | Cluster,
+    policy: str | Policy = "FCFS",
+    backfill: str = "easy",
+    weights: KernelWeights | None = None,
+    correction: str = "requested",
 ) -> Schedule:
-    """Replays all jobs on an initially empty cluster of `cluster_procs` processors.
+    """Replays all jobs on a cluster (its processors, or a Cluster with running jobs and outages).
 
-    policy: a name in `POLICIES`; "learned" needs the `weights` of a kernel network.
-    backfill: "none" or "easy". Rules and tie-breaks: docs/semantics.md.
-    Raises ValueError for an unknown name, a missing network, or a job wider than the cluster.
+    policy: see simulator.policies.parse_policy; "learned" needs the `weights` of a kernel network.
+    backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
+    Rules and tie-breaks: docs/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
     """
-    policy_id = _policy_id(policy, backfill, weights)
-    _check_width(jobs, cluster_procs)
-    start = np.zeros(len(jobs), dtype=np.int64)
-    backfilled = np.zeros(len(jobs), dtype=np.bool_)
-    run_episode(
-        jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.origin,
-        cluster_procs, policy_id, backfill == "easy", weights or no_weights(),
-        False, _recorder(0, 0), 0, 0, start, backfilled,
+    if isinstance(policy, str):
+        policy = parse_policy(policy, weights)
+    cluster = Cluster.of(cluster)
+    tasks = tasks_of(jobs, cluster)
+    rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+    if len(jobs) == 0:
+        return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+    if policy.kind == FIXED and rules.backfill != engine.RESERVE and not rules.planned:
+        start, backfilled = _run_static(jobs, tasks, rules, policy)
+    else:
+        start, backfilled = _run_general(jobs, tasks, rules, policy)
+    part = slice(tasks.first, tasks.last)
+    return Schedule(start[part], backfilled[part])
+
+
+def rules_of(backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: bool = False) -> Rules:
+    """The rules that these names stand for. Raises ValueError for unknown ones."""
+    head, _, tail = backfill.lower().partition(":")
+    correction = correction.lower()
+    if head not in BACKFILLING or (tail and head != "selective"):
+        raise ValueError(f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X")
+    if correction not in CORRECTIONS:
+        raise ValueError(f"unknown correction {correction!r}; expected one of {', '.join(CORRECTIONS)}")
+    threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
+    return Rules(
+        cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample
+    )
+
+
+def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
+    assert policy.fixed is not None
+    queue = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.estimate, tasks.first)
+    shortest_first = rules.backfill == engine.EASY_SJBF
+    fill_queue = queue_by(jobs.estimate, tasks.procs, tasks.estimate, tasks.first) if shortest_first else queue
+    start = np.full(len(tasks.submit), CANCELLED, dtype=np.int64)
+    start[: tasks.first] = tasks.submit[: tasks.first]
+    backfilled = np.zeros(len(tasks.submit), dtype=np.bool_)
+    why = run_static(
+        tasks, rules.cluster_procs, rules.backfill != engine.NO_BACKFILL, rules.correction,
+        queue, fill_queue, shortest_first, start, backfilled,
     )  # fmt: skip
-    return Schedule(start, backfilled)
+    if why == static_engine.STUCK:
+        raise _stuck(tasks, start, rules)
+    return start, backfilled
+
+
+def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
+    scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
+    users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
+    users = max(users, int(tasks.user.max()) + 1) if policy.half_life_s > 0 else 0
+    episode = new_episode(tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE)
+    if policy.plug_in is not None:
+        why = _ask(policy, tasks, rules, scoring, episode)
+    else:
+        why = advance(tasks, rules, scoring, episode, no_recorder(), 0)
+    if why == engine.STUCK:
+        raise _stuck(tasks, episode.start, rules)
+    if why == engine.FORMULA_FAILED:
+        assert policy.formula is not None
+        slots = episode.scratch[: formula.NUM_SLOTS]
+        raise explain_failure(policy.formula, int(episode.scratch[-1]), slots)
+    return episode.start, episode.backfilled
+
+
+def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
+    """Steps the engine and has a plug-in score the queue in every pass."""
+    plug_in = policy.plug_in
+    assert plug_in is not None
+    columns = {"submit": tasks.submit, "estimate": tasks.estimate, "procs": tasks.procs, "user": tasks.user}
+    if plug_in.is_compiled:
+        return _driver(plug_in)(tasks, rules, scoring, episode, no_recorder())
+    while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == engine.WANT_SCORES:
+        counters = episode.counters
+        queue = episode.queue[: counters[at.QUEUED]]
+        scores = plug_in.scores(queue, int(counters[at.NOW]), int(counters[at.FREE]), rules.cluster_procs, columns)
+        episode.score[: len(queue)] = scores
+    return int(why)
+
+
+@lru_cache(maxsize=32)
+def _driver(plug_in: Any) -> Any:
+    """A loop around the engine that asks a compiled plug-in without leaving compiled code."""
+    fill = plug_in.fill
+    want_scores = engine.WANT_SCORES
+
+    @numba.njit(nogil=True)
+    def drive(tasks, rules, scoring, episode, recorder):
+        while True:
+            why = advance(tasks, rules, scoring, episode, recorder, 0)
+            if why != want_scores:
+                return why
+            fill(
+                episode.queue, episode.counters[at.QUEUED], episode.counters[at.NOW], episode.counters[at.FREE],
+                rules.cluster_procs, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score,
+            )  # fmt: skip
+
+    return drive
+
+
+def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:
+    """The policy as the general engine takes it, for these jobs."""
+    fixed = np.zeros(len(tasks.submit) if policy.kind == FIXED else 1)
+    if policy.fixed is not None:
+        fixed[tasks.first : tasks.last] = policy.fixed(jobs, cluster_procs)
+    program = policy.formula
+    return Scoring(
+        policy.kind, fixed, np.array(policy.parameters or (0.0,)), policy.half_life_s,
+        len(np.unique(jobs.user)) if policy.half_life_s > 0 else 0, policy.follows_free,
+        program.ops if program else np.zeros((0, 2), dtype=np.int64), program.constants if program else np.zeros(0),
+        policy.weights or no_weights(), jobs.origin,
+    )  # fmt: skip
+
+
+def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> ValueError:
+    job = int(np.argmax(start[tasks.first : tasks.last] == CANCELLED))
+    return ValueError(
+        f"job at index {job} ({tasks.procs[tasks.first + job]} processors) can never start: the outages never leave it "
+        f"enough of the cluster's {rules.cluster_procs} processors"
+    )
 
 
 @dataclass(frozen=True)
@@ -60,8 +191,6 @@ def sample_trajectories(windows: list[Jobs], cluster_procs: int, weights: Kernel
 
     The draws of window k depend on (seed, k) alone. Raises as `replay` does.
     """
-    for jobs in windows:
-        _check_width(jobs, cluster_procs)
     rows, decisions = 32 * sum(map(len, windows)), 3 * sum(map(len, windows))
     while True:
         recorder = _recorder(rows, decisions)
@@ -79,25 +208,26 @@ def sample_trajectories(windows: list[Jobs], cluster_procs: int, weights: Kernel
 
 
 def _fill(windows, cluster_procs, weights, seed, recorder):
+    policy = parse_policy("learned", weights)
+    rules = rules_of("easy", "requested", cluster_procs, sample=True)
     decisions = rows_used = 0
     first_decision, schedules = [0], []
     for k, jobs in enumerate(windows):
-        start = np.zeros(len(jobs), dtype=np.int64)
-        backfilled = np.zeros(len(jobs), dtype=np.bool_)
         seed_draws(int(np.random.SeedSequence([seed, k]).generate_state(1)[0]))
-        decisions, rows_used = run_episode(
-            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.origin,
-            cluster_procs, LEARNED, True, weights, True, recorder, decisions, rows_used, start, backfilled,
-        )  # fmt: skip
-        if decisions < 0:
+        tasks = tasks_of(jobs, Cluster(cluster_procs))
+        episode = new_episode(tasks, cluster_procs, 0, plans=False)
+        episode.counters[at.CHOICES], episode.counters[at.ROWS] = decisions, rows_used
+        why = advance(tasks, rules, scoring_of(policy, jobs, tasks, cluster_procs), episode, recorder, 0)
+        if why == engine.RECORDER_FULL:
             return None
+        decisions, rows_used = int(episode.counters[at.CHOICES]), int(episode.counters[at.ROWS])
         first_decision.append(decisions)
-        schedules.append(Schedule(start, backfilled))
+        schedules.append(Schedule(episode.start, episode.backfilled))
     return np.array(first_decision, dtype=np.int64), rows_used, schedules
 
 
-def _recorder(rows: int, decisions: int):
-    return (
+def _recorder(rows: int, decisions: int) -> Recorder:
+    return Recorder(
         np.empty((rows, NUM_FEATURES), dtype=np.float32),
         np.empty(decisions, dtype=np.int64),
         np.empty(decisions, dtype=np.int64),
@@ -106,20 +236,7 @@ def _recorder(rows: int, decisions: int):
     )
 
 
-def _policy_id(policy: str, backfill: str, weights: KernelWeights | None) -> int:
-    if policy not in POLICIES:
-        raise ValueError(f"unknown policy {policy!r}; expected one of {', '.join(POLICIES)}")
-    if backfill not in BACKFILLING:
-        raise ValueError(f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}")
-    if policy == "learned" and weights is None:
-        raise ValueError("the learned policy needs the weights of a trained network")
-    return POLICIES[policy]
-
-
-def _check_width(jobs: Jobs, cluster_procs: int) -> None:
-    if len(jobs) and jobs.procs.max() > cluster_procs:
-        index = int(jobs.procs.argmax())
-        raise ValueError(
-            f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster_procs}: "
-            "give the cluster's true processor count"
-        )
+@lru_cache(maxsize=1)
+def no_recorder() -> Recorder:
+    """For replays that record nothing."""
+    return _recorder(0, 0)

@@ -1,67 +1,41 @@
-"""A slow replay engine and its metrics, written from docs/semantics.md (semantics 1) and from nothing else.
+"""A slow replay engine, written from docs/semantics.md (semantics 2) and from nothing else.
 
-The oracle is what the fast engine is compared with, so it trades all speed for plainness: it keeps no state between
-scheduling passes except who waits and who runs, sorts the whole queue in every pass, and computes free processors,
-shadow time and extra processors from scratch each time. It imports nothing from `simulator`. The learned policy is not
-covered: its order comes from a network.
+The oracle is what the fast engine is compared with, so it trades all speed for plainness: between scheduling passes it
+remembers only who waits, who runs and who holds which reservation; it sorts the whole queue in every pass, and computes
+free processors, estimated ends, usage, shadow times and the plan from scratch each time. Of `simulator` it uses the
+data types alone. Formulas, plug-in files and the learned policy are not covered.
 
-Below the oracle: invariants that any schedule must satisfy, and the random workloads and real logs that the tests
-share.
+Beside it: `oracle_types` (jobs, outages, workloads), `oracle_policies` (scores), `oracle_workloads` (random workloads
+and real logs), `oracle_invariants` (what any schedule must satisfy) and `oracle_metrics`.
 
 All times are whole seconds, all sizes are whole processors.
 """
 
-import gzip
+from __future__ import annotations
+
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import strategies as st
+from tests.simulator.oracle_policies import (
+    LOOKS_AT_FREE,
+    moment,
+    order_is_ambiguous,
+    ordered,
+    parse_choice,
+    parse_policy,
+    with_defaults,
+)
+from tests.simulator.oracle_types import CORRECTIONS, Job, Outage, RunningJob, Workload, check
 
-POLICIES = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
-BACKFILLS = ("none", "easy")
-
-# Two scores computed by two correct programs differ by a few units in the last place (1e-16 of the score). Scores
-# farther apart than this share of their size are ordered alike by both; nearer ones are reported as ambiguous.
-SCORE_TOLERANCE = 1e-12
-
-
-@dataclass(frozen=True)
-class Job:
-    """One job of the workload: `order` is its place in the log; times in s, `procs` in processors."""
-
-    order: int
-    submit: int
-    runtime: int
-    procs: int
-    estimate: int
-    limit: int
+BACKFILLS = ("none", "easy", "easy-sjbf", "conservative", "selective")
+CANCELLED = -1
 
 
-@dataclass(frozen=True)
-class RunningJob:
-    """A job that holds its processors from `start` (s) on."""
-
-    job: Job
-    start: int
-
-    @property
-    def end(self) -> int:
-        """True end in s, which the scheduler does not know."""
-        return self.start + self.job.runtime
-
-    def estimated_end(self, t: int) -> int:
-        """End in s that the scheduler believes at time `t` (s): by the estimate, by the limit once that has expired."""
-        by_estimate = self.start + self.job.estimate
-        return by_estimate if by_estimate > t else self.start + self.job.limit
-
-
-@dataclass(frozen=True)
-class BlockedHead:
+class BlockedHead(NamedTuple):
     """What EASY computed for the head blocked at `t`: shadow time in s and extra processors."""
 
     t: int
@@ -70,314 +44,315 @@ class BlockedHead:
     extra_procs: int
 
 
+class Reservation(NamedTuple):
+    """At `t` (s) a job got the start time `start` (s); why: "new", "planned again" or "compressed"."""
+
+    t: int
+    order: int
+    start: int
+    why: str
+
+
 @dataclass
 class OracleRun:
     """Outcome of one oracle replay; lists are indexed by the job's order in the log.
 
-    start: start times in s. backfilled: whether the job was started behind a blocked head. blocked_heads: one entry
-    for each pass of EASY that ended at a head. ambiguous_order: whether any pass had to order two jobs whose
-    scores are so close that another correct program may order them the other way round.
+    start: start times in s, CANCELLED for jobs that left the queue. backfilled: whether a job ahead in the queue order
+    of the pass that started it stayed waiting. blocked_heads: one entry for each pass of EASY that ended at a head.
+    reservations: every reservation given, also those that are the same as before. pass_times: the time (s) of every
+    pass. ambiguous_order: whether any pass had to order two jobs whose scores are so close that another correct program
+    may order them the other way round.
     """
 
     start: list[int]
     backfilled: list[bool]
     blocked_heads: list[BlockedHead] = field(default_factory=list)
+    reservations: list[Reservation] = field(default_factory=list)
+    pass_times: list[int] = field(default_factory=list)
     ambiguous_order: bool = False
 
-
-def score(policy: str, job: Job, t: int, origin: int = 0) -> float:
-    """Return the policy's score of a waiting job at time `t` (s); the lowest goes first. `origin` (s) is F1's zero."""
-    wait = t - job.submit
-    if policy == "FCFS":
-        return job.submit
-    if policy == "SJF":
-        return job.estimate
-    if policy == "SAF":
-        return job.estimate * job.procs
-    if policy == "WFP3":
-        return -((wait / job.estimate) ** 3) * job.procs
-    if policy == "UNICEP":
-        return -wait / (math.log2(job.procs + 1e-15) * job.estimate)
-    if policy == "F1":
-        since_origin = max(job.submit - origin, 0.1)
-        return math.log10(job.estimate) * job.procs + 870 * math.log10(since_origin)
-    raise ValueError(f"unknown policy {policy!r}")
-
-
-def score_inputs(policy: str, job: Job, t: int) -> tuple[object, ...]:
-    """Return what the score depends on: jobs with equal inputs tie exactly, however the score is rounded."""
-    wait = t - job.submit
-    if policy in ("WFP3", "UNICEP") and wait == 0:
-        return (0,)
-    if policy == "WFP3":
-        return (Fraction(wait, job.estimate), job.procs)
-    if policy == "UNICEP":
-        return (wait, job.estimate, job.procs)
-    return (job.submit, job.estimate, job.procs)
-
-
-def order_is_ambiguous(policy: str, ordered: list[Job], t: int, origin: int) -> bool:
-    """Say whether neighbours of an ordered queue have scores that rounding could swap, tie or untie."""
-    if policy in ("FCFS", "SJF", "SAF"):
-        return False  # whole numbers, compared exactly
-    for first, second in pairwise(ordered):
-        a, b = score(policy, first, t, origin), score(policy, second, t, origin)
-        close = abs(a - b) <= SCORE_TOLERANCE * max(abs(a), abs(b))
-        if close and score_inputs(policy, first, t) != score_inputs(policy, second, t):
-            return True
-    return False
-
-
-def reservation(head: Job, running: list[RunningJob], free: int, t: int) -> tuple[int, int]:
-    """Return the shadow time (s) of the head blocked at `t` (s) and the extra processors at that time."""
-    for shadow_time in sorted({r.estimated_end(t) for r in running}):
-        free_then = free + sum(r.job.procs for r in running if r.estimated_end(t) <= shadow_time)
-        if free_then >= head.procs:
-            return shadow_time, free_then - head.procs
-    raise AssertionError("the head is wider than the cluster")
+    @property
+    def first_reservation(self) -> dict[int, int]:
+        """The first start time (s) that each protected job was given, by its order in the log."""
+        first: dict[int, int] = {}
+        for reservation in self.reservations:
+            first.setdefault(reservation.order, reservation.start)
+        return first
 
 
 def oracle_run(
-    submit: Sequence[int],
-    runtime: Sequence[int],
-    procs: Sequence[int],
-    estimate: Sequence[int],
-    limit: Sequence[int],
-    cluster_procs: int,
-    policy: str,
-    backfill: str,
-    origin: int = 0,
+    workload: Workload, policy: str = "FCFS", backfill: str = "easy", correction: str = "requested"
 ) -> OracleRun:
-    """Replay jobs, given in (submit, order in the log) order, and return everything the oracle knows about it.
+    """Replay the workload and return everything the oracle knows about it.
 
-    All sequences have one entry per job: times in s, `procs` in processors. Raises ValueError for input that
-    docs/semantics.md rules out: a job wider than the cluster, times below 1 s, a limit below run time or estimate.
+    policy, backfill: as users write them, for example "multifactor:age=500" and "selective:threshold=3".
+    Raises ValueError for input that docs/semantics.md rules out, and for a job that no outage lets start.
     """
-    columns = zip(submit, runtime, procs, estimate, limit, strict=True)
-    jobs = [Job(order, *(int(value) for value in row)) for order, row in enumerate(columns)]
-    _check(jobs, cluster_procs, policy, backfill)
+    return Replay(workload, policy, backfill, correction).run()
 
-    run = OracleRun(start=[-1] * len(jobs), backfilled=[False] * len(jobs))
-    not_submitted = list(jobs)
-    queue: list[Job] = []
-    running: list[RunningJob] = []
 
-    while not_submitted or running:
-        t = min([job.submit for job in not_submitted[:1]] + [r.end for r in running])
-        running = [r for r in running if r.end > t]
-        while not_submitted and not_submitted[0].submit == t:
-            queue.append(not_submitted.pop(0))
+class Replay:
+    """One replay: the state between passes, and the rules. `t` is the time (s) of the pass at hand."""
 
-        queue.sort(key=lambda job: (score(policy, job, t, origin), job.submit, job.order))
-        run.ambiguous_order = run.ambiguous_order or order_is_ambiguous(policy, queue, t, origin)
+    def __init__(self, workload: Workload, policy: str, backfill: str, correction: str) -> None:
+        check(workload)
+        self.workload = workload
+        self.policy = parse_policy(policy)
+        self.backfill, options = parse_choice(backfill)
+        if self.backfill not in BACKFILLS:
+            raise ValueError(f"unknown backfill {backfill!r}")
+        options = with_defaults(backfill, options, {"threshold": 2} if self.backfill == "selective" else {})
+        self.threshold = options.get("threshold", 1)  # conservative is selective with threshold 1
+        if correction not in CORRECTIONS:
+            raise ValueError(f"unknown correction {correction!r}")
+        self.correction = correction
 
-        # From the front, while they fit.
-        while queue and queue[0].procs <= free_procs(running, cluster_procs):
+        self.not_submitted = list(workload.jobs)
+        self.waiting: list[Job] = []
+        self.running: list[RunningJob] = list(workload.running)
+        self.history: list[RunningJob] = list(workload.running)  # everybody who ever held processors
+        self.protected: set[int] = set()  # orders of jobs, once protected always
+        self.reserved: dict[int, int] = {}  # start time (s) of the reservation by order of the job
+        self.last_pass: int | None = None
+        self.outcome = OracleRun([CANCELLED] * len(workload.jobs), [False] * len(workload.jobs))
+
+    def run(self) -> OracleRun:
+        """Step 2 of the event loop. The replay begins with the first submission: nothing before it can start a job."""
+        self.t = self.workload.jobs[0].submit
+        while True:
+            self.one_event_time()
+            if not self.not_submitted and not self.waiting:
+                return self.outcome
+            self.last_pass = self.t
+            self.t = self.next_event()
+
+    def next_event(self) -> int:
+        """Return the next event time (s): `t` itself when a job with a run time of zero ends."""
+        later = [job.submit for job in self.not_submitted[:1]]
+        later += [job.cancel for job in self.waiting if job.cancel is not None]
+        for outage in self.workload.outages:
+            later += [outage.announced, outage.start]
+            later += [] if outage.end is None else [outage.end]
+        later += self.reserved.values()
+        events = [time for time in later if time > self.t] + [running.end for running in self.running]
+        if not events:
+            raise ValueError(f"job {self.waiting[0].order} never starts: the outages leave too few processors")
+        return min(events)
+
+    def one_event_time(self) -> None:
+        """Steps 3 and 4 of the event loop: what happens at `t`, then one pass.
+
+        Active outages are read off the clock. A job with a run time of zero ends here too, in another visit to `t`.
+        """
+        t = self.t
+        ended = [running for running in self.running if running.end <= t]
+        self.running = [running for running in self.running if running.end > t]
+        while self.not_submitted and self.not_submitted[0].submit == t:
+            self.waiting.append(self.not_submitted.pop(0))
+        cancelled = [job for job in self.waiting if job.cancel == t]
+        self.waiting = [job for job in self.waiting if job.cancel != t]
+
+        self.outcome.pass_times.append(t)
+        in_queue_order = self.in_queue_order(self.waiting)
+        if self.backfill in ("conservative", "selective"):
+            freed = any(running.end < self.believed_at_last_pass(running) for running in ended)
+            freed = freed or any(job.order in self.reserved for job in cancelled)
+            for job in cancelled:
+                self.reserved.pop(job.order, None)
+            self.pass_with_reservations(in_queue_order, self.plan_may_not_hold(), freed)
+        else:
+            in_queue_order = self.pass_with_a_head(in_queue_order)
+        self.note_backfilled(in_queue_order)
+
+    # What is free, now and in the plan.
+
+    def free(self) -> int:
+        """Return the processors that are free at `t`; negative where an outage waits for running jobs to end."""
+        missing = sum(outage.procs for outage in self.workload.outages if outage.active(self.t))
+        return self.workload.cluster_procs - missing - sum(running.job.procs for running in self.running)
+
+    def estimated_end(self, running: RunningJob) -> int:
+        return running.estimated_end(self.t, self.correction)
+
+    def believed_at_last_pass(self, running: RunningJob) -> int:
+        """Return the estimated end (s) that the last pass believed in."""
+        assert self.last_pass is not None, "nobody ends before the first pass"
+        return running.estimated_end(self.last_pass, self.correction)
+
+    def known_outages(self) -> list[Outage]:
+        return [outage for outage in self.workload.outages if outage.known(self.t)]
+
+    def announcement_pending(self) -> bool:
+        return any(outage.pending(self.t) for outage in self.workload.outages)
+
+    def plan(self, more: Sequence[tuple[int, float, int]] = ()) -> list[tuple[float, int]]:
+        """Return (time in s, free processors from then on) in time order, the first at `t`.
+
+        more: (from s, to s, processors) that are taken as well.
+        """
+        taken: list[tuple[float, float, int]] = [
+            (self.t, self.estimated_end(running), running.job.procs) for running in self.running
+        ]
+        taken += [
+            (outage.start, math.inf if outage.end is None else outage.end, outage.procs)
+            for outage in self.known_outages()
+        ]
+        reserved = [(self.reserved[job.order], job) for job in self.waiting if job.order in self.reserved]
+        taken += [(start, start + job.estimate, job.procs) for start, job in reserved]
+        taken += more
+        change: dict[float, int] = defaultdict(int, {self.t: self.workload.cluster_procs})
+        for begin, end, procs in taken:
+            change[max(begin, self.t)] -= procs
+            change[end] += procs
+        steps, free = [], 0
+        for time in sorted(change):
+            free += change[time]
+            steps.append((time, free))
+        return steps
+
+    def earliest_start(self, job: Job, more: Sequence[tuple[int, float, int]] = ()) -> int:
+        """Return the earliest time (s) from `t` on at which the plan has the job's processors for its estimate."""
+        begin = None
+        for (time, free), (next_time, _) in pairwise([*self.plan(more), (math.inf, 0)]):
+            if free < job.procs or time == math.inf:
+                begin = None
+                continue
+            begin = time if begin is None else begin
+            if next_time >= begin + job.estimate:
+                return int(begin)
+        raise ValueError(f"job {job.order} never starts: the outages leave too few processors")
+
+    # Queue and starts.
+
+    def in_queue_order(self, jobs: Sequence[Job]) -> list[Job]:
+        """Order jobs by the policy, which may look at who else waits and at the free processors."""
+        now = moment(self.policy, self.workload, self.waiting, self.history, self.t, self.free())
+        queue = ordered(self.policy, jobs, now)
+        self.outcome.ambiguous_order = self.outcome.ambiguous_order or order_is_ambiguous(self.policy, queue, now)
+        return queue
+
+    def start_now(self, job: Job) -> None:
+        assert job.procs <= self.free(), "a job starts on processors that are not free"
+        self.waiting.remove(job)
+        self.reserved.pop(job.order, None)
+        running = RunningJob(job, self.t)
+        self.running.append(running)
+        self.history.append(running)
+        self.outcome.start[job.order] = self.t
+
+    def note_backfilled(self, queue: Sequence[Job]) -> None:
+        """Mark the jobs that this pass started although a job ahead of them in its queue stays waiting."""
+        behind_a_waiting_job = False
+        for job in queue:
+            if self.outcome.start[job.order] == CANCELLED:
+                behind_a_waiting_job = True
+            else:
+                self.outcome.backfilled[job.order] = behind_a_waiting_job
+
+    # Passes without backfilling and with EASY.
+
+    def pass_with_a_head(self, queue: list[Job]) -> list[Job]:
+        """Steps 4 and 5 of the event loop and EASY; returns the queue in the order in which this pass saw it."""
+        started: list[Job] = []
+        while queue and self.can_start(queue[0]):
             job = queue.pop(0)
-            running.append(RunningJob(job, t))
-            run.start[job.order] = t
+            self.start_now(job)
+            started.append(job)
+            if self.policy.name in LOOKS_AT_FREE:
+                queue = self.in_queue_order(queue)
+        if queue and self.backfill != "none":
+            behind = queue[1:]
+            if self.backfill == "easy-sjbf":
+                behind.sort(key=lambda job: (job.estimate, job.submit, job.order))
+            if self.announcement_pending():
+                self.backfill_in_the_plan(queue[0], behind)
+            else:
+                self.backfill_before_shadow_time(queue[0], behind)
+        return started + queue
 
-        # Behind the blocked head.
-        if queue and backfill == "easy":
-            head = queue[0]
-            shadow_time, extra = reservation(head, running, free_procs(running, cluster_procs), t)
-            run.blocked_heads.append(BlockedHead(t, head.order, shadow_time, extra))
-            for job in queue[1:]:
-                if job.procs > free_procs(running, cluster_procs):
-                    continue
-                ends_in_time = t + job.estimate <= shadow_time
-                if not ends_in_time and job.procs > extra:
-                    continue
-                if not ends_in_time:
-                    extra -= job.procs
-                queue.remove(job)
-                running.append(RunningJob(job, t))
-                run.start[job.order] = t
-                run.backfilled[job.order] = True
+    def can_start(self, job: Job) -> bool:
+        """Say whether the job fits now, and around the outages that are announced and still to come."""
+        if self.announcement_pending():
+            return self.earliest_start(job) == self.t
+        return job.procs <= self.free()
 
-    assert not queue, "every job fits into the empty cluster, so none can be left waiting"
-    return run
+    def backfill_before_shadow_time(self, head: Job, behind: Sequence[Job]) -> None:
+        """EASY's own rule, where no announced outage is pending."""
+        shadow_time, extra = self.shadow_time(head)
+        self.outcome.blocked_heads.append(BlockedHead(self.t, head.order, shadow_time, extra))
+        for job in behind:
+            if job.procs > self.free():
+                continue
+            ends_in_time = self.t + job.estimate <= shadow_time
+            if not ends_in_time and job.procs > extra:
+                continue
+            if not ends_in_time:
+                extra -= job.procs
+            self.start_now(job)
 
+    def shadow_time(self, head: Job) -> tuple[int, int]:
+        """Return the shadow time (s) of the blocked head and the extra processors at that time.
 
-def oracle_replay(
-    submit: Sequence[int],
-    runtime: Sequence[int],
-    procs: Sequence[int],
-    estimate: Sequence[int],
-    limit: Sequence[int],
-    cluster_procs: int,
-    policy: str,
-    backfill: str,
-    origin: int = 0,
-) -> list[int]:
-    """Replay jobs, given in (submit, order in the log) order, and return their start times in s (see oracle_run)."""
-    return oracle_run(submit, runtime, procs, estimate, limit, cluster_procs, policy, backfill, origin).start
+        An outage under way gives its processors back at its end, which is known, like a running job.
+        """
+        ends = [(self.estimated_end(running), running.job.procs) for running in self.running]
+        ends += [(outage.end, outage.procs) for outage in self.known_outages() if outage.end is not None]
+        for shadow_time in sorted({end for end, _ in ends}):
+            free_then = self.free() + sum(procs for end, procs in ends if end <= shadow_time)
+            if free_then >= head.procs:
+                return shadow_time, free_then - head.procs
+        raise ValueError(f"job {head.order} never starts: the outages leave too few processors")
 
+    def backfill_in_the_plan(self, head: Job, behind: Sequence[Job]) -> None:
+        """EASY's rule around announced outages: the head's reservation is taken out of the plan."""
+        shadow_time = self.earliest_start(head)
+        for_head = [(shadow_time, shadow_time + head.estimate, head.procs)]
+        extra = [free for time, free in self.plan(for_head) if time <= shadow_time][-1]
+        self.outcome.blocked_heads.append(BlockedHead(self.t, head.order, shadow_time, extra))
+        for job in behind:
+            if self.earliest_start(job, for_head) == self.t:
+                self.start_now(job)
 
-def free_procs(running: list[RunningJob], cluster_procs: int) -> int:
-    """Return the processors that no running job holds."""
-    return cluster_procs - sum(r.job.procs for r in running)
+    # Conservative and selective backfilling.
 
+    def pass_with_reservations(self, queue: Sequence[Job], plan_may_not_hold: bool, freed: bool) -> None:
+        """The five steps of a pass with reservations."""
+        for job in queue:
+            expansion_factor = (self.t - job.submit + job.estimate) / job.estimate
+            if expansion_factor >= self.threshold:
+                self.protected.add(job.order)
+        protected = [job for job in queue if job.order in self.protected]
+        if plan_may_not_hold:
+            self.reserved = {}
+            self.reserve(protected, "planned again")
+        elif freed:
+            self.reserve([job for job in protected if job.order in self.reserved], "compressed")
+        self.reserve([job for job in protected if job.order not in self.reserved], "new")
+        for job in [job for job in protected if self.reserved[job.order] == self.t]:
+            self.start_now(job)
+        for job in [job for job in queue if job.order not in self.protected]:
+            if self.can_start_in_the_plan(job):
+                self.start_now(job)
 
-def _check(jobs: list[Job], cluster_procs: int, policy: str, backfill: str) -> None:
-    """Raise ValueError for input that docs/semantics.md does not define."""
-    if policy not in POLICIES:
-        raise ValueError(f"unknown policy {policy!r}")
-    if backfill not in BACKFILLS:
-        raise ValueError(f"unknown backfill {backfill!r}")
-    for job in jobs:
-        if not 1 <= job.procs <= cluster_procs:
-            raise ValueError(f"job {job.order} needs {job.procs} of {cluster_procs} processors")
-        if job.runtime < 1 or not 1 <= job.estimate <= job.limit or job.limit < job.runtime:
-            raise ValueError(f"job {job.order}: needs 1 <= run time <= limit and 1 <= estimate <= limit")
-    if any(later.submit < earlier.submit for earlier, later in pairwise(jobs)):
-        raise ValueError("jobs are not in submit order")
+    def plan_may_not_hold(self) -> bool:
+        """Say whether an estimate was corrected since the last pass, or an outage was announced now.
 
+        A second pass at the same time (run times of zero) finds neither: the first pass has seen to it.
+        """
+        if self.t == self.last_pass:
+            return False
+        announced = any(outage.announced == self.t for outage in self.workload.outages)
+        corrected = self.last_pass is not None and any(
+            self.estimated_end(running) != self.believed_at_last_pass(running) for running in self.running
+        )
+        return announced or corrected
 
-def percentile(values: Sequence[float], percent: int) -> float:
-    """Return the percentile with linear interpolation between the two nearest ranks, in the unit of `values`."""
-    ordered = sorted(values)
-    rank = Fraction(percent, 100) * (len(ordered) - 1)
-    below = math.floor(rank)
-    above = math.ceil(rank)
-    return ordered[below] + float(rank - below) * (ordered[above] - ordered[below])
+    def reserve(self, jobs: Sequence[Job], why: str) -> None:
+        """Give every job, one after another, its earliest start; it gives up the reservation it has."""
+        for job in jobs:
+            self.reserved.pop(job.order, None)
+            self.reserved[job.order] = self.earliest_start(job)
+            self.outcome.reservations.append(Reservation(self.t, job.order, self.reserved[job.order], why))
 
-
-def oracle_metrics(
-    submit: Sequence[int],
-    runtime: Sequence[int],
-    procs: Sequence[int],
-    start: Sequence[int],
-    backfilled: Sequence[bool],
-    cluster_procs: int,
-) -> dict[str, float]:
-    """Return the metrics table of docs/semantics.md under its names, in its units; needs at least one job."""
-    jobs = [
-        {"wait": begin - s, "runtime": r, "procs": p, "end": begin + r}
-        for s, r, p, begin in zip(submit, runtime, procs, start, strict=True)
-    ]
-    count = len(jobs)
-    waits = [job["wait"] for job in jobs]
-    bounded_slowdowns = [max(1.0, (job["wait"] + job["runtime"]) / max(job["runtime"], 10)) for job in jobs]
-    makespan_s = max(job["end"] for job in jobs) - min(submit)
-    return {
-        "average_wait_s": sum(waits) / count,
-        "p95_wait_s": percentile(waits, 95),
-        "max_wait_s": float(max(waits)),
-        "average_turnaround_s": sum(job["wait"] + job["runtime"] for job in jobs) / count,
-        "average_slowdown": math.fsum((job["wait"] + job["runtime"]) / job["runtime"] for job in jobs) / count,
-        "average_bounded_slowdown": math.fsum(bounded_slowdowns) / count,
-        "p95_bounded_slowdown": percentile(bounded_slowdowns, 95),
-        "utilisation": sum(job["runtime"] * job["procs"] for job in jobs) / (cluster_procs * makespan_s),
-        "makespan_s": float(makespan_s),
-        "backfilled_share": sum(bool(flag) for flag in backfilled) / count,
-    }
-
-
-def max_procs_in_use(start: Sequence[int], runtime: Sequence[int], procs: Sequence[int]) -> int:
-    """Return the most processors held at any time; a job holds them from start to start + run time, end excluded."""
-    changes = []
-    for begin, r, p in zip(start, runtime, procs, strict=True):
-        changes += [(begin, p), (begin + r, -p)]
-    in_use = most = 0
-    for _, change in sorted(changes):  # at equal times the negative changes, which free processors, come first
-        in_use += change
-        most = max(most, in_use)
-    return most
-
-
-def never_oversubscribes(
-    start: Sequence[int], runtime: Sequence[int], procs: Sequence[int], cluster_procs: int
-) -> bool:
-    """Say whether the jobs never hold more processors together than the cluster has."""
-    return max_procs_in_use(start, runtime, procs) <= cluster_procs
-
-
-def never_starts_before_submission(submit: Sequence[int], start: Sequence[int]) -> bool:
-    """Say whether every job has been started, none before its submit time (s)."""
-    return all(begin >= s for s, begin in zip(submit, start, strict=True))
-
-
-def heads_start_by_shadow_time(run: OracleRun) -> bool:
-    """Say whether every head blocked at some time started no later than the shadow time computed then.
-
-    EASY promises this for FCFS (nobody can arrive before the head) when no run time exceeds its estimate. It promises
-    nothing where later arrivals may overtake or estimates may be too short.
-    """
-    return all(run.start[blocked.order] <= blocked.shadow_time for blocked in run.blocked_heads)
-
-
-def starts_in_order(run: OracleRun) -> bool:
-    """Say whether no job starts before one that stands earlier in the log: true of FCFS without backfilling."""
-    return run.start == sorted(run.start)
-
-
-class Workload(NamedTuple):
-    """What oracle_run replays: one entry per job (s, processors), the cluster's processors, and F1's origin (s)."""
-
-    submit: list[int]
-    runtime: list[int]
-    procs: list[int]
-    estimate: list[int]
-    limit: list[int]
-    cluster_procs: int
-    origin: int = 0
-
-    def run(self, policy: str, backfill: str) -> OracleRun:
-        """Replay the workload with the oracle."""
-        return oracle_run(*self[:6], policy, backfill, self.origin)
-
-
-@st.composite
-def workloads(draw: st.DrawFn, estimates: Sequence[str] = ("exact", "over", "under")) -> Workload:
-    """Draw 1 to 40 jobs on 2 to 16 processors, submitted in clusters so that queues form and times coincide.
-
-    `estimates` names the kinds that jobs may have: equal to, over or under the run time. Narrow time scales make
-    ties (simultaneous events, ends at the shadow time) common, wide ones make priorities distinct. The clock
-    starts at 0 or at some Unix time, the latter with F1's origin there or at 0.
-    """
-    cluster_procs = draw(st.integers(2, 16))
-    scale = draw(st.sampled_from([1, 1, 10, 1000]))
-    clock, origin = draw(st.sampled_from([(0, 0), (0, 0), (1_000_000_000, 1_000_000_000), (1_000_000_000, 0)]))
-    gap = st.one_of(st.just(0), st.integers(0, 2 * scale))
-    length = st.integers(1, 6 * scale)
-    job = st.tuples(
-        gap,
-        length,  # run time
-        st.integers(1, cluster_procs),
-        st.sampled_from(list(estimates)),
-        length,  # by how much the estimate is over, or which share it is under
-        st.one_of(st.just(0), length),  # by how much the limit is over both
-    )
-    rows = draw(st.lists(job, min_size=draw(st.sampled_from([1, 10, 25])), max_size=40))
-
-    workload = Workload([], [], [], [], [], cluster_procs, origin)
-    for wait_for_next, runtime, procs, kind, error, slack in rows:
-        clock += wait_for_next
-        estimate = {"exact": runtime, "over": runtime + error, "under": min(runtime, error)}[kind]
-        workload.submit.append(clock)
-        workload.runtime.append(runtime)
-        workload.procs.append(procs)
-        workload.estimate.append(estimate)
-        workload.limit.append(max(runtime, estimate) + slack)
-    return workload
-
-
-def read_swf(path: Path, cluster_procs: int, at_most: int | None = None) -> tuple[list[int], Workload]:
-    """Return the job numbers and the workload of a gzipped SWF log, with the requested time as the estimate.
-
-    Keeps the first `at_most` jobs, in (submit, place in the log) order, whose run time and processors are above zero.
-    """
-    rows = []
-    with gzip.open(path, "rt") as log:
-        for line in log:
-            if line.strip() and not line.startswith(";"):
-                fields = [int(float(value)) for value in line.split()]
-                number, submit, runtime, requested_s = fields[0], fields[1], fields[3], fields[8]
-                procs = fields[4] if fields[4] > 0 else fields[7]
-                if runtime > 0 and procs > 0:
-                    limit = max(requested_s, runtime)  # an unknown request is -1
-                    rows.append((number, submit, runtime, procs, limit, limit))
-    rows.sort(key=lambda row: row[1])
-    numbers, submits, runtimes, sizes, estimates, limits = (list(c) for c in zip(*rows[:at_most], strict=True))
-    return numbers, Workload(submits, runtimes, sizes, estimates, limits, cluster_procs)
+    def can_start_in_the_plan(self, job: Job) -> bool:
+        return job.procs <= self.free() and self.earliest_start(job) == self.t

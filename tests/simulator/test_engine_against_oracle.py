@@ -1,38 +1,69 @@
-"""The fast engine gives exactly the oracle's start times, for every policy, with and without backfilling."""
+"""The fast engine gives exactly the oracle's schedule, for every policy, backfilling rule and correction."""
 
-import numpy as np
+from __future__ import annotations
+
+from itertools import cycle
+
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from simulator.jobs import Jobs
 from simulator.metrics import metrics
 from simulator.replay import replay
 from simulator.schedule import Schedule
 from tests.shared import shared_file
-from tests.simulator.oracle import (
-    BACKFILLS,
-    POLICIES,
-    OracleRun,
-    Workload,
-    oracle_metrics,
-    read_swf,
-    workloads,
-)
+from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
+from tests.simulator.oracle import BACKFILLS, OracleRun, oracle_run
+from tests.simulator.oracle_cases import Case
+from tests.simulator.oracle_metrics import oracle_metrics
+from tests.simulator.oracle_policies import POLICIES
+from tests.simulator.oracle_types import CORRECTIONS, Workload
+from tests.simulator.oracle_workloads import read_swf, workloads
 
-# A log, its processors, and how estimates are made from the requested times: taken as they are, or 4 times shorter,
-# so that many expire.
+CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
+
+# 15 pairs of backfilling and correction share 10,500 workloads: 2,100 for each backfilling.
+WORKLOADS_PER_PAIR = 700
+
+WITH_OPTIONS = (
+    "FCFS",
+    "random:seed=7",
+    "fairshare:half_life_days=0.001",
+    "multifactor:age=500,size=0",
+    "multifactor:half_life_days=0.001,max_age_days=0.001,fairshare=100,age=300",
+)
+policies = st.sampled_from([*POLICIES, *WITH_OPTIONS])
+THRESHOLDS = ("", ":threshold=1.5", ":threshold=1", ":threshold=5")
+
+# A log, its processors, and how many times shorter than the requests the estimates are: so that many expire.
 LOG_SLICES = [
     ("lublin_256.swf.gz", 256, 1),
     ("lublin_256.swf.gz", 256, 4),
     ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 1),
-    ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 4),
+    ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 20),
 ]
+LOG_JOBS = 600
+# Every policy meets every slice with at least two of the other choices.
+LOG_CHOICES = list(
+    zip(
+        cycle(LOG_SLICES),
+        cycle([policy for policy in POLICIES for _ in LOG_SLICES]),
+        [(backfill, correction) for correction in CORRECTIONS for backfill in BACKFILLS for _ in range(10)],
+        strict=False,
+    )
+)
 
 
-def jobs_of(workload: Workload) -> Jobs:
-    """Return the workload as the engine takes it: int64 arrays of shape (num_jobs,)."""
-    submit, runtime, procs, estimate, limit = (np.array(column, dtype=np.int64) for column in workload[:5])
-    return Jobs(submit, runtime, procs, estimate, limit, origin=workload.origin)
+def fast(workload: Workload, policy: str, backfill: str, correction: str) -> Schedule:
+    """Replay with the fast engine; a cluster that is empty and whole is given by its size."""
+    plain = not workload.running and not workload.outages
+    cluster = workload.cluster_procs if plain else workload.as_cluster()
+    return replay(workload.as_jobs(), cluster, policy=policy, backfill=backfill, correction=correction)
+
+
+def equal(schedule: Schedule, expected: OracleRun) -> bool:
+    """Say whether start times (s) and backfilled flags are exactly the same."""
+    return schedule.start.tolist() == expected.start and schedule.backfilled.tolist() == expected.backfilled
 
 
 def assert_equal_schedules(schedule: Schedule, expected: OracleRun) -> None:
@@ -41,52 +72,79 @@ def assert_equal_schedules(schedule: Schedule, expected: OracleRun) -> None:
     assert schedule.backfilled.tolist() == expected.backfilled
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cases_by_hand(case: Case) -> None:
+    schedule = fast(case.workload, case.policy, case.backfill, case.correction)
+    assert schedule.start.tolist() == case.starts
+    if case.backfilled is not None:
+        assert schedule.backfilled.tolist() == case.backfilled
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(deadline=None, max_examples=200)
-@given(workload=workloads())
-def test_start_times_equal_the_oracles(workload: Workload, policy: str, backfill: str) -> None:
-    expected = workload.run(policy, backfill)
-    schedule = replay(jobs_of(workload), workload.cluster_procs, policy=policy, backfill=backfill)
-    # Scores that differ only by rounding may be ordered either way by a correct engine. Only then, and only if the
-    # outcome differs, is the example given up: an engine that is wrong is wrong on other examples too.
-    if expected.ambiguous_order and schedule.start.tolist() != expected.start:
-        reject()
-    assert_equal_schedules(schedule, expected)
+def test_schedules_equal_the_oracles(backfill: str, correction: str) -> None:
+    given_up = 0
+
+    @settings(deadline=None, max_examples=WORKLOADS_PER_PAIR)
+    @given(workload=workloads(), policy=policies, threshold=st.sampled_from(THRESHOLDS))
+    def compare(workload: Workload, policy: str, threshold: str) -> None:
+        nonlocal given_up
+        rule = backfill + threshold if backfill == "selective" else backfill
+        expected = oracle_run(workload, policy, rule, correction)
+        schedule = fast(workload, policy, rule, correction)
+        # Scores that differ only by rounding may be ordered either way by a correct engine. Only then, and only if the
+        # outcome differs, is the example given up: an engine that is wrong is wrong on other examples too.
+        if expected.ambiguous_order and not equal(schedule, expected):
+            given_up += 1
+            return
+        assert_equal_schedules(schedule, expected)
+
+    compare()
+    assert given_up <= WORKLOADS_PER_PAIR / 50
 
 
 @settings(deadline=None, max_examples=200)
-@given(workload=workloads())
+@given(workload=workloads(features=()))
 def test_metrics_equal_the_oracles(workload: Workload) -> None:
-    jobs = jobs_of(workload)
-    schedule = replay(jobs, workload.cluster_procs, policy="SJF", backfill="easy")
+    jobs = workload.as_jobs()
+    schedule = fast(workload, "SJF", "easy", "requested")
     expected = oracle_metrics(
-        workload.submit,
-        workload.runtime,
-        workload.procs,
+        jobs.submit.tolist(),
+        jobs.runtime.tolist(),
+        jobs.procs.tolist(),
         schedule.start.tolist(),
         schedule.backfilled.tolist(),
         workload.cluster_procs,
     )
-    assert metrics(jobs, schedule, workload.cluster_procs) == pytest.approx(expected, rel=1e-9)
+    measured = metrics(jobs, schedule, workload.cluster_procs)
+    assert {name: measured[name] for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("backfill", BACKFILLS)
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(("log", "cluster_procs", "shortening"), LOG_SLICES)
-def test_start_times_equal_the_oracles_on_real_logs(
-    log: str, cluster_procs: int, shortening: int, policy: str, backfill: str
+@pytest.mark.parametrize(("log_slice", "policy", "rules"), LOG_CHOICES, ids=str)
+def test_schedules_equal_the_oracles_on_real_logs(
+    log_slice: tuple[str, int, int], policy: str, rules: tuple[str, str]
 ) -> None:
-    _, workload = read_swf(shared_file("traces", "swf", log), cluster_procs, at_most=1000)
-    workload = workload._replace(estimate=[max(1, estimate // shortening) for estimate in workload.estimate])
-    expected = workload.run(policy, backfill)
-    schedule = replay(jobs_of(workload), cluster_procs, policy=policy, backfill=backfill)
-    if expected.ambiguous_order and schedule.start.tolist() != expected.start:
+    log, cluster_procs, shortening = log_slice
+    _, workload = read_swf(shared_file("traces", "swf", log), cluster_procs, at_most=LOG_JOBS)
+    jobs = [job._replace(estimate=max(1, job.estimate // shortening)) for job in workload.jobs]
+    workload = workload._replace(jobs=jobs)
+    expected = oracle_run(workload, policy, *rules)
+    schedule = fast(workload, policy, *rules)
+    if expected.ambiguous_order and not equal(schedule, expected):
         pytest.skip("two scores are closer than rounding, so another order is right as well")
     assert_equal_schedules(schedule, expected)
 
 
-def test_a_job_wider_than_the_cluster_is_an_error() -> None:
-    workload = Workload([0, 0], [5, 5], [1, 5], [5, 5], [5, 5], cluster_procs=4)
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_job_wider_than_the_cluster_is_an_error(backfill: str) -> None:
+    case = Case("", 4, [(0, 5, 1), (0, 5, 5)], [])
     with pytest.raises(ValueError):
-        replay(jobs_of(workload), workload.cluster_procs, policy="FCFS", backfill="easy")
+        fast(case.workload, "FCFS", backfill, "requested")
+
+
+@pytest.mark.parametrize("announced", [0, 5])
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_job_that_no_outage_lets_start_is_an_error(backfill: str, announced: int) -> None:
+    case = Case("", 4, [(0, 5, 1), (6, 1, 2)], [], outages=[(5, None, 3, announced)])
+    with pytest.raises(ValueError):
+        fast(case.workload, "FCFS", backfill, "requested")

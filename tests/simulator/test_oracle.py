@@ -1,263 +1,183 @@
 """Tests of the oracle itself: cases worked out by hand, promises of the rules, and golden results of other simulators.
 
-In the hand-worked cases a job is (submit, run time, processors) with an exact estimate, or (submit, run time,
-processors, estimate, limit); J0, J1, ... are the jobs in log order; `a..b` means running from a to b.
+The cases lie in `oracle_cases*.py`, so that any engine can be put through them.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.shared import shared_file
-from tests.simulator.oracle import (
-    BACKFILLS,
-    POLICIES,
-    BlockedHead,
-    Job,
-    OracleRun,
-    Workload,
+from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
+from tests.simulator.oracle import BACKFILLS, OracleRun, Replay, oracle_run
+from tests.simulator.oracle_cases import Case
+from tests.simulator.oracle_invariants import (
+    backfilling_leaves_room_for_heads,
+    compression_never_delays,
     heads_start_by_shadow_time,
-    max_procs_in_use,
     never_oversubscribes,
-    never_starts_before_submission,
-    oracle_metrics,
-    oracle_replay,
-    oracle_run,
-    percentile,
-    read_swf,
-    score,
+    no_start_after_first_reservation,
+    procs_in_use,
+    shadow_times_never_move_back,
+    starts_at_events,
     starts_in_order,
-    workloads,
+    waits_within_bounds,
 )
-
-
-def replayed(
-    jobs: Sequence[tuple[int, ...]], cluster_procs: int, policy: str = "FCFS", backfill: str = "easy", origin: int = 0
-) -> OracleRun:
-    """Replay the short form of jobs described at the top of this file."""
-    rows = [job if len(job) == 5 else (*job, job[1], job[1]) for job in jobs]
-    submit, runtime, procs, estimate, limit = (list(column) for column in zip(*rows, strict=True))
-    return oracle_run(submit, runtime, procs, estimate, limit, cluster_procs, policy, backfill, origin)
-
-
-def starts(
-    jobs: Sequence[tuple[int, ...]], cluster_procs: int, policy: str = "FCFS", backfill: str = "easy", origin: int = 0
-) -> list[int]:
-    """Return the start times (s) of `replayed`."""
-    return replayed(jobs, cluster_procs, policy, backfill, origin).start
-
-
-# The event loop.
-
-
-def test_jobs_that_fit_start_at_submission() -> None:
-    assert starts([(3, 10, 2), (4, 10, 2)], cluster_procs=4) == [3, 4]
-
-
-def test_without_backfilling_the_pass_ends_at_the_head() -> None:
-    # J0 0..10 leaves 1 free. J1 needs 4 and is the head; J2 would fit at 1 but stands behind it.
-    jobs = [(0, 10, 3), (1, 5, 4), (1, 2, 1)]
-    assert starts(jobs, 4, backfill="none") == [0, 10, 15]
-    assert starts(jobs, 4, backfill="easy") == [0, 10, 1]
-
-
-def test_completions_free_processors_before_submissions_at_the_same_time() -> None:
-    # J0 0..10 holds everything; J1 is submitted in the second in which J0 ends, and starts at once.
-    assert starts([(0, 10, 2), (10, 5, 2)], 2) == [0, 10]
-
-
-def test_submissions_join_before_the_pass_at_the_same_time() -> None:
-    # At 10 J0 ends and J2 arrives. SJF must see J1 (9 s) and J2 (1 s) together: J2 10..11, then J1.
-    assert starts([(0, 10, 2), (5, 9, 2), (10, 1, 2)], 2, "SJF") == [0, 11, 10]
-
-
-def test_all_submissions_at_a_time_join_before_one_pass() -> None:
-    # Both arrive at 0; SJF takes the later row first.
-    assert starts([(0, 10, 1), (0, 1, 1)], 1, "SJF") == [1, 0]
-
-
-def test_all_completions_at_a_time_are_counted_before_the_pass() -> None:
-    # SJF: at 10 J0 and J1 end. The order is J2 (5 s, 3 of 4), J3 (6 s, 2 of 4): J2 10..15 leaves 1 and J3 waits.
-    # A pass between the two completions would find J2 blocked with 2 free.
-    run = replayed([(0, 10, 2), (0, 10, 2), (1, 5, 3), (1, 6, 2)], 4, "SJF")
-    assert run.start == [0, 0, 10, 15]
-    assert [blocked.t for blocked in run.blocked_heads] == [1, 10]  # one pass at 10
-
-
-def test_the_head_is_not_committed() -> None:
-    # SJF: at 1 J1 (8 s) is the head. J2 (2 s, same width) arrives at 5 and overtakes it: 10..12, then J1.
-    assert starts([(0, 10, 2), (1, 8, 2), (5, 2, 2)], 2, "SJF", "none") == [0, 12, 10]
-
-
-def test_ties_go_by_submit_time_then_by_order_in_the_log() -> None:
-    # SJF, all 3 s, one at a time: submitted at 1, 1 and 2.
-    assert starts([(0, 10, 1), (1, 3, 1), (1, 3, 1), (2, 3, 1)], 1, "SJF") == [0, 10, 13, 16]
-
-
-# EASY backfilling.
-
-
-def test_a_job_ending_exactly_at_the_shadow_time_is_backfilled() -> None:
-    # J0 0..10 leaves 1; head J1 needs all 4: shadow time 10, extra 0. J2: 1 + 9 = 10 is in time; 1 + 10 = 11 is not.
-    in_time = replayed([(0, 10, 3), (1, 5, 4), (1, 9, 1)], 4)
-    assert in_time.start == [0, 10, 1]
-    assert in_time.backfilled == [False, False, True]
-    assert starts([(0, 10, 3), (1, 5, 4), (1, 10, 1)], 4) == [0, 10, 15]
-
-
-def test_the_shadow_time_is_the_first_estimated_end_that_suffices() -> None:
-    # J0 (1) ends at 5, J1 (2) at 8, J2 (1) at 20; 0 free. Head J3 needs 3: free 1 at 5, 3 at 8.
-    run = replayed([(0, 5, 1), (0, 8, 2), (0, 20, 1), (1, 4, 3)], 4)
-    assert run.blocked_heads[0] == BlockedHead(t=1, order=3, shadow_time=8, extra_procs=0)
-    assert run.start == [0, 0, 0, 8]
-
-
-def test_ties_at_the_shadow_time_count_towards_the_extra_processors() -> None:
-    # J0 and J1 0..10 leave 1 of 5. Head J2 needs 3: J0 alone would do (1 + 2), but J1 ends then as well:
-    # free 5 at 10, extra 5 - 3 = 2. J3 (100 s) ends after 10 and takes 1 of the extra 2.
-    run = replayed([(0, 10, 2), (0, 10, 2), (1, 5, 3), (1, 100, 1)], 5)
-    assert run.start == [0, 0, 10, 1]
-    assert run.blocked_heads == [BlockedHead(t=1, order=2, shadow_time=10, extra_procs=2)]
-    assert run.backfilled == [False, False, False, True]
-
-
-def test_extra_processors_are_used_up() -> None:
-    # J0 0..10 leaves 2 of 8. Head J1 needs 7: shadow time 10, extra 1. J2 (20 s) takes the extra one: 1..21.
-    # J3 (20 s) finds a processor free but no extra one. J4 (5 s) ends by 10: 1..6.
-    # At 6: 1 free; free at 10 is 7, extra 0, so J3 still waits. J1 10..20 on 7. J3 at 20.
-    assert starts([(0, 10, 6), (1, 10, 7), (1, 20, 1), (1, 20, 1), (1, 5, 1)], 8) == [0, 10, 1, 20, 1]
-
-
-def test_a_job_that_ends_in_time_does_not_use_extra_processors() -> None:
-    # As above, but J2 (5 s) meets both conditions, so the extra processor is left for J3 (20 s).
-    assert starts([(0, 10, 6), (1, 10, 7), (1, 5, 1), (1, 20, 1)], 8) == [0, 10, 1, 1]
-
-
-def test_jobs_started_in_the_same_pass_count_as_running() -> None:
-    # All at 0: J0 (2, 10 s) and J1 (2, 5 s) start and leave 1 of 5. Head J2 (4): free 3 at 5, 5 at 10: extra 1 for J3.
-    run = replayed([(0, 10, 2), (0, 5, 2), (0, 3, 4), (0, 20, 1)], 5)
-    assert run.blocked_heads[0] == BlockedHead(t=0, order=2, shadow_time=10, extra_procs=1)
-    assert run.start == [0, 0, 10, 0]
-
-
-def test_the_rest_of_the_queue_is_visited_in_policy_order() -> None:
-    # J0 0..10 leaves 1 of 4. SAF's order at 1: head J1 (area 4), J3 (5), J2 (6): J3 takes the free processor, 1..6.
-    # At 6 J2 (6 s) would end at 12 > 10 and waits. J1 10..11, J2 11.
-    jobs = [(0, 10, 3), (1, 1, 4), (1, 6, 1), (1, 5, 1)]
-    assert starts(jobs, 4, "SAF") == [0, 10, 11, 1]
-    # FCFS visits J2 first: 1..7. At 7 J3 (5 s) would end at 12 > 10.
-    assert starts(jobs, 4, "FCFS") == [0, 10, 1, 11]
-
-
-def test_backfilling_believes_the_estimate_not_the_run_time() -> None:
-    # J2 runs 3 s but is estimated at 30: it would end after the shadow time 10, so it waits for J1 10..15.
-    assert starts([(0, 10, 3), (1, 5, 4), (1, 3, 1, 30, 30)], 4) == [0, 10, 15]
-    # J0 is estimated at 40 and ends at 10: at 1 the shadow time is 40, J2 (1 + 30) is in time. J2 ends at 4.
-    assert starts([(0, 10, 3, 40, 40), (1, 5, 4), (1, 3, 1, 30, 30)], 4) == [0, 10, 1]
-
-
-def test_an_underestimated_backfilled_job_delays_the_head() -> None:
-    # J2 is estimated at 9 (1 + 9 = 10 is in time) but runs 29 s: 1..30. J1 has to wait for it.
-    assert starts([(0, 10, 3), (1, 5, 4), (1, 29, 1, 9, 60)], 4) == [0, 30, 1]
-
-
-def test_an_expired_estimate_is_replaced_by_the_limit() -> None:
-    # J0 (3 of 4) is estimated to end at 10, runs to 100, limit 200. Head J1 needs 4. At 1: shadow time 10, so J2
-    # (20 s) waits. J3's arrival at 15 is the next pass: J0's estimate has expired, its end is 200 now; J2 15..35.
-    # J3 finds no free processor until 35.
-    jobs = [(0, 100, 3, 10, 200), (1, 5, 4), (1, 20, 1), (15, 1, 1)]
-    run = replayed(jobs, 4)
-    assert run.start == [0, 100, 15, 35]
-    assert [(blocked.t, blocked.shadow_time) for blocked in run.blocked_heads[:3]] == [(1, 10), (15, 200), (35, 200)]
-
-
-def test_an_estimate_expires_in_the_second_in_which_it_ends() -> None:
-    # The same with J3 at 10 = J0's estimated end: "not later than t", so expired. J2 10..30, J3 30.
-    assert starts([(0, 100, 3, 10, 200), (1, 5, 4), (1, 20, 1), (10, 1, 1)], 4) == [0, 100, 10, 30]
-    # At 9 it has not: shadow time 10, J3 (1 s) 9..10. That ending at 10 is a pass, where J2 goes as above.
-    assert starts([(0, 100, 3, 10, 200), (1, 5, 4), (1, 20, 1), (9, 1, 1)], 4) == [0, 100, 10, 9]
-
-
-def test_no_pass_runs_when_an_estimate_expires() -> None:
-    # J0's estimate expires at 10, but that is no event: J2 waits until J0 ends at 100, then J1 100..105.
-    assert starts([(0, 100, 3, 10, 200), (1, 5, 4), (1, 20, 1)], 4) == [0, 100, 105]
-
-
-def test_only_expired_estimates_are_replaced() -> None:
-    # 6 processors, 1 free: J0 (2) estimated 10, limit 50, runs 40; J1 (3) 0..60. Head J2 needs 5.
-    # At 20: J0's end is 50, J1's 60: free 3 at 50, 6 at 60: shadow time 60, extra 1. J3 (500 s) takes it: 20..520.
-    # At 40 J0 ends: 2 free; free 5 at 60, extra 0. J2 60..65.
-    run = replayed([(0, 40, 2, 10, 50), (0, 60, 3), (1, 5, 5), (20, 500, 1)], 6)
-    assert BlockedHead(t=20, order=2, shadow_time=60, extra_procs=1) in run.blocked_heads
-    assert run.start == [0, 0, 60, 20]
-
-
-def test_one_arrival_and_one_completion_backfill_in_the_same_pass() -> None:
-    # 4 processors: J0 (2) 0..20, J1 (2) 0..10; head J2 (4): shadow time 20, extra 0. At 10 J1 ends and J3 (1, 10 s)
-    # and J4 (1, 11 s) arrive: 10 + 10 = 20 is in time, 10 + 11 is not. J2 20..25, J4 25.
-    assert starts([(0, 20, 2), (0, 10, 2), (1, 5, 4), (10, 10, 1), (10, 11, 1)], 4) == [0, 0, 20, 10, 25]
-
-
-# Policies.
-
-
-def test_sjf_and_saf_order_by_estimate_and_by_area() -> None:
-    # Four processors, J0 0..10 on all of them. J1: 6 s x 3 = 18; J2: 5 s x 4 = 20; run times differ from estimates.
-    jobs = [(0, 10, 4), (1, 2, 3, 6, 6), (1, 5, 4, 5, 5)]
-    assert starts(jobs, 4, "SJF", "none") == [0, 15, 10]
-    assert starts(jobs, 4, "SAF", "none") == [0, 10, 12]
-
-
-def test_wfp3_by_hand() -> None:
-    # 4 processors, J0 0..10 on all. At 10: J1 (s 2, e 4, p 3): -(8/4)^3 * 3 = -24; J2 (s 4, e 3, p 4):
-    # -(6/3)^3 * 4 = -32; J3 (s 9, e 1, p 2): -(1/1)^3 * 2 = -2. J2 10..13. At 13: J1: -(11/4)^3 * 3 = -62.4;
-    # J3: -(4/1)^3 * 2 = -128. J3 13..14; J1 does not fit beside it: 14.
-    assert starts([(0, 10, 4), (2, 4, 3), (4, 3, 4), (9, 1, 2)], 4, "WFP3", "none") == [0, 14, 10, 13]
-    assert score("WFP3", Job(1, 2, 4, 3, 4, 4), t=10) == -24
-
-
-def test_unicep_by_hand() -> None:
-    # 4 processors, J0 0..10 on all. At 10: J1 (s 1, e 3, p 4): -9 / (2 * 3) = -1.5;
-    # J2 (s 2, e 2, p 3): -8 / (1.585 * 2) = -2.52; J3 (s 9, e 50, p 1) is serial and has waited: first.
-    # J3 10..60 and J2 10..12 start, J1 needs all: 60.
-    assert starts([(0, 10, 4), (1, 3, 4), (2, 2, 3), (9, 50, 1)], 4, "UNICEP", "none") == [0, 60, 10, 10]
-    assert score("UNICEP", Job(1, 1, 3, 4, 3, 3), t=10) == pytest.approx(-1.5)
-
-
-def test_unicep_and_wfp3_scores_tie_at_zero_for_jobs_that_have_not_waited() -> None:
-    # Both arrive at 0, so log order decides, whatever their size.
-    for policy in ("WFP3", "UNICEP"):
-        assert starts([(0, 9, 2), (0, 1, 1)], 2, policy, "none") == [0, 9]
-
-
-def test_f1_by_hand() -> None:
-    # 20 processors, J0 15 s from 10. 870 log10(12) - 870 log10(11) = 938.9 - 906.0 = 32.9. J1: log10(1000) * 20 = 60;
-    # J2: log10(1) * 20 = 0: J2 is lower by 27 and runs 25..26.
-    assert starts([(10, 15, 20), (11, 1000, 20), (12, 1, 20)], 20, "F1") == [10, 26, 25]
-    # With J1 of 10 s, log10(10) * 20 = 20 < 32.9: J1 first.
-    assert starts([(10, 15, 20), (11, 10, 20), (12, 1, 20)], 20, "F1") == [10, 25, 35]
-
-
-def test_f1_counts_from_the_origin() -> None:
-    # The case above 1000 s later. From origin 1000 it is the same; from origin 0 the submit terms differ by only
-    # 870 log10(1012 / 1011) = 0.37 < 20: J2 first.
-    jobs = [(1010, 15, 20), (1011, 10, 20), (1012, 1, 20)]
-    assert starts(jobs, 20, "F1", origin=1000) == [1010, 1025, 1035]
-    assert starts(jobs, 20, "F1", origin=0) == [1010, 1026, 1025]
-
-
-def test_f1_takes_at_least_a_tenth_of_a_second_since_the_origin() -> None:
-    assert score("F1", Job(0, 0, 1, 1, 1, 1), t=5) == pytest.approx(-870)
-    assert score("F1", Job(0, 1, 1, 2, 100, 100), t=5) == pytest.approx(4)
+from tests.simulator.oracle_metrics import oracle_metrics, percentile
+from tests.simulator.oracle_policies import (
+    DAY_S,
+    POLICIES,
+    Moment,
+    moment,
+    parse_policy,
+    random_numbers,
+    score,
+    usage_of_users,
+)
+from tests.simulator.oracle_types import CORRECTIONS, HOUR_S, MINUTE_S, Job, RunningJob, Workload, workload_of
+from tests.simulator.oracle_workloads import read_swf, workloads
+
+CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
+
+any_policy = st.sampled_from(POLICIES)
+any_correction = st.sampled_from(CORRECTIONS)
+any_backfill = st.sampled_from([*BACKFILLS, "selective:threshold=1.5", "selective:threshold=5"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cases_by_hand(case: Case) -> None:
+    run = oracle_run(case.workload, case.policy, case.backfill, case.correction)
+    assert run.start == case.starts
+    if case.backfilled is not None:
+        assert run.backfilled == case.backfilled
+    if case.heads is not None:
+        assert [tuple(head) for head in run.blocked_heads[: len(case.heads)]] == case.heads
+    if case.reservations is not None:
+        assert [(given.t, given.order, given.start) for given in run.reservations] == case.reservations
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+# Scores.
+
+
+def waiting(order: int, submit: int, estimate: int, procs: int, user: int = 0) -> Job:
+    return Job(order, submit, estimate, procs, estimate, estimate, user)
+
+
+def score_of(policy: str, job: Job, t: int, cluster_procs: int = 10, **rest: object) -> float:
+    return score(parse_policy(policy), job, Moment(t, cluster_procs, cluster_procs)._replace(**rest))
+
+
+def test_scores_by_hand() -> None:
+    job = waiting(0, submit=2, estimate=4, procs=3)
+    assert score_of("FCFS", job, t=10) == 2
+    assert score_of("LCFS", job, t=10) == -2
+    assert score_of("SAF", job, t=10) == 12
+    assert score_of("SEXP", job, t=10) == 3
+    assert score_of("LEXP", job, t=10) == -3
+    assert score_of("WFP3", job, t=10) == -24
+    assert score_of("UNICEP", waiting(0, 1, 3, 4), t=10) == pytest.approx(-1.5)
+    assert score_of("tetris", job, t=10, free=5) == pytest.approx(-0.3 * 0.5)
+    assert score_of("tetris", job, t=10, free=2) == 1
+    assert score_of("tetris-star", job, t=10, free=2) == 1e300
+
+
+def test_f1_to_f4_take_at_least_a_tenth_of_a_second_since_the_origin() -> None:
+    for policy, factor in (("F1", 870), ("F2", 25_600), ("F3", 6_860_000), ("F4", 530_000)):
+        area = 0 if policy == "F1" else 1
+        assert score_of(policy, waiting(0, 0, 1, 1), t=5) == pytest.approx(area - factor)
+        assert score_of(policy, waiting(0, 30, 1, 1), t=50, origin=20) == pytest.approx(area + factor)
+    assert score_of("F1", waiting(0, 1, 100, 2), t=5) == pytest.approx(4)
+
+
+def test_tetris_star_takes_means_over_the_jobs_that_fit() -> None:
+    # 6 of 10 free: J0 a = 0.12, J1 a = 0.24, J2 does not fit. A = 0.18, E = 20: J0 -(0.12 - 0.09) and J1 -(0.24 - 0.27).
+    jobs = [waiting(0, 0, 10, 2), waiting(1, 0, 30, 4), waiting(2, 0, 1000, 7)]
+    policy = parse_policy("tetris-star")
+    now = moment(policy, Workload(jobs, 10), jobs, [], t=0, free=6)
+    assert [score(policy, job, now) for job in jobs] == pytest.approx([-0.03, 0.03, 1e300])
+
+
+def test_multifactor_by_hand() -> None:
+    # 7 of 14 days: 500. User 0 has half of all use: 2^(-0.5 * 2): 5000. 5 of 10 processors: 500.
+    job = waiting(0, 0, 10, 5)
+    assert score_of("multifactor", job, 7 * DAY_S, usage={0: 3.0, 1: 3.0}, usage_of_all=6.0, users=2) == pytest.approx(
+        -6000
+    )
+    assert score_of("multifactor", job, 7 * DAY_S) == pytest.approx(-11_000)  # nobody has used anything
+    assert score_of("multifactor", job, 28 * DAY_S) == pytest.approx(-11_500)
+    assert score_of("multifactor:age=1,fairshare=2,size=4,max_age_days=70", job, 7 * DAY_S) == pytest.approx(-4.1)
+
+
+def test_multifactor_counts_the_users_of_the_replay() -> None:
+    # Users 1 and 7 submit, 3 is in the warm start.
+    jobs = [waiting(0, 0, 10, 5, user=1), waiting(1, 0, 10, 5, user=7)]
+    warm = [RunningJob(Job(-1, -5, 10, 1, 10, 10, 3), -5)]
+    assert moment(parse_policy("multifactor"), Workload(jobs, 10, 0, warm), jobs, warm, 0, 9).users == 3
+
+
+def test_usage_halves_in_a_half_life() -> None:
+    # 4 processors from 0 to 100, half-life 100: 4 * 100 / ln 2 * (1 - 1 / 2) = 288.539 at 100.
+    ran = [RunningJob(Job(0, 0, 100, 4, 100, 100, user=7), 0)]
+    assert usage_of_users(ran, 0, 100, 100) == pytest.approx({7: 288.539008})
+    assert usage_of_users(ran, 0, 200, 100) == pytest.approx({7: 288.539008 / 2})
+    assert usage_of_users(ran, 0, 0, 100) == {}  # not for a moment yet
+
+
+def test_usage_is_the_integral() -> None:
+    # Second by second, by the midpoint rule, for a job that ran, one that runs, and one from before the first event.
+    ran = [(0, 30, 2), (40, 100, 3), (-20, 35, 5)]
+    history = [RunningJob(Job(order, 0, r, p, r, r), start) for order, (start, r, p) in enumerate(ran)]
+    t, half_life_s = 60, 50
+    summed = sum(
+        p * 2 ** (-(t - v - 0.5) / half_life_s) for start, r, p in ran for v in range(max(start, 0), min(start + r, t))
+    )
+    assert usage_of_users(history, 0, t, half_life_s)[0] == pytest.approx(summed, rel=1e-4)
+
+
+def test_random_numbers_come_from_the_seed() -> None:
+    assert random_numbers(1, 3) == pytest.approx([0.51182162, 0.9504637, 0.14415961])
+    assert parse_policy("random").options == {"seed": 1}
 
 
 def test_close_scores_are_reported() -> None:
+    def ambiguous(policy: str, *rows: tuple[int, ...], users: tuple[int, ...] = ()) -> bool:
+        case = Case("", 4, [(0, 5, 4), *rows], [], policy, users=users)
+        return oracle_run(case.workload, policy).ambiguous_order
+
     # F1 at one submit time: log10(3) * 2 and log10(9) * 1 are equal on paper and may differ by rounding.
-    assert replayed([(0, 5, 4), (1, 3, 2), (1, 9, 1)], 4, "F1").ambiguous_order
-    assert not replayed([(0, 5, 4), (1, 3, 2), (1, 10, 1)], 4, "F1").ambiguous_order
-    # Identical jobs tie exactly.
-    assert not replayed([(0, 5, 4), (1, 3, 2), (1, 3, 2)], 4, "F1").ambiguous_order
+    assert ambiguous("F1", (1, 3, 2), (1, 9, 1))
+    assert not ambiguous("F1", (1, 3, 2), (1, 10, 1))
+    assert not ambiguous("F1", (1, 3, 2), (1, 3, 2))  # identical jobs tie exactly
+    # Users 1 and 2 have used the same, in one second or in two.
+    assert ambiguous("fairshare", (1, 1, 2), (1, 1, 2), (6, 5, 4), (6, 5, 4), (6, 5, 4), users=(0, 1, 2, 0, 1, 2))
+    assert not ambiguous("fairshare", (1, 5, 4), (1, 5, 4), users=(0, 1, 2))  # nothing
+    assert not ambiguous("fairshare", (1, 5, 4), (1, 5, 3), users=(0, 1, 1))
+
+
+# Corrections.
+
+
+def test_increments_are_those_of_tsafrir() -> None:
+    running = RunningJob(Job(0, 100, 10**7, 1, 10, 10**7), 100)
+    ends = [110]
+    while ends[-1] < 100 + 10**7:
+        ends.append(running.estimated_end(ends[-1], "increments"))
+    minutes_and_hours = [m * MINUTE_S for m in (1, 5, 15, 30)] + [h * HOUR_S for h in (1, 2, 5, 10, 20, 50, 100)]
+    assert ends == [*accumulate(minutes_and_hours, initial=110), 100 + 10**7]
+
+
+def test_doubling_doubles_until_the_limit() -> None:
+    running = RunningJob(Job(0, 100, 75, 1, 10, 75), 100)
+    ends = [running.estimated_end(t, "doubling") for t in (100, 109, 110, 120, 140, 174)]
+    assert ends == [110, 110, 120, 140, 175, 175]
 
 
 # Input that the rules exclude.
@@ -265,20 +185,49 @@ def test_close_scores_are_reported() -> None:
 
 @pytest.mark.parametrize(
     "job",
-    [(0, 5, 5), (0, 5, 0), (0, 0, 1, 1, 1), (0, 5, 1, 0, 5), (0, 5, 1, 6, 5), (0, 5, 1, 4, 4)],
-    ids=["too wide", "no processors", "no run time", "no estimate", "estimate over limit", "run time over limit"],
+    [(0, 5, 5), (0, 5, 0), (0, -1, 1, 1, 1), (0, 5, 1, 0, 5), (0, 5, 1, 6, 5), (0, 5, 1, 4, 4)],
+    ids=["too wide", "no processors", "negative", "no estimate", "estimate over limit", "run time over limit"],
 )
 def test_undefined_jobs_are_errors(job: tuple[int, ...]) -> None:
     with pytest.raises(ValueError):
-        starts([job], cluster_procs=4)
+        oracle_run(Case("", 4, [job], []).workload)
 
 
-def test_undefined_choices_are_errors() -> None:
-    for policy, backfill in (("LJF", "easy"), ("FCFS", "conservative")):
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"policy": "fifo"},
+        {"policy": "fairshare:age=1"},
+        {"backfill": "greedy"},
+        {"backfill": "easy:threshold=1"},
+        {"correction": "tripling"},
+    ],
+    ids=str,
+)
+def test_undefined_choices_are_errors(choice: dict[str, str]) -> None:
+    with pytest.raises(ValueError):
+        oracle_run(Case("", 1, [(0, 1, 1)], []).workload, **choice)
+
+
+def test_undefined_workloads_are_errors() -> None:
+    for case in (
+        Case("no job", 1, [], []),
+        Case("not in submit order", 1, [(5, 1, 1), (4, 1, 1)], []),
+        Case("cancelled before it is submitted", 1, [(5, 1, 1)], [], cancel={0: 4}),
+        Case("over before the first submission", 1, [(5, 1, 1)], [], running=[(0, 5, 1)]),
+        Case("not begun at the first submission", 1, [(5, 1, 1)], [], running=[(6, 5, 1)]),
+        Case("more running than the cluster has", 3, [(5, 1, 1)], [], running=[(0, 9, 2), (0, 9, 2)]),
+    ):
         with pytest.raises(ValueError):
-            starts([(0, 1, 1)], 1, policy, backfill)
-    with pytest.raises(ValueError, match="submit order"):
-        starts([(5, 1, 1), (4, 1, 1)], 1)
+            oracle_run(case.workload)
+
+
+@pytest.mark.parametrize("announced", [0, 5])
+@pytest.mark.parametrize("backfill", BACKFILLS)
+def test_a_job_that_no_outage_lets_start_is_an_error(backfill: str, announced: int) -> None:
+    outage = (5, None, 3, announced)
+    with pytest.raises(ValueError, match="job 1 "):
+        oracle_run(Case("", 4, [(0, 5, 1), (6, 1, 2)], [], outages=[outage]).workload, "FCFS", backfill)
 
 
 # Metrics.
@@ -320,41 +269,109 @@ def test_percentile_interpolates_linearly() -> None:
     assert percentile(list(range(101)), 95) == 95
 
 
+# The invariants themselves.
+
+
 def test_processors_in_use_are_not_held_at_the_end() -> None:
-    # 2 in 0..10, then 3 in 10..20: never 5 together.
-    assert max_procs_in_use([0, 10], [10, 10], [2, 3]) == 3
-    assert max_procs_in_use([0, 9], [10, 10], [2, 3]) == 5
+    workload = Case("", 4, [(0, 10, 2), (0, 10, 3)], []).workload
+    assert [procs_in_use(workload, [0, 10], t) for t in (-1, 0, 9, 10, 19, 20)] == [0, 2, 2, 3, 3, 0]
+    assert never_oversubscribes(workload, [0, 10])
+    assert not never_oversubscribes(workload, [0, 9])
+
+
+def test_starts_into_an_outage_are_found() -> None:
+    workload = Case("", 4, [(0, 10, 2), (0, 10, 2)], [], outages=[(5, 20, 2)]).workload
+    assert never_oversubscribes(workload, [0, 0])  # the outage waits
+    assert never_oversubscribes(workload, [0, 10])
+    assert not never_oversubscribes(workload, [0, 5])
+
+
+def test_waits_out_of_bounds_are_found() -> None:
+    workload = Case("", 4, [(5, 1, 1), (5, 1, 1)], [], cancel={1: 9}).workload
+    assert waits_within_bounds(workload, [5, -1])
+    assert waits_within_bounds(workload, [5, 8])
+    for wrong in ([4, 8], [-1, 8], [5, 9]):
+        assert not waits_within_bounds(workload, wrong)
 
 
 # Promises, on random workloads.
 
 
-@pytest.mark.parametrize("backfill", BACKFILLS)
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(deadline=None, max_examples=40)
-@given(workload=workloads())
-def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: str) -> None:
-    run = workload.run(policy, backfill)
-    assert never_oversubscribes(run.start, workload.runtime, workload.procs, workload.cluster_procs)
-    assert never_starts_before_submission(workload.submit, run.start)
-    assert run.start == oracle_replay(*workload[:6], policy, backfill, workload.origin)
-    # Somebody starts only when somebody is submitted or ends.
-    events = {*workload.submit, *(start + r for start, r in zip(run.start, workload.runtime, strict=True))}
-    assert events.issuperset(run.start)
+@settings(deadline=None, max_examples=1500)
+@given(workload=workloads(), policy=any_policy, backfill=any_backfill, correction=any_correction)
+def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: str, correction: str) -> None:
+    run = oracle_run(workload, policy, backfill, correction)
+    assert never_oversubscribes(workload, run.start)
+    assert waits_within_bounds(workload, run.start)
+    assert starts_at_events(workload, run)
+    assert backfilling_leaves_room_for_heads(workload, run, correction)
+    assert compression_never_delays(run)
     if backfill == "none":
         assert not any(run.backfilled)
 
 
+@settings(deadline=None, max_examples=400)
+@given(
+    workload=workloads(estimates=("exact", "over"), features=("zero", "warm", "planned", "endless")),
+    backfill=st.sampled_from(["easy", "easy-sjbf"]),
+)
+def test_fcfs_with_easy_keeps_its_promise_to_the_head(workload: Workload, backfill: str) -> None:
+    run = oracle_run(without_news(workload), "FCFS", backfill)
+    assert heads_start_by_shadow_time(run)
+    assert shadow_times_never_move_back(run)
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    workload=workloads(estimates=("exact", "over"), features=("zero", "warm", "planned", "endless", "cancelled")),
+    policy=any_policy,
+    backfill=st.sampled_from(["conservative", "selective", "selective:threshold=1.5"]),
+)
+def test_nobody_starts_after_the_first_reservation(workload: Workload, policy: str, backfill: str) -> None:
+    assert no_start_after_first_reservation(oracle_run(without_news(workload), policy, backfill))
+
+
 @settings(deadline=None, max_examples=200)
-@given(workload=workloads(estimates=("exact", "over")))
-def test_fcfs_with_easy_keeps_its_promise_to_the_head(workload: Workload) -> None:
-    assert heads_start_by_shadow_time(workload.run("FCFS", "easy"))
+@given(workload=workloads(), policy=any_policy, correction=any_correction)
+def test_conservative_is_selective_with_threshold_1(workload: Workload, policy: str, correction: str) -> None:
+    conservative = oracle_run(workload, policy, "conservative", correction)
+    assert oracle_run(workload, policy, "selective:threshold=1", correction) == conservative
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=400)
+@given(
+    workload=workloads(features=("zero", "cancelled", "warm", "unplanned", "endless")),
+    policy=any_policy,
+    backfill=st.sampled_from(["none", "easy", "easy-sjbf"]),
+    correction=any_correction,
+)
+def test_easy_is_the_same_in_the_plan_while_no_announced_outage_is_pending(
+    workload: Workload, policy: str, backfill: str, correction: str
+) -> None:
+    in_the_plan = Replay(workload, policy, backfill, correction)
+    in_the_plan.announcement_pending = lambda: True
+    assert in_the_plan.run() == oracle_run(workload, policy, backfill, correction)
+
+
+@settings(deadline=None, max_examples=200)
 @given(workload=workloads())
 def test_fcfs_without_backfilling_starts_jobs_in_order(workload: Workload) -> None:
-    assert starts_in_order(workload.run("FCFS", "none"))
+    assert starts_in_order(oracle_run(workload, "FCFS", "none"))
+
+
+@settings(deadline=None, max_examples=200)
+@given(workload=workloads())
+def test_workloads_survive_the_engines_types(workload: Workload) -> None:
+    back = workload_of(workload.as_jobs(), workload.as_cluster())
+    assert [list(part) for part in (back.jobs, back.outages)] == [list(workload.jobs), list(workload.outages)]
+    assert [running.start for running in back.running] == [running.start for running in workload.running]
+    assert oracle_run(back, "multifactor", "conservative") == oracle_run(workload, "multifactor", "conservative")
+
+
+def without_news(workload: Workload) -> Workload:
+    """Return the workload with all outages announced before the first submission, when nobody has any promise."""
+    first = workload.jobs[0].submit
+    return workload._replace(outages=[o._replace(announced=min(o.announced, first)) for o in workload.outages])
 
 
 # Golden results of other simulators.
@@ -366,33 +383,56 @@ def golden_starts(name: str) -> dict[int, int]:
     return {int(number): int(start) for number, start in map(str.split, path.read_text().splitlines())}
 
 
-def logged_workload(name: str, cluster_procs: int) -> tuple[list[int], Workload]:
-    """Return the job numbers and jobs of a log, or skip."""
-    return read_swf(shared_file("traces", "swf", name), cluster_procs)
+def measured_of(workload: Workload, run: OracleRun) -> dict[str, float]:
+    """Return the metrics of a run without cancellations."""
+    submit, runtime, procs = ([getattr(job, name) for job in workload.jobs] for name in ("submit", "runtime", "procs"))
+    return oracle_metrics(submit, runtime, procs, run.start, run.backfilled, workload.cluster_procs)
 
 
 @pytest.mark.parametrize(
-    ("backfill", "golden"), [("easy", "lublin-1-easy.starts"), ("none", "lublin-1-fcfs-no-backfill.starts")]
+    ("backfill", "golden", "average_wait_s", "average_bounded_slowdown"),
+    [
+        ("easy", "lublin-1-easy.starts", 97_155.9945, 590.0538),
+        ("conservative", "lublin-1-conservative-pyss.starts", 131_567.5089, 489.2013),
+    ],
 )
-def test_lublin_start_times_equal_the_golden_ones(backfill: str, golden: str) -> None:
-    numbers, workload = logged_workload("lublin_256.swf.gz", cluster_procs=256)
-    run = workload.run("FCFS", backfill)
+def test_lublin_start_times_equal_the_golden_ones(
+    backfill: str, golden: str, average_wait_s: float, average_bounded_slowdown: float
+) -> None:
+    numbers, workload = read_swf(shared_file("traces", "swf", "lublin_256.swf.gz"), cluster_procs=256)
+    run = oracle_run(workload, "FCFS", backfill)
     assert dict(zip(numbers, run.start, strict=True)) == golden_starts(golden)
-    assert never_oversubscribes(run.start, workload.runtime, workload.procs, 256)
-    if backfill == "easy":
-        assert heads_start_by_shadow_time(run)
-        measured = oracle_metrics(workload.submit, workload.runtime, workload.procs, run.start, run.backfilled, 256)
-        assert measured["average_wait_s"] == pytest.approx(97155.9945, abs=5e-5)
-        assert measured["average_bounded_slowdown"] == pytest.approx(590.0538, abs=5e-5)
+    assert heads_start_by_shadow_time(run)
+    assert no_start_after_first_reservation(run)
+    measured = measured_of(workload, run)
+    assert measured["average_wait_s"] == pytest.approx(average_wait_s, abs=5e-5)
+    assert measured["average_bounded_slowdown"] == pytest.approx(average_bounded_slowdown, abs=5e-5)
+
+
+def test_lublin_start_times_equal_the_golden_ones_without_backfilling() -> None:
+    # Without backfilling later jobs change nothing, so that the first 4,000 can be compared alone.
+    log = shared_file("traces", "swf", "lublin_256.swf.gz")
+    numbers, workload = read_swf(log, cluster_procs=256, at_most=4000)
+    golden = golden_starts("lublin-1-fcfs-no-backfill.starts")
+    assert oracle_run(workload, "FCFS", "none").start == [golden[number] for number in numbers]
 
 
 def test_kth_averages_are_near_those_of_pyss() -> None:
     # Requested times over the run times. pyss orders simultaneous events otherwise: near, not equal.
-    numbers, workload = logged_workload("KTH-SP2-1996-2.1-cln.swf.gz", cluster_procs=100)
+    log = shared_file("traces", "swf", "KTH-SP2-1996-2.1-cln.swf.gz")
+    numbers, workload = read_swf(log, cluster_procs=100)
     golden = golden_starts("kth-sp2-easy-pyss.starts")
-    run = workload.run("FCFS", "easy")
-    measured = oracle_metrics(workload.submit, workload.runtime, workload.procs, run.start, run.backfilled, 100)
+    run = oracle_run(workload, "FCFS", "easy")
+    measured = measured_of(workload, run)
     assert measured["average_wait_s"] == pytest.approx(6804.72, rel=0.01)
     assert measured["average_bounded_slowdown"] == pytest.approx(90.7248, rel=0.01)
     equal = sum(golden[number] == start for number, start in zip(numbers, run.start, strict=True))
     assert equal / len(golden) > 0.9
+
+
+def test_kth_averages_of_conservative_backfilling_are_near_those_of_pyss() -> None:
+    log = shared_file("traces", "swf", "KTH-SP2-1996-2.1-cln.swf.gz")
+    _, workload = read_swf(log, cluster_procs=100)
+    measured = measured_of(workload, oracle_run(workload, "FCFS", "conservative"))
+    assert measured["average_wait_s"] == pytest.approx(7295.10, rel=0.01)
+    assert measured["average_bounded_slowdown"] == pytest.approx(88.0262, rel=0.01)

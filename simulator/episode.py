@@ -1,0 +1,87 @@
+"""The state of one replay in the general engine: arrays that it fills, so that it can stop, be asked, and go on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator import formula
+from simulator.network import NUM_FEATURES, VISIBLE_JOBS
+from simulator.schedule import CANCELLED
+from simulator.tasks import Tasks
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+(
+    NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, ANNOUNCED, CANCELLATION, PHASE, BEGUN,
+    PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, CHOICES, ROWS, FAILED,
+) = range(18)  # fmt: skip
+NUM_COUNTERS = 18
+
+UNPROTECTED, UNRESERVED = -1, -2
+"""`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""
+
+
+class Episode(NamedTuple):
+    """counters: the numbers above. By place in the queue, which is in submit order (by score if that is fixed):
+    queue (jobs), score, order (scratch), (num_jobs,). By running job: heap_end, heap_job (a heap by true end), est_end,
+    est_job (ascending by estimated end), (most that can run at once,). By task: believed (estimated end), start,
+    backfilled, reserved (start of a reservation, or why there is none). plan_time, plan_room: see simulator/plan.py.
+    usage, rate, since: see simulator/usage.py, (users + 1,). scratch, rows, outputs: of scores being computed.
+    """
+
+    counters: IntArray
+    queue: IntArray
+    score: FloatArray
+    order: IntArray
+    heap_end: IntArray
+    heap_job: IntArray
+    est_end: IntArray
+    est_job: IntArray
+    believed: IntArray
+    start: IntArray
+    backfilled: NDArray[np.bool_]
+    reserved: IntArray
+    plan_time: IntArray
+    plan_room: IntArray
+    usage: FloatArray
+    rate: FloatArray
+    since: IntArray
+    scratch: FloatArray
+    rows: NDArray[np.float32]
+    outputs: NDArray[np.float32]
+
+
+def new_episode(tasks: Tasks, cluster_procs: int, users: int, plans: bool) -> Episode:
+    """The state before the first event. users: how many are accounted for (0 if nothing asks for usage). plans: whether
+    the rules need a plan."""
+    num_tasks, num_jobs = len(tasks.submit), tasks.last - tasks.first
+    most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
+    steps = 2 * (most_running + num_jobs + num_tasks - tasks.last) + 4 if plans else 1
+    start = np.full(num_tasks, CANCELLED, dtype=np.int64)
+    start[: tasks.first] = tasks.submit[: tasks.first]
+    return Episode(
+        counters=np.zeros(NUM_COUNTERS, dtype=np.int64),
+        queue=np.empty(num_jobs, dtype=np.int64),
+        score=np.empty(num_jobs, dtype=np.float64),
+        order=np.empty(num_jobs, dtype=np.int64),
+        heap_end=np.empty(most_running, dtype=np.int64),
+        heap_job=np.empty(most_running, dtype=np.int64),
+        est_end=np.empty(most_running, dtype=np.int64),
+        est_job=np.empty(most_running, dtype=np.int64),
+        believed=np.empty(num_tasks, dtype=np.int64),
+        start=start,
+        backfilled=np.zeros(num_tasks, dtype=np.bool_),
+        reserved=np.full(num_tasks if plans else 1, UNPROTECTED, dtype=np.int64),
+        plan_time=np.empty(steps, dtype=np.int64),
+        plan_room=np.empty(steps, dtype=np.int64),
+        usage=np.zeros(users + 1),
+        rate=np.zeros(users + 1),
+        since=np.zeros(users + 1, dtype=np.int64),
+        scratch=np.zeros(formula.NUM_SLOTS + formula.STACK_SIZE + 1),
+        rows=np.empty((VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32),
+        outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
+    )

@@ -1,0 +1,150 @@
+"""Policies that users bring: a function of the waiting jobs, in numpy or compiled by numba, lowest score first.
+
+A plug-in's parameters say what it reads, by these names:
+
+    now      the time, seconds in the log's clock          free     free processors
+    submit   submit time, seconds in the log's clock       cluster  processors of the cluster
+    wait     now - submit, seconds                         user     number of the user
+    estimate what the scheduler believes, seconds          procs    processors
+
+A plain function gets arrays of the waiting jobs (`now`, `free` and `cluster` are numbers) and returns an array of scores. A
+function compiled with `numba.njit` gets the numbers of one job and returns its score. A function that reads neither
+`now`, `wait` nor `free` is asked once per job, before the replay; one that reads `free` is asked again after every start.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.jobs import Jobs
+
+READS = ("now", "submit", "wait", "estimate", "procs", "free", "cluster", "user")
+CHANGING = frozenset({"now", "wait", "free"})
+
+_FILL = """
+def fill(queue, queued, now, free, cluster, submit_of, estimate_of, procs_of, user_of, score):
+    for k in range(queued):
+        job = queue[k]
+        submit = submit_of[job]
+        estimate = estimate_of[job]
+        procs = procs_of[job]
+        user = user_of[job]
+        wait = now - submit
+        score[k] = function({arguments})
+"""
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """name: for messages, such as FILE.py:NAME. reads: names of READS, in the function's order."""
+
+    name: str
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+
+    @property
+    def is_compiled(self) -> bool:
+        return isinstance(self.function, numba.core.dispatcher.Dispatcher)
+
+    @property
+    def is_fixed(self) -> bool:
+        return not CHANGING & set(self.reads)
+
+    @cached_property
+    def fill(self) -> Callable[..., None]:
+        """Compiled: fill(queue, queued, now, free, cluster, submit, estimate, procs, user, score) scores the waiting jobs."""
+        space: dict[str, Any] = {"function": self.function}
+        exec(_FILL.format(arguments=", ".join(self.reads)), space)
+        return numba.njit(nogil=True)(space["fill"])
+
+    def scores(
+        self, queue: NDArray[np.int64], now: int, free: int, cluster: int, columns: dict[str, NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """Scores of the jobs in `queue`, float64 (len(queue),). Raises ValueError when the function fails, or returns
+        another shape or a score that is not a number."""
+        if self.is_compiled:
+            score = np.empty(len(queue))
+            try:
+                self.fill(
+                    queue, len(queue), now, free, cluster,
+                    columns["submit"], columns["estimate"], columns["procs"], columns["user"], score,
+                )  # fmt: skip
+            except Exception as error:
+                raise ValueError(f"policy {self.name} failed: {type(error).__name__}: {error}") from error
+        else:
+            values: dict[str, Any] = {name: columns[name][queue] for name in self.reads if name in columns}
+            values |= {"now": now, "free": free, "cluster": cluster}
+            if "wait" in self.reads:
+                values["wait"] = now - columns["submit"][queue]
+            try:
+                score = np.asarray(self.function(*(values[name] for name in self.reads)), dtype=np.float64)
+            except Exception as error:
+                raise ValueError(f"policy {self.name} failed: {type(error).__name__}: {error}") from error
+            if score.shape != (len(queue),):
+                raise ValueError(
+                    f"policy {self.name} must return one score per waiting job, shape {(len(queue),)}, got {score.shape}"
+                )
+        if np.isnan(score).any():
+            job = int(queue[int(np.argmax(np.isnan(score)))])
+            raise ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
+        return score
+
+    def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+        """Scores of all jobs, float64 (num_jobs,); for functions whose scores never change."""
+        columns = {"submit": jobs.submit, "estimate": jobs.estimate, "procs": jobs.procs, "user": jobs.user}
+        return self.scores(np.arange(len(jobs)), 0, 0, cluster_procs, columns)
+
+
+_registered: dict[str, PlugIn] = {}
+
+
+def register_policy(name: str, function: Callable[..., Any]) -> None:
+    """Makes `function` a policy that can be named wherever a built-in can. Raises ValueError for parameters it cannot read."""
+    _registered[name] = _checked(name, function)
+
+
+def plugin(name: str) -> PlugIn | None:
+    """The plug-in registered under this name."""
+    return _registered.get(name)
+
+
+def load_plugin(file: Path, name: str) -> PlugIn:
+    """The function `name` of a Python file. Raises ValueError that says what is missing or wrong."""
+    if not file.exists():
+        raise ValueError(f"{file}: no such file (policy {file}:{name})")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{file}: cannot be loaded: {type(error).__name__}: {error}") from error
+    functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    if name not in vars(module):
+        raise ValueError(f"{file}: has no function {name!r}; it has {', '.join(functions) or 'none'}: give {file}:NAME")
+    return _checked(f"{file}:{name}", vars(module)[name])
+
+
+def _checked(name: str, function: Callable[..., Any]) -> PlugIn:
+    if not callable(function):
+        raise ValueError(f"policy {name} must be a function, got {type(function).__name__}")
+    plain = getattr(function, "py_func", function)
+    reads = tuple(inspect.signature(plain).parameters)
+    unknown = [read for read in reads if read not in READS]
+    if unknown or not reads:
+        raise ValueError(
+            f"policy {name} has a parameter {unknown[0]!r}, which nothing is known of; expected some of {', '.join(READS)}"
+            if unknown
+            else f"policy {name} has no parameter; expected some of {', '.join(READS)}"
+        )
+    return PlugIn(name, function, reads)

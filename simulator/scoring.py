@@ -1,0 +1,143 @@
+"""Scores of the waiting jobs, for policies whose order changes while jobs wait: the lowest score goes first.
+
+Definitions: docs/semantics.md. Orders that never change are numbers per job (simulator/policies.py), kind FIXED here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator import formula
+from simulator.network import VISIBLE_JOBS, KernelWeights, observe, score_rows
+from simulator.usage import usage_at
+
+FIXED, SEXP, LEXP, WFP3, UNICEP, TETRIS, TETRIS_STAR, FAIRSHARE, MULTIFACTOR, FORMULA, LEARNED = range(11)
+ASKED_SCORES, ASKED_CHOICE = 11, 12
+"""Whoever steps the engine gives the scores, or chooses the next job."""
+
+LAST = 1e300
+"""Score of a job that does not fit, where the policy looks at the free processors."""
+
+
+class Scoring(NamedTuple):
+    """A policy as the engine takes it.
+
+    kind: above. fixed: scores by task, float64 (num_tasks,), of kind FIXED. parameters: float64; multifactor's
+    (age, max_age_s, fairshare, size). half_life_s: of usage; 0 where nothing asks for usage. users: how many there are.
+    follows_free: order the rest again after every start. ops, constants: of a formula. weights: of a network.
+    origin: second of the log's clock from which a formula counts submit times.
+    """
+
+    kind: int
+    fixed: NDArray[np.float64]
+    parameters: NDArray[np.float64]
+    half_life_s: float
+    users: int
+    follows_free: bool
+    ops: NDArray[np.int64]
+    constants: NDArray[np.float64]
+    weights: KernelWeights
+    origin: int
+
+
+@numba.njit(cache=True, nogil=True, _nrt=True)
+def fill_scores(
+    kind, parameters, half_life_s, users, ops, constants, weights, origin,
+    queue, queued, now, free, cluster_procs, submit, procs, estimate, user_of,
+    usage, rate, since, scratch, rows, outputs, score,
+):  # fmt: skip
+    """Fills `score` (by place in the queue) at `now`. Returns -1, or the place of the job whose formula failed."""
+    if kind == SEXP or kind == LEXP:
+        sign = 1.0 if kind == SEXP else -1.0
+        for k in range(queued):
+            job = queue[k]
+            score[k] = sign * (now - submit[job] + estimate[job]) / estimate[job]
+    elif kind == WFP3:  # Tang et al. 2009
+        for k in range(queued):
+            job = queue[k]
+            score[k] = -(((now - submit[job]) / estimate[job]) ** 3) * procs[job]
+    elif kind == UNICEP:  # ibid.; the small term lets a serial job (log2(1) = 0) come first instead of dividing by zero
+        for k in range(queued):
+            job = queue[k]
+            score[k] = -(now - submit[job]) / (math.log2(procs[job] + 1e-15) * estimate[job])
+    elif kind == TETRIS:
+        for k in range(queued):
+            width = procs[queue[k]]
+            score[k] = -(width / cluster_procs) * (free / cluster_procs) if width <= free else 1.0
+    elif kind == TETRIS_STAR:
+        _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score)
+    elif kind == FAIRSHARE:
+        for k in range(queued):
+            score[k] = usage_at(usage, rate, since, user_of[queue[k]], now, half_life_s)
+    elif kind == MULTIFACTOR:
+        everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
+        for k in range(queued):
+            job = queue[k]
+            age = min((now - submit[job]) / parameters[1], 1.0)
+            fair = 1.0
+            if everyone > 0.0:
+                fair = 2.0 ** (-(usage_at(usage, rate, since, user_of[job], now, half_life_s) / everyone) * users)
+            size = procs[job] / cluster_procs
+            score[k] = -(parameters[0] * age + parameters[2] * fair + parameters[3] * size)
+    elif kind == FORMULA:
+        slots = scratch[: formula.NUM_SLOTS]
+        stack = scratch[formula.NUM_SLOTS :]
+        everyone = 0.0
+        if half_life_s > 0.0:
+            everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
+        slots[formula.FREE] = free
+        slots[formula.CLUSTER] = cluster_procs
+        slots[formula.QUEUED] = queued
+        for k in range(queued):
+            job = queue[k]
+            slots[formula.SUBMIT] = submit[job] - origin
+            slots[formula.WAIT] = now - submit[job]
+            slots[formula.ESTIMATE] = estimate[job]
+            slots[formula.PROCS] = procs[job]
+            slots[formula.AREA] = float(estimate[job]) * float(procs[job])
+            if half_life_s > 0.0:
+                own = usage_at(usage, rate, since, user_of[job], now, half_life_s)
+                slots[formula.USAGE] = own
+                slots[formula.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
+            value, failed = formula.evaluate(ops, constants, slots, stack)
+            if failed >= 0:
+                scratch[-1] = failed
+                return k
+            score[k] = -value
+    elif kind == LEARNED:
+        visible = min(queued, VISIBLE_JOBS)
+        observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows)
+        score_rows(rows, visible, weights, outputs)
+        for k in range(visible):
+            score[k] = -outputs[k]
+        for k in range(visible, queued):
+            score[k] = LAST
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score):
+    alignment = 0.0
+    length = 0.0
+    fitting = 0
+    for k in range(queued):
+        job = queue[k]
+        if procs[job] <= free:
+            alignment += (procs[job] / cluster_procs) * (free / cluster_procs)
+            length += estimate[job]
+            fitting += 1
+    if fitting > 0:
+        alignment /= fitting
+        length /= fitting
+    for k in range(queued):
+        job = queue[k]
+        if procs[job] <= free:
+            aligned = (procs[job] / cluster_procs) * (free / cluster_procs)
+            score[k] = -(aligned - (alignment / length) * estimate[job])
+        else:
+            score[k] = LAST

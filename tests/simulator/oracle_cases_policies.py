@@ -1,0 +1,134 @@
+"""Cases worked out by hand: the order of every policy (form: `oracle_cases.Case`).
+
+Mostly J0 holds the whole cluster while the others arrive, and each of the others is wider than half of the cluster, so
+that they run one after another in the policy's order.
+"""
+
+from __future__ import annotations
+
+from tests.simulator.oracle_cases import Case
+
+# e 6 s x 3 processors = 18 against 5 s x 4 = 20; run times differ from estimates.
+AREAS = [(0, 10, 4), (1, 2, 3, 6, 6), (1, 5, 4, 5, 5)]
+LENGTHS = [(0, 100, 10), (1, 5, 6), (2, 7, 6), (2, 6, 6), (3, 6, 6)]
+WIDTHS = [(0, 100, 10), (1, 5, 7), (2, 5, 6), (3, 5, 8), (3, 5, 7)]
+# At 100 the expansion factors are J1 (50 + 10) / 10 = 6, J2 (10 + 5) / 5 = 3, J3 (100 + 100) / 100 = 2.
+WAITED = [(0, 100, 10), (0, 100, 6), (50, 10, 6), (90, 5, 6)]
+# 10 + 10 + 10 processors: the first two leave 4 of 10 free.
+PACKING = [(0, 100, 10), (1, 5, 3), (2, 5, 6), (3, 5, 5)]
+# With everything free a = p / 10. Means 0.55 and 6 s: J1 0.55 / 6 * 10 - 0.6 = 0.32, J2 0.55 / 6 * 2 - 0.5 = -0.32.
+LONG_AND_SHORT = [(0, 100, 10), (1, 10, 6), (2, 2, 5)]
+
+
+def f_case(policy: str, first: int, estimate: int, procs: int) -> Case:
+    """J1 (submitted 10 s after the origin) has the estimate, J2 (11 s after) 1 s: which goes first."""
+    starts = {1: [5, 105, 105 + estimate], 2: [5, 106, 105]}[first]
+    jobs = [(5, 100, 10), (10, estimate, procs), (11, 1, procs)]
+    return Case(f"{policy}: J1 of {estimate} s, J{first} first", 10, jobs, starts, policy, "none")
+
+
+ORDERS = [
+    Case("SJF", 4, AREAS, [0, 15, 10], "SJF", "none"),
+    Case("SAF", 4, AREAS, [0, 10, 12], "saf", "none"),
+    # J2 and J3 were submitted in the same second: log order.
+    Case("LCFS", 10, LENGTHS, [0, 119, 106, 113, 100], "LCFS", "none"),
+    Case("LJF", 10, LENGTHS, [0, 119, 100, 107, 113], "LJF", "none"),
+    Case("smallest", 10, WIDTHS, [0, 105, 100, 115, 110], "smallest", "none"),
+    Case("largest", 10, WIDTHS, [0, 105, 115, 100, 110], "LARGEST", "none"),
+    # J1 100..200; then J2 has (150 + 10) / 10 = 16 and J3 (110 + 5) / 5 = 23.
+    Case("SEXP", 10, WAITED, [0, 100, 200, 210], "sexp", "none"),
+    # J2 100..110; then J1 has (110 + 100) / 100 = 2.1 and J3 (20 + 5) / 5 = 5.
+    Case("LEXP", 10, WAITED, [0, 115, 100, 110], "lexp", "none"),
+    # At 10: J1 (s 2, e 4, p 3): -(8/4)^3 * 3 = -24; J2 (s 4, e 3, p 4): -(6/3)^3 * 4 = -32; J3 (s 9, e 1, p 2): -2.
+    # J2 10..13. At 13: J1: -(11/4)^3 * 3 = -62.4; J3: -(4/1)^3 * 2 = -128. J3 13..14; J1 does not fit beside it: 14.
+    Case("WFP3", 4, [(0, 10, 4), (2, 4, 3), (4, 3, 4), (9, 1, 2)], [0, 14, 10, 13], "WFP3", "none"),
+    # At 10: J1 (s 1, e 3, p 4): -9 / (2 * 3) = -1.5; J2 (s 2, e 2, p 3): -8 / (1.585 * 2) = -2.52;
+    # J3 (s 9, e 50, p 1) is serial and has waited: first. J3 10..60 and J2 10..12 start, J1 needs all: 60.
+    Case("UNICEP", 4, [(0, 10, 4), (1, 3, 4), (2, 2, 3), (9, 50, 1)], [0, 60, 10, 10], "UNICEP", "none"),
+    # Both arrive at 0 and score 0, so log order decides, whatever their size.
+    Case("WFP3 without a wait", 2, [(0, 9, 2), (0, 1, 1)], [0, 9], "WFP3", "none"),
+    Case("UNICEP without a wait", 2, [(0, 9, 2), (0, 1, 1)], [0, 9], "UNICEP", "none"),
+    # 870 log10(12) - 870 log10(11) = 938.9 - 906.0 = 32.9. J1: log10(1000) * 20 = 60; J2: log10(1) * 20 = 0: first.
+    Case("F1", 20, [(10, 15, 20), (11, 1000, 20), (12, 1, 20)], [10, 26, 25], "F1"),
+    # With J1 of 10 s, log10(10) * 20 = 20 < 32.9: J1 first.
+    Case("F1, nearer", 20, [(10, 15, 20), (11, 10, 20), (12, 1, 20)], [10, 25, 35], "F1"),
+    # The same 1000 s later. From origin 1000 it is the same; from origin 0 the submit terms differ by only
+    # 870 log10(1012 / 1011) = 0.37 < 20: J2 first.
+    Case(
+        "F1 from an origin", 20, [(1010, 15, 20), (1011, 10, 20), (1012, 1, 20)], [1010, 1025, 1035], "F1",
+        origin=1000,
+    ),
+    Case("F1 from 0", 20, [(1010, 15, 20), (1011, 10, 20), (1012, 1, 20)], [1010, 1026, 1025], "F1"),
+    # log10(11) - log10(10) = 0.041393.
+    # F2: 25600 * 0.041393 = 1059.7, against 6 * sqrt(40000) - 6 = 1194 and 6 * sqrt(30000) - 6 = 1033.
+    f_case("F2", first=2, estimate=40_000, procs=6),
+    f_case("F2", first=1, estimate=30_000, procs=6),
+    # F3: 6860000 * 0.041393 = 283955, against 6 * 50000 - 6 and 6 * 47000 - 6 = 281994.
+    f_case("F3", first=2, estimate=50_000, procs=6),
+    f_case("F3", first=1, estimate=47_000, procs=6),
+    # F4: 530000 * 0.041393 = 21938, against sqrt(9) * 7400 - 3 = 22197 and sqrt(9) * 7300 - 3 = 21897.
+    f_case("F4", first=2, estimate=7400, procs=9),
+    f_case("F4", first=1, estimate=7300, procs=9),
+]  # fmt: skip
+
+PACKING_ORDERS = [
+    # J2 (6) goes first and leaves 4: then only J1 (3) fits, and is before J3 (5) in the new order.
+    Case("tetris", 10, PACKING, [0, 100, 100, 105], "tetris", "none"),
+    # Without looking at what is free J3 would be the head.
+    Case("largest is not tetris", 10, PACKING, [0, 105, 100, 105], "largest", "none"),
+    # At 1 and 2 one processor is free, and those who do not fit all score 1: J1, submitted first, is the head.
+    # At 9 everybody fits, and the widest packs best: J2.
+    Case(
+        "tetris ranks only those who fit", 4, [(0, 9, 3), (1, 5, 2), (2, 5, 4)], [0, 14, 9], "tetris",
+        heads=[(1, 1, 9, 2), (2, 1, 9, 2), (9, 1, 14, 2)],
+    ),
+    Case("tetris-star prefers short jobs", 10, LONG_AND_SHORT, [0, 102, 100], "tetris-star", "none"),
+    Case("tetris does not", 10, LONG_AND_SHORT, [0, 100, 110], "tetris", "none"),
+    # The first pass at 100 sees a = 0.3, 0.6, 0.5 and e = 5: J2. Then 4 are free: only J1 fits.
+    Case("tetris-star orders again after a start", 10, PACKING, [0, 100, 100, 105], "tetris-star", "none"),
+    # default_rng(1) begins 0.512, 0.950, 0.144, 0.949; default_rng(2) 0.262, 0.298, 0.814, 0.092.
+    Case("random", 10, WIDTHS[:4], [0, 110, 100, 105], "random", "none"),
+    Case("random with a seed", 10, WIDTHS[:4], [0, 105, 110, 100], "random:seed=2", "none"),
+]  # fmt: skip
+
+USERS = [
+    # At 100 user 0 has used 1000 processor-seconds and user 1 nothing: J2.
+    Case("fairshare", 10, [(0, 100, 10), (1, 5, 10), (2, 5, 10)], [0, 105, 100], "fairshare", "none", users=[0, 0, 1]),
+    # At 150 user 0 used 1000 processor-seconds in 0..100, user 1 500 in 100..150.
+    Case(
+        "fairshare with a long memory", 10, [(0, 100, 10), (100, 50, 10), (120, 5, 10), (121, 5, 10)],
+        [0, 100, 155, 150], "fairshare:half_life_days=7", "none", users=[0, 1, 0, 1],
+    ),
+    # A half-life of 8.64 s: user 0's use has halved almost 6 times: 10 * 8.64 / ln 2 * 2^-5.8 = 2, user 1's 122.
+    Case(
+        "fairshare with a short memory", 10, [(0, 100, 10), (100, 50, 10), (120, 5, 10), (121, 5, 10)],
+        [0, 100, 150, 155], "fairshare:half_life_days=0.0001", "none", users=[0, 1, 0, 1],
+    ),
+    # At 10 the warm start has used 2 * 10 since the first event, not 2 * 1010; J0 8 * 10. User 1 first.
+    Case(
+        "use counts from the first event", 10, [(0, 10, 8), (1, 5, 10), (2, 5, 10)], [0, 15, 10], "fairshare", "none",
+        users=[0, 0, 1], running=[(-1000, 1010, 2)], running_user=1,
+    ),
+    # 4 * 10 for the warm start's user 1 against 3 * 10: user 0 first, although submitted last.
+    Case(
+        "a warm start has used the cluster", 10, [(0, 10, 3), (1, 5, 10), (2, 5, 10)], [0, 15, 10], "fairshare", "none",
+        users=[0, 1, 0], running=[(-1, 11, 4)], running_user=1,
+    ),
+    # J2's user has used nothing: 10000 * 2^0 against 10000 * 2^(-1 * 2).
+    Case(
+        "multifactor", 10, [(0, 100, 10), (1, 5, 10), (2, 5, 6)], [0, 105, 100], "multifactor", "none",
+        users=[0, 0, 1],
+    ),
+    Case(
+        "multifactor by age", 10, WIDTHS, [0, 100, 105, 110, 115], "multifactor:fairshare=0,size=0", "none",
+    ),
+    # J1 and J4 (7 processors) tie: submit time.
+    Case("multifactor by size", 10, WIDTHS, [0, 105, 115, 100, 110], "multifactor:age=0,fairshare=0", "none"),
+    # Both are older than 0.0001 days = 8.64 s, so age no longer counts and the wider job goes first.
+    Case(
+        "age has a ceiling", 10, [(0, 100, 10), (1, 5, 6), (90, 5, 7)], [0, 105, 100],
+        "multifactor:max_age_days=0.0001,fairshare=0", "none",
+    ),
+]  # fmt: skip
+
+CASES = [*ORDERS, *PACKING_ORDERS, *USERS]
