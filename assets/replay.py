@@ -127,7 +127,7 @@ class Contestant:
 
 
 def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
-    from simulator.priorities import HEURISTICS
+    from simulator.policies import RIVALS
 
     learned = learned_policies(warehouse, source)
     if any(policy.trained_jobs > test_position for policy in learned):
@@ -135,7 +135,7 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
             f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
             "policies/trajectory_filter and policies/scheduling_policy again"
         )
-    return [Contestant(name) for name in HEURISTICS] + [
+    return [Contestant(name) for name in RIVALS] + [
         Contestant("learned", policy.seed, policy.chosen, policy.weights) for policy in learned
     ]
 

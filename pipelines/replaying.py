@@ -122,9 +122,9 @@ def _load_log(source: Source) -> Trace:
 
 def _policy(policy: str, source: str, from_log: bool) -> tuple[str, Any, int]:
     """(policy name of the simulator, weights or None, jobs of this trace open to its training); names in any case."""
-    from simulator.priorities import HEURISTICS
+    from simulator.policies import RIVALS
 
-    names = {name.lower(): name for name in (*HEURISTICS, "learned")}
+    names = {name.lower(): name for name in (*RIVALS, "learned")}
     name = names.get(policy.lower())
     if name == "learned":
         if from_log:
