@@ -21,11 +21,11 @@ from __future__ import annotations
 import heapq
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster import Cluster
+from simulator.compiled import compiled
 from simulator.jobs import NEVER, Jobs
 
 IntArray = NDArray[np.int64]
@@ -111,7 +111,7 @@ def _cells(submit: IntArray, completion: FloatArray, longest: int) -> IntArray:
     return np.unique(np.concatenate([spread, np.linspace(first, end, number).astype(np.int64)]))
 
 
-@numba.njit(cache=True)
+@compiled
 def _fluid(submit, area, cluster_procs):
     """Runs all jobs on one machine of speed `cluster_procs`, preemptively, the smallest (whole) area first.
 
@@ -145,7 +145,7 @@ def _fluid(submit, area, cluster_procs):
     return begin[:stretches], end[:stretches], job[:stretches], completes[:stretches]
 
 
-@numba.njit(cache=True)
+@compiled
 def _fluid_prices(begin, end, job, completes, area):
     """The fluid machine's prices (dual solution) at begin and end of each stretch, linear between; (num_stretches,) each.
 
@@ -167,7 +167,7 @@ def _fluid_prices(begin, end, job, completes, area):
     return at_begin, at_end
 
 
-@numba.njit(cache=True)
+@compiled
 def _mean_prices(edge, begin, end, at_begin, at_end):
     """Mean price in each cell, (num_cells,), of a price that is linear in each stretch and 0 between stretches."""
     price = np.zeros(len(edge) - 1)
@@ -185,7 +185,7 @@ def _mean_prices(edge, begin, end, at_begin, at_end):
     return price
 
 
-@numba.njit(cache=True)
+@compiled
 def _least_costs(submit, runtime, procs, cell, edge, price, use):
     """Sum over jobs of the least (S - submit) + procs * integral of the price over [S, S + runtime), in seconds.
 

@@ -78,7 +78,9 @@ class Cluster:
         if self.procs < 1:
             raise ValueError(f"a cluster needs at least 1 processor, got {self.procs}")
         if self.running.procs.sum() > self.procs:
-            raise ValueError(f"the running jobs hold {self.running.procs.sum()} processors, the cluster has {self.procs}")
+            raise ValueError(
+                f"the running jobs hold {self.running.procs.sum()} processors, the cluster has {self.procs}"
+            )
         _require(self.outages.procs <= self.procs, f"an outage takes more than the cluster's {self.procs} processors")
 
     @staticmethod

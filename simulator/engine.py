@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator import episode as at
 from simulator.cluster import FOREVER
+from simulator.compiled import lean
 from simulator.episode import UNPROTECTED, UNRESERVED
 from simulator.network import VISIBLE_JOBS
 from simulator.plan import begin_plan, change, earliest_start, fits_now, forget_past
@@ -22,7 +22,7 @@ from simulator.reserving import expansion_factor_reached, reserve_and_start
 from simulator.running import add_running, corrected_end, heap_pop, insert_running, remove_running, reservation
 from simulator.sampling import record_choice
 from simulator.schedule import CANCELLED
-from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_scores
+from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
 from simulator.usage import change_rate
 
 DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL = range(6)
@@ -57,7 +57,7 @@ class Recorder(NamedTuple):
     log_prob: NDArray[np.float32]
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def advance(tasks, rules, scoring, episode, recorder, choice):
     """Goes on until the replay is done or somebody has to be asked; returns why it stops (above).
 
@@ -145,7 +145,9 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             while known < len(announced) and announced[known] == now:
                 task = announced_task[known]
                 if reserves:
-                    steps = change(plan_time, plan_room, steps, submit[task], submit[task] + runtime[task], -procs[task])
+                    steps = change(
+                        plan_time, plan_room, steps, submit[task], submit[task] + runtime[task], -procs[task]
+                    )
                     counters[at.SHRUNK] = 1
                 known += 1
             while outage < num_tasks and submit[outage] == now:
@@ -388,7 +390,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
     return why
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def close_gap(queue, score, place, queued):
     for i in range(np.uint64(place), np.uint64(queued - 1)):
         queue[i] = queue[i + np.uint64(1)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator import formula
+from simulator import formula_machine
 from simulator.network import NUM_FEATURES, VISIBLE_JOBS
 from simulator.schedule import CANCELLED
 from simulator.tasks import Tasks
@@ -81,7 +81,7 @@ def new_episode(tasks: Tasks, cluster_procs: int, users: int, plans: bool) -> Ep
         usage=np.zeros(users + 1),
         rate=np.zeros(users + 1),
         since=np.zeros(users + 1, dtype=np.int64),
-        scratch=np.zeros(formula.NUM_SLOTS + formula.STACK_SIZE + 1),
+        scratch=np.zeros(formula_machine.NUM_SLOTS + formula_machine.STACK_SIZE + 1),
         rows=np.empty((VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32),
         outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator import formula as language
-from simulator.formula import Formula, evaluate, explain_failure
+from simulator import formula_machine as language
+from simulator.compiled import compiled
+from simulator.formula import Formula, explain_failure
+from simulator.formula_machine import evaluate
 from simulator.jobs import Jobs
 
 
@@ -25,7 +26,7 @@ def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[
     return score
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(ops, constants, slots, stack, submit, estimate, procs, score):
     for job in range(len(procs)):
         slots[language.SUBMIT] = submit[job]

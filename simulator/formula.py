@@ -10,17 +10,61 @@ import ast
 import difflib
 import math
 import re
-import unicodedata
-import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-SUBMIT, WAIT, ESTIMATE, PROCS, AREA, USAGE, USER_SHARE, FREE, CLUSTER, QUEUED = range(10)
-NUM_SLOTS = 10
+from simulator.formula_machine import (  # fmt: skip
+    ABS,
+    ADD,
+    AND_JUMP,
+    AREA,
+    CEIL,
+    CLUSTER,
+    CONST,
+    DIV,
+    EQ,
+    ESTIMATE,
+    EXP,
+    FLOOR,
+    FLOORDIV,
+    FREE,
+    GE,
+    GT,
+    JUMP,
+    JUMP_IF_ZERO,
+    LE,
+    LOAD,
+    LOG,
+    LOG2,
+    LOG10,
+    LT,
+    MAX,
+    MAX_DEPTH,
+    MIN,
+    MOD,
+    MUL,
+    NE,
+    NEG,
+    NOT,
+    NUM_SLOTS,
+    OR_JUMP,
+    POW,
+    PROCS,
+    QUEUED,
+    ROUND,
+    SQRT,
+    STACK_SIZE,
+    SUB,
+    SUBMIT,
+    USAGE,
+    USER_SHARE,
+    WAIT,
+    evaluate,
+)
+from simulator.formula_text import FormulaError, check_characters, syntax_tree, too_deep
 
 ATTRIBUTES: dict[str, int] = {
     "submit": SUBMIT,  # submit time, s, counted from the trace's origin
@@ -50,21 +94,7 @@ PBS_ONLY = (
 )  # fmt: skip
 """Terms of PBS Professional's formulas that a replay has no value for."""
 
-MAX_LENGTH = 1000  # characters
-MAX_DEPTH = 100  # operations inside one another; keeps parsing clear of Python's recursion limit
 MAX_OPS = 2000  # `a < b < c` writes b twice, so that a short text can still grow
-STACK_SIZE = MAX_DEPTH + 2
-"""Length of the stack that `evaluate` needs: every operation around a value holds back at most one other."""
-
-# fmt: off
-(
-    CONST, LOAD, ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MIN, MAX, LT, LE, GT, GE, EQ, NE,
-    NEG, NOT, ABS, SQRT, LOG, LOG2, LOG10, EXP, FLOOR, CEIL, ROUND,
-    JUMP, JUMP_IF_ZERO, AND_JUMP, OR_JUMP,
-) = range(32)
-# fmt: on
-"""Operations. The argument of CONST and LOAD is an index, that of a jump the distance to go on from the jump itself."""
-
 BINARY: dict[type[ast.AST], int] = {
     ast.Add: ADD,
     ast.Sub: SUB,
@@ -93,40 +123,6 @@ FUNCTIONS = {
 DIVISIONS = (DIV, FLOORDIV, MOD)
 LOGARITHMS = (LOG, LOG2, LOG10)
 
-# What people write for an operator, or what a word processor makes of one.
-MEANT = {"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "≠": "!=", "&": "and"} | {
-    "|": "or", "~": "not", "²": "**2", "³": "**3", "√": "sqrt(...)", "\xa0": "a plain blank",
-    "?": "a if condition else b", ":": "a if condition else b", "[": "(", "{": "(", "]": ")", "}": ")",
-}  # fmt: skip
-
-# What Python's parser says, and how we say it.
-SYNTAX_ERRORS = (
-    ("never closed", "this parenthesis is never closed", "Add the missing `)`."),
-    ("unmatched", "this parenthesis closes nothing", "Remove it, or add the missing `(`."),
-    ("'else'", "an `if` without an `else`", "Write `a if condition else b`."),
-    ("literal", "this is not a number", "Numbers look like 2, 0.5 or 1e6. Write 2*procs, not 2procs."),
-    ("comma", "an operator or a comma is missing in what begins here", "Write 2*procs, not 2 procs."),
-)
-
-
-class FormulaError(ValueError):
-    """A formula that cannot be understood or computed: shows it with a caret, and says what is wrong and what to do.
-
-    text: the formula. column: where the caret stands, counted from 1. problem, remedy: what is wrong, what to do.
-    """
-
-    def __init__(self, text: str, column: int, problem: str, remedy: str) -> None:
-        super().__init__(text, column, problem, remedy)
-        self.text, self.column, self.problem, self.remedy = text, column, problem, remedy
-
-    def __str__(self) -> str:
-        start = max(0, self.column - 60)  # a long formula is shown around the caret, on one line of a terminal
-        end = start + 100
-        before, after = "..." * (start > 0), "..." * (end < len(self.text))
-        shown = "".join(letter if letter.isprintable() else "?" for letter in self.text[start:end])
-        caret = " " * (len(before) + self.column - 1 - start) + "^"
-        return f"{self.problem} (column {self.column})\n  {before}{shown}{after}\n  {caret}\n{self.remedy}"
-
 
 @dataclass(frozen=True)
 class Formula:
@@ -154,97 +150,6 @@ class Formula:
         return FREE in self.uses
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def evaluate(ops, constants, slots, stack):
-    """Runs the program of a `Formula`; returns (value, failed_op).
-
-    ops int64 (num_ops, 2), constants float64 (num_constants,): of the formula. slots: float64 (NUM_SLOTS,).
-    stack: float64 (STACK_SIZE,), to work in. failed_op: -1, or the index of the operation that has no finite value,
-    which `explain_failure` puts into words; value is nan then.
-    """
-    top = 0.0  # the top of the stack; stack[0] is never more than the value below the first one
-    depth = 0  # values on `stack`
-    pc = 0
-    while pc < len(ops):
-        op = ops[pc, 0]
-        argument = ops[pc, 1]
-        if op <= LOAD:
-            stack[depth] = top
-            depth += 1
-            top = constants[argument] if op == CONST else slots[argument]
-        elif op <= NE:
-            depth -= 1
-            left = stack[depth]
-            if op == ADD:
-                top = left + top
-            elif op == SUB:
-                top = left - top
-            elif op == MUL:
-                top = left * top
-            elif op == DIV:
-                top = left / top
-            elif op == FLOORDIV:
-                top = left // top if top != 0.0 else np.nan
-            elif op == MOD:
-                top = left % top if top != 0.0 else np.nan
-            elif op == POW:
-                top = left**top
-            elif op == MIN:
-                top = min(left, top)
-            elif op == MAX:
-                top = max(left, top)
-            elif op == LT:
-                top = 1.0 if left < top else 0.0
-            elif op == LE:
-                top = 1.0 if left <= top else 0.0
-            elif op == GT:
-                top = 1.0 if left > top else 0.0
-            elif op == GE:
-                top = 1.0 if left >= top else 0.0
-            elif op == EQ:
-                top = 1.0 if left == top else 0.0
-            else:
-                top = 1.0 if left != top else 0.0
-        elif op <= ROUND:
-            if op == NEG:
-                top = -top
-            elif op == NOT:
-                top = 1.0 if top == 0.0 else 0.0
-            elif op == ABS:
-                top = abs(top)
-            elif op == SQRT:
-                top = math.sqrt(top)
-            elif op == LOG:
-                top = math.log(top)
-            elif op == LOG2:
-                top = math.log2(top)
-            elif op == LOG10:
-                top = math.log10(top)
-            elif op == EXP:
-                top = math.exp(top)
-            elif op == FLOOR:
-                top = np.floor(top)
-            elif op == CEIL:
-                top = np.ceil(top)
-            else:
-                top = np.rint(top)
-        elif op == JUMP:
-            pc += argument
-            continue
-        else:
-            # JUMP_IF_ZERO drops the condition; AND_JUMP and OR_JUMP keep it where they jump: it is the result
-            jump = (top == 0.0) != (op == OR_JUMP)
-            if op == JUMP_IF_ZERO or not jump:
-                depth -= 1
-                top = stack[depth]
-            pc += argument if jump else 1
-            continue
-        if not math.isfinite(top):  # IEEE arithmetic turns every failure into inf or nan, so that one test finds all
-            return np.nan, pc
-        pc += 1
-    return top, -1
-
-
 def parse_formula(text: str) -> Formula:
     """Turns the text of a formula into a program for `evaluate`.
 
@@ -252,7 +157,7 @@ def parse_formula(text: str) -> Formula:
     part would fail for every job.
     """
     text = re.sub(r"[\t\r\n]", " ", text).strip(" ")
-    _check_characters(text)
+    check_characters(text)
     program = _compile(text)
     return Formula(
         text,
@@ -269,7 +174,9 @@ def explain_failure(formula: Formula, failed_op: int, slots: NDArray[np.float64]
     """
     step = _compile(formula.text)[failed_op]
     problem, remedy = _failure(formula.text, step, slots)
-    names = {node.id for node in ast.walk(_tree(formula.text)) if isinstance(node, ast.Name) and node.id in ATTRIBUTES}
+    names = {
+        node.id for node in ast.walk(syntax_tree(formula.text)) if isinstance(node, ast.Name) and node.id in ATTRIBUTES
+    }
     values = ", ".join(f"{name} = {slots[ATTRIBUTES[name]]:g}" for name in sorted(names))
     return FormulaError(formula.text, int(formula.columns[failed_op]), problem, f"For this job, {values}. {remedy}")
 
@@ -282,61 +189,9 @@ class _Step(NamedTuple):
     node: ast.expr
 
 
-def _check_characters(text: str) -> None:
-    if not text:
-        raise FormulaError(text, 1, "the formula is empty", "Write one, for example 10*eligible_time/walltime + ncpus.")
-    if len(text) > MAX_LENGTH:
-        raise FormulaError(
-            text,
-            MAX_LENGTH + 1,
-            f"the formula has {len(text)} characters",
-            f"At most {MAX_LENGTH} are read: shorten it.",
-        )
-    if stray := re.search(r"[^A-Za-z0-9_ .,()+*/%<>=!-]", text):
-        letter = stray.group()
-        name = unicodedata.name(letter, "a character")
-        shown = f"`{letter}`" if letter.isprintable() and letter.isascii() else f"{name} (U+{ord(letter):04X})"
-        remedy = (
-            f"Did you mean `{MEANT[letter]}`?" if letter in MEANT else "A formula has numbers, names and operators."
-        )
-        raise FormulaError(text, stray.start() + 1, f"{shown} does not belong in a formula", remedy)
-    if assignment := re.search(r"(?<![<>=!])=(?!=)", text):
-        raise FormulaError(text, assignment.start() + 1, "a formula cannot set a value", "To compare, write `==`.")
-
-
-def _tree(text: str) -> ast.expr:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns of "1if", which it understands
-            return ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise _syntax_error(text, error) from None
-    except (ValueError, MemoryError, RecursionError):  # Python's own limits
-        raise _too_deep(text, 1) from None
-
-
-def _syntax_error(text: str, error: SyntaxError) -> FormulaError:
-    column = error.offset or len(text) + 1  # Python says 0 where it misses something at the end
-    if "too many nested" in error.msg:
-        return _too_deep(text, column)
-    for said, problem, remedy in SYNTAX_ERRORS:
-        if said in error.msg:
-            return FormulaError(text, column, problem, remedy)
-    if column > len(text):
-        return FormulaError(text, column, "the formula ends too early", "Finish it, or remove what comes last.")
-    return FormulaError(
-        text, column, "this does not belong here", "Operators stand between two values: 2*procs + wait."
-    )
-
-
-def _too_deep(text: str, column: int) -> FormulaError:
-    remedy = f"At most {MAX_DEPTH} operations may be nested or in one chain: group a long sum in parentheses."
-    return FormulaError(text, column, "the formula is nested too deeply", remedy)
-
-
 def _compile(text: str) -> list[_Step]:
     program: list[_Step] = []
-    _emit(_tree(text), text, program, 1)
+    _emit(syntax_tree(text), text, program, 1)
     return program
 
 
@@ -344,14 +199,14 @@ def _emit(node: ast.expr, text: str, program: list[_Step], depth: int) -> None:
     """Appends the steps that put the value of `node` on the stack; a part without attributes becomes one constant."""
     start = len(program)
     if depth > MAX_DEPTH:
-        raise _too_deep(text, _column(text, node))
+        raise too_deep(text, _column(text, node))
 
     def emit(child: ast.expr) -> None:
         _emit(child, text, program, depth + 1)
 
     def add(op: int, argument: float = 0, source: ast.expr = node) -> None:
         if len(program) >= MAX_OPS:
-            raise _too_deep(text, _column(text, node))
+            raise too_deep(text, _column(text, node))
         program.append(_Step(op, argument, source))
 
     def jump(op: int) -> int:

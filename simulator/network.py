@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from simulator.compiled import compiled
 
 VISIBLE_JOBS = 128
 FEATURES = ("wait", "estimate", "procs", "area", "wait_over_estimate", "fits", "free_procs", "queue_length")
@@ -39,7 +40,7 @@ def no_weights() -> KernelWeights:
     return KernelWeights(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows):
     """Fills `rows` (VISIBLE_JOBS, NUM_FEATURES) with the features of the first `visible` jobs of the queue."""
     log_cluster = math.log2(1.0 + cluster_procs)
@@ -58,7 +59,7 @@ def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, r
         rows[k, 7] = queue_share
 
 
-@numba.njit(cache=True, nogil=True, _nrt=True)
+@compiled
 def score_rows(rows, visible, weights, scores):
     """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32; the largest goes first."""
     hidden1 = np.empty(32, dtype=np.float32)

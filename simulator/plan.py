@@ -6,13 +6,13 @@ take the arrays (int64, longer than any plan) and the number of steps, and retur
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from simulator.cluster import FOREVER
+from simulator.compiled import lean
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def begin_plan(time, room, now, free):
     """A plan in which `free` processors are free for ever."""
     time[0] = now
@@ -20,7 +20,7 @@ def begin_plan(time, room, now, free):
     return np.int64(1)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def forget_past(time, room, count, now):
     """The plan from `now` on."""
     gone = 0
@@ -34,7 +34,7 @@ def forget_past(time, room, count, now):
     return count - gone
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def change(time, room, count, start, end, procs):
     """Adds `procs` (may be negative) to the room from `start` until `end`; start < end, start >= time[0]."""
     first, count = _split(time, room, count, start)
@@ -51,7 +51,7 @@ def change(time, room, count, start, end, procs):
     return count
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def _split(time, room, count, at):
     """The step that begins at `at`, made if there is none, and the number of steps."""
     low = 0
@@ -72,7 +72,7 @@ def _split(time, room, count, at):
     return low, count + 1
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def _drop(time, room, count, step):
     for i in range(step, count - 1):
         time[i] = time[i + 1]
@@ -80,7 +80,7 @@ def _drop(time, room, count, step):
     return count - 1
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def earliest_start(time, room, count, procs, length):
     """The first time at which `procs` processors are free for `length` seconds; FOREVER when there is none."""
     since = np.int64(-1)
@@ -95,7 +95,7 @@ def earliest_start(time, room, count, procs, length):
     return np.int64(FOREVER)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def earlier_start(time, room, count, procs, length, reserved, horizon):
     """The first time at which a job could start that holds the reservation `reserved` in this plan: its own room counts
     as free. Only times before `horizon` are looked at; `reserved` when none of them does.
@@ -118,7 +118,7 @@ def earlier_start(time, room, count, procs, length, reserved, horizon):
     return reserved
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def fits_now(time, room, count, procs, length):
     """Whether `procs` processors are free for `length` seconds from the beginning of the plan on."""
     for i in range(count):

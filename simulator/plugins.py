@@ -96,7 +96,9 @@ class PlugIn:
                 )
         if np.isnan(score).any():
             job = int(queue[int(np.argmax(np.isnan(score)))])
-            raise ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
+            raise ValueError(
+                f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number"
+            )
         return score
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator import scoring
-from simulator.formula import USAGE, USER_SHARE, Formula, parse_formula
+from simulator.compiled import compiled
+from simulator.formula import Formula, parse_formula
+from simulator.formula_machine import USAGE, USER_SHARE
 from simulator.jobs import Jobs
 from simulator.network import KernelWeights
 from simulator.plugins import PlugIn, load_plugin, plugin
@@ -135,7 +136,9 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
         seed = int(options["seed"])
         if seed != options["seed"] or seed < 0:
             raise ValueError(f"{text!r}: option seed must be a whole number from 0 on")
-        return Policy(full_name, scoring.FIXED, lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs)))
+        return Policy(
+            full_name, scoring.FIXED, lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs))
+        )
     half_life_s = options["half_life_days"] * DAY_S
     if name == "fairshare":
         return Policy(full_name, scoring.FAIRSHARE, half_life_s=half_life_s)
@@ -172,7 +175,7 @@ def _area(jobs: Jobs) -> NDArray[np.int64] | FloatArray:
     return jobs.estimate.astype(np.float64) * jobs.procs
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _carastan_santos(number, since_origin, estimate, procs):
     """F1 to F4, Carastan-Santos and de Camargo 2017, table 3; submit times count from a fixed origin, at least 0.1 s."""
     score = np.empty(len(procs))

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from simulator.compiled import lean
 
 IntArray = NDArray[np.int64]
 
@@ -62,7 +63,7 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
     job_at = order + first if first else order
     rank = np.empty(len(procs), dtype=np.int64)
     rank[job_at] = np.arange(num_jobs)
-    sizes = []
+    sizes: list[int] = []
     size = num_jobs
     while size > 1 or not sizes:
         size = -(-size // FANOUT)
@@ -89,7 +90,8 @@ def order_of(score: NDArray[np.int64] | NDArray[np.float64]) -> IntArray:
     if score.dtype == np.int64:
         least = int(score.min())
         if int(score.max()) - least < 1 << (62 - bits):  # score and index in one number: sorted several times faster
-            return np.sort(((score - least) << bits) | np.arange(num_jobs)) & ((1 << bits) - 1)
+            whole = (score - least).astype(np.int64)
+            return np.sort((whole << bits) | np.arange(num_jobs)) & ((1 << bits) - 1)
     return np.argsort(score, kind="stable")
 
 
@@ -105,8 +107,7 @@ def _width_classes(procs: IntArray) -> IntArray:
     return np.union1d(values[commonest], values[:1]).astype(np.int64)
 
 
-
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def enter_list(rows, count, rank, procs, estimate):
     k = count
     while k > 0 and rows[k - 1, 0] > rank:
@@ -119,7 +120,7 @@ def enter_list(rows, count, rank, procs, estimate):
     rows[k, 2] = estimate
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def leave_list(rows, count, rank):
     k = 0
     while rows[k, 0] != rank:
@@ -130,7 +131,7 @@ def leave_list(rows, count, rank):
         rows[i, 2] = rows[i + np.uint64(1), 2]
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def next_in_list(rows, count, k, extra, free, slack):
     """First place from `k` on whose job needs at most `extra` processors, or at most `free` for at most `slack` seconds;
     `count` when there is none."""
@@ -141,14 +142,14 @@ def next_in_list(rows, count, k, extra, free, slack):
     return k
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def list_to_tree(queue):
     """Moves a full list into the tree."""
     for k in range(SHORT):
         enter_tree(queue, queue.job_at[queue.rows[k, 0]])
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def tree_to_list(queue):
     """Moves the BACK jobs that are left in the tree into the list."""
     rank = np.int64(-1)
@@ -161,7 +162,7 @@ def tree_to_list(queue):
         queue.rows[k, 2] = queue.estimate[job]
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def enter_tree(queue, job):
     rank = queue.rank[job]
     queue.waiting[rank] = 1
@@ -178,7 +179,7 @@ def enter_tree(queue, job):
         queue.short[node, width] = max(queue.short[node, width], short)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def leave_tree(queue, job):
     rank = queue.rank[job]
     queue.waiting[rank] = 0
@@ -210,7 +211,7 @@ def leave_tree(queue, job):
         queue.short[node, width] = short
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def width_class(queue, procs):
     low = 0
     high = len(queue.narrowest)
@@ -223,13 +224,13 @@ def width_class(queue, procs):
     return low
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def fewest_in_tree(queue):
     """Processors of the narrowest waiting job; NOTHING when none waits."""
     return np.int64(NOTHING - queue.narrow[len(queue.narrow) - 1])
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def next_in_tree(queue, rank, extra, free, slack):
     """First rank from `rank` on whose job waits and needs at most `extra` processors, or at most `free` for at most
     `slack` seconds; the number of jobs when there is none. Nodes that cannot hold such a job are passed over, the larger
@@ -266,7 +267,7 @@ def next_in_tree(queue, rank, extra, free, slack):
     return np.int64(num_jobs)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def _may_hold(narrow_of, short_of, node, narrow, short, classes):
     if narrow_of[node] >= narrow:
         return True

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator import engine, formula, static_engine
+from simulator import engine, formula_machine, static_engine
 from simulator import episode as at
 from simulator.cluster import Cluster
 from simulator.engine import Recorder, Rules, advance
@@ -23,7 +23,7 @@ from simulator.queue_tree import queue_by
 from simulator.running import CORRECTIONS
 from simulator.sampling import seed_draws
 from simulator.schedule import CANCELLED, Schedule
-from simulator.scoring import ASKED_SCORES, FIXED, Scoring
+from simulator.scoring import FIXED, Scoring
 from simulator.static_engine import run_static
 from simulator.tasks import Tasks, tasks_of
 
@@ -67,13 +67,13 @@ def rules_of(backfill: str, correction: str, cluster_procs: int, planned: bool =
     head, _, tail = backfill.lower().partition(":")
     correction = correction.lower()
     if head not in BACKFILLING or (tail and head != "selective"):
-        raise ValueError(f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X")
+        raise ValueError(
+            f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X"
+        )
     if correction not in CORRECTIONS:
         raise ValueError(f"unknown correction {correction!r}; expected one of {', '.join(CORRECTIONS)}")
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
-    return Rules(
-        cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample
-    )
+    return Rules(cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample)
 
 
 def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
@@ -106,7 +106,7 @@ def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tupl
         raise _stuck(tasks, episode.start, rules)
     if why == engine.FORMULA_FAILED:
         assert policy.formula is not None
-        slots = episode.scratch[: formula.NUM_SLOTS]
+        slots = episode.scratch[: formula_machine.NUM_SLOTS]
         raise explain_failure(policy.formula, int(episode.scratch[-1]), slots)
     return episode.start, episode.backfilled
 

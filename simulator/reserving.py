@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from simulator import episode as at
 from simulator.cluster import FOREVER
+from simulator.compiled import lean
 from simulator.episode import UNPROTECTED, UNRESERVED
 from simulator.plan import change, earlier_start, earliest_start, fits_now
 from simulator.schedule import CANCELLED
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def expansion_factor_reached(wait, estimate, threshold):
     """Whether a job that has waited `wait` seconds has a right to a reservation (Srinivasan et al. 2002)."""
     return (wait + estimate) / estimate >= threshold
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def reserve_and_start(
     now, queue, queued, score, fixed_order, order, procs, estimate, reserved, start, backfilled,
     time, room, steps, counters,
@@ -97,7 +97,7 @@ def reserve_and_start(
     return steps
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def sort_places(score, queue, order, count):
     """Sorts the places `order[:count]` by (score, job), in place (heapsort: nothing to allocate, and no bad case)."""
     for root in range(count // 2 - 1, -1, -1):
@@ -107,7 +107,7 @@ def sort_places(score, queue, order, count):
         _sift(score, queue, order, 0, size)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def _sift(score, queue, order, root, size):
     place = order[root]
     while True:
@@ -123,6 +123,6 @@ def _sift(score, queue, order, root, size):
     order[root] = place
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def _before(score, queue, a, b):
     return score[a] < score[b] or (score[a] == score[b] and queue[a] < queue[b])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from simulator.compiled import compiled
 from simulator.jobs import Jobs
 from simulator.metrics import bounded_slowdown
 from simulator.schedule import Schedule
@@ -92,7 +92,7 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole > 0 else math.nan
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _score(policy, wait, submit, estimate, procs):
     """The job with the lowest score goes first. submit: s since the trace's origin; log10 counts it at least 0.1 s."""
     # SJF and smallest break ties by submit time in that code; jobs of equal score stand in that order in the queue anyway
@@ -124,7 +124,7 @@ def _score(policy, wait, submit, estimate, procs):
     return estimate * math.sqrt(procs) + 530000.0 * log_submit
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort(jobs, key):
     """Sorts job indices in place by their key, equal keys in the order in which they stand."""
     keys = key[jobs]
@@ -134,7 +134,7 @@ def _sort(jobs, key):
             return
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _shadow_time(head, running, start, estimate, need, procs, free, procs_per_node):
     """When, by the estimated ends, the head has its processors. Sorts the running jobs by estimated end in place."""
     # an insertion sort, since all but those that started lately stand in this order already
@@ -152,7 +152,7 @@ def _shadow_time(head, running, start, estimate, need, procs, free, procs_per_no
     return start[running[-1]] + estimate[running[-1]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _replay(
     submit, runtime, procs, estimate, origin, need, nodes, procs_per_node, policy, backfill, wait_bug,
     start, backfilled,

@@ -3,10 +3,10 @@ believes, read by reservations). An outage is a running job that nobody queued f
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from simulator.cluster import FOREVER
+from simulator.compiled import lean
 
 CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING = range(3)
 
@@ -21,7 +21,7 @@ INCREMENTS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360
 """Tsafrir, Etsion and Feitelson 2007, section 5: 1 min, 5 min, 15 min, 30 min, 1 h, 2 h, 5 h, 10 h, 20 h, 50 h, 100 h."""
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def heap_push(ends, jobs, size, end, job):
     i = size
     while i > 0:
@@ -35,7 +35,7 @@ def heap_push(ends, jobs, size, end, job):
     jobs[i] = job
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def heap_pop(ends, jobs, size):
     """Removes the root; the caller has read it and counts the size down."""
     last_end = ends[size - 1]
@@ -57,7 +57,7 @@ def heap_pop(ends, jobs, size):
     jobs[i] = last_job
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def insert_running(est_end, est_job, count, end, job):
     k = count
     while k > 0 and est_end[k - 1] > end:
@@ -68,14 +68,14 @@ def insert_running(est_end, est_job, count, end, job):
     est_job[k] = job
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def add_running(heap_end, heap_job, est_end, est_job, running, end, believed_end, job):
     """Enters a job that starts: by its true end and by the end that the scheduler believes."""
     heap_push(heap_end, heap_job, running, end, job)
     insert_running(est_end, est_job, running, believed_end, job)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def remove_running(est_end, est_job, count, end, job):
     k = 0
     above = count
@@ -93,7 +93,7 @@ def remove_running(est_end, est_job, count, end, job):
         est_job[i] = est_job[i + np.uint64(1)]
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def corrected_end(start, estimate, limit, now, correction):
     """The first of the job's estimated ends that is later than `now` (docs/semantics.md); its first one has expired."""
     last = start + limit
@@ -111,7 +111,7 @@ def corrected_end(start, estimate, limit, now, correction):
     return last
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def reservation(free, need, est_end, est_job, count, procs):
     """Shadow time and extra processors of a blocked head that needs `need`; all ends at the shadow time count.
 

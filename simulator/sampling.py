@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from simulator import episode as at
+from simulator.compiled import compiled
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def seed_draws(seed):
     """Seeds the compiled code's own random numbers (numba keeps them apart from numpy's, one state per thread)."""
     np.random.seed(seed)  # noqa: NPY002  (compiled code has no Generator of its own to hand around)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def record_choice(counters, recorder, rows, outputs, visible):
     """Draws a place among the first `visible` by their outputs, and appends the decision to the recorder; -1 when the
     recorder is full."""

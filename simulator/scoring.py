@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator import formula
+from simulator import formula_machine
+from simulator.compiled import compiled
 from simulator.network import VISIBLE_JOBS, KernelWeights, observe, score_rows
 from simulator.usage import usage_at
 
@@ -45,14 +45,14 @@ class Scoring(NamedTuple):
     origin: int
 
 
-@numba.njit(cache=True, nogil=True, _nrt=True)
+@compiled
 def fill_scores(
     kind, parameters, half_life_s, users, ops, constants, weights, origin,
     queue, queued, now, free, cluster_procs, submit, procs, estimate, user_of,
     usage, rate, since, scratch, rows, outputs, score,
 ):  # fmt: skip
     """Fills `score` (by place in the queue) at `now`. Returns -1, or the place of the job whose formula failed."""
-    if kind == SEXP or kind == LEXP:
+    if kind in (SEXP, LEXP):
         sign = 1.0 if kind == SEXP else -1.0
         for k in range(queued):
             job = queue[k]
@@ -85,26 +85,26 @@ def fill_scores(
             size = procs[job] / cluster_procs
             score[k] = -(parameters[0] * age + parameters[2] * fair + parameters[3] * size)
     elif kind == FORMULA:
-        slots = scratch[: formula.NUM_SLOTS]
-        stack = scratch[formula.NUM_SLOTS :]
+        slots = scratch[: formula_machine.NUM_SLOTS]
+        stack = scratch[formula_machine.NUM_SLOTS :]
         everyone = 0.0
         if half_life_s > 0.0:
             everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
-        slots[formula.FREE] = free
-        slots[formula.CLUSTER] = cluster_procs
-        slots[formula.QUEUED] = queued
+        slots[formula_machine.FREE] = free
+        slots[formula_machine.CLUSTER] = cluster_procs
+        slots[formula_machine.QUEUED] = queued
         for k in range(queued):
             job = queue[k]
-            slots[formula.SUBMIT] = submit[job] - origin
-            slots[formula.WAIT] = now - submit[job]
-            slots[formula.ESTIMATE] = estimate[job]
-            slots[formula.PROCS] = procs[job]
-            slots[formula.AREA] = float(estimate[job]) * float(procs[job])
+            slots[formula_machine.SUBMIT] = submit[job] - origin
+            slots[formula_machine.WAIT] = now - submit[job]
+            slots[formula_machine.ESTIMATE] = estimate[job]
+            slots[formula_machine.PROCS] = procs[job]
+            slots[formula_machine.AREA] = float(estimate[job]) * float(procs[job])
             if half_life_s > 0.0:
                 own = usage_at(usage, rate, since, user_of[job], now, half_life_s)
-                slots[formula.USAGE] = own
-                slots[formula.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
-            value, failed = formula.evaluate(ops, constants, slots, stack)
+                slots[formula_machine.USAGE] = own
+                slots[formula_machine.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
+            value, failed = formula_machine.evaluate(ops, constants, slots, stack)
             if failed >= 0:
                 scratch[-1] = failed
                 return k
@@ -120,7 +120,7 @@ def fill_scores(
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score):
     alignment = 0.0
     length = 0.0

@@ -7,10 +7,10 @@ a scan, and a job that arrives behind a head that stays blocked is decided alone
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from simulator.cluster import FOREVER
+from simulator.compiled import compiled
 from simulator.queue_tree import (
     BACK,
     NOTHING,
@@ -30,7 +30,7 @@ from simulator.schedule import CANCELLED
 DONE, STUCK = 0, 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shortest_first, start, backfilled):
     """Replays all jobs; fills `start` and `backfilled`, (num_tasks,); start is given for the jobs that run already.
 
@@ -62,7 +62,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
     cancelled = 0
     queued = 0
     deep = False  # the queue is in the tree
-    head = num_jobs  # the first rank that waits
+    head = np.int64(num_jobs)  # the first rank that waits
     # Once a pass has settled what may start behind a blocked head, new submissions change none of it: shadow time and
     # extra processors stay, and who was refused is refused again with less time to the shadow time.
     settled = False
@@ -93,18 +93,18 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
             settled = False
         while outage < num_tasks and submit[outage] == now:
             believed[outage] = now + estimate[outage]
-            add_running(
-                heap_end, heap_job, est_end, est_job, running, now + runtime[outage], believed[outage], outage
-            )
+            add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[outage], believed[outage], outage)
             running += 1
             free -= procs[outage]
             outage += 1
             settled = False
 
         # submissions: into the queue, except a lone one that may start at once
-        lone = np.int64(-1)
+        lone = -1
         if arrived < last and submit[arrived] == now:
-            alone = (arrived + 1 == last or submit[arrived + 1] != now) and next_cancel != now and cancel[arrived] != now
+            alone = (
+                (arrived + 1 == last or submit[arrived + 1] != now) and next_cancel != now and cancel[arrived] != now
+            )
             if settled and easy and est_end[0] <= now:
                 settled = False
             decided = alone and (queued == 0 or (settled and rank[arrived] > head))
@@ -147,7 +147,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
             settled = False
 
         # the pass: the lone job, or jobs from the front of the order while they fit, then jobs behind the blocked head
-        front = lone < 0
+        front = bool(lone < 0)
         place = np.int64(0)  # where the search behind the head goes on: in the list, or the rank in the tree
         while True:
             leaves = True

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 
-import numba
+from simulator.compiled import lean
 
 LOG_2 = math.log(2.0)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def usage_at(usage, rate, since, user, now, half_life):
     """Processor-seconds of `user` at `now`."""
     decay = 2.0 ** (-(now - since[user]) / half_life)
     return usage[user] * decay + rate[user] * (half_life / LOG_2) * (1.0 - decay)
 
 
-@numba.njit(cache=True, nogil=True, _nrt=False)
+@lean
 def change_rate(usage, rate, since, user, now, procs, half_life):
     """From `now` on, `user` holds `procs` processors more (or fewer)."""
     everyone = len(usage) - 1

@@ -14,7 +14,7 @@ from simulator.jobs import jobs_from_log
 from simulator.replay import replay
 n = np.array
 jobs = jobs_from_log(n([0, 1, 2]), n([100, 50, 10]), n([4, 1, 4]), n([100, 50, 10]))
-print(replay(jobs, 4, "SAF", "none").start.tolist())
+print(replay(jobs, 4, "SEXP", "none").start.tolist())
 """
 
 
@@ -25,7 +25,10 @@ def starts(folder: Path) -> str:
 def test_an_edited_priority_takes_effect(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "simulator", tmp_path / "simulator", ignore=shutil.ignore_patterns("__pycache__"))
     before = starts(tmp_path)
-    assert before == starts(tmp_path) == "[0, 110, 100]\n"  # areas 50 and 40
-    priorities = tmp_path / "simulator" / "priorities.py"
-    priorities.write_text(priorities.read_text().replace("float(estimate) * float(procs)", "float(procs)"))
-    assert starts(tmp_path) == "[0, 100, 150]\n"
+    assert before == starts(tmp_path) == "[0, 100, 150]\n"  # expansion factors 2.98 and 10.8 at 100
+    scores = tmp_path / "simulator" / "scoring.py"
+    edited = scores.read_text().replace(
+        "sign * (now - submit[job] + estimate[job]) / estimate[job]", "-float(procs[job])"
+    )
+    scores.write_text(edited)
+    assert starts(tmp_path) == "[0, 110, 100]\n"

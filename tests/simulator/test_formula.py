@@ -12,23 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simulator.formula import (
-    ATTRIBUTES,
-    FREE,
-    MAX_DEPTH,
-    MAX_LENGTH,
-    NUM_SLOTS,
-    PBS_ONLY,
-    PROCS,
-    STACK_SIZE,
-    USER_SHARE,
-    WAIT,
-    Formula,
-    FormulaError,
-    evaluate,
-    explain_failure,
-    parse_formula,
-)
+from simulator.formula import ATTRIBUTES, PBS_ONLY, Formula, explain_failure, parse_formula
+from simulator.formula_machine import FREE, MAX_DEPTH, NUM_SLOTS, PROCS, STACK_SIZE, USER_SHARE, WAIT, evaluate
+from simulator.formula_text import MAX_LENGTH, FormulaError
 
 # In this order the slots are 100, 101, ...: no two attributes are equal.
 SLOTS = np.arange(NUM_SLOTS, dtype=np.float64) + 100
