@@ -62,6 +62,7 @@ RIVALS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
 @dataclass(frozen=True)
 class Policy:
     """name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
+    scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
     kind, parameters, half_life_s, formula, plug_in, weights: see simulator.scoring.Scoring; `plug_in` scores from outside.
     """
 
@@ -74,6 +75,7 @@ class Policy:
     formula: Formula | None = None
     plug_in: PlugIn | None = None
     weights: KernelWeights | None = field(default=None, repr=False)
+    scores_whole_replay: bool = False
 
 
 def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
@@ -137,7 +139,10 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
         if seed != options["seed"] or seed < 0:
             raise ValueError(f"{text!r}: option seed must be a whole number from 0 on")
         return Policy(
-            full_name, scoring.FIXED, lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs))
+            full_name,
+            scoring.FIXED,
+            lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs)),
+            scores_whole_replay=True,
         )
     half_life_s = options["half_life_days"] * DAY_S
     if name == "fairshare":
@@ -164,7 +169,7 @@ def _formula_policy(text: str) -> Policy:
 def _plugin_policy(text: str, plug_in: PlugIn | None) -> Policy:
     assert plug_in is not None
     if plug_in.is_fixed:
-        return Policy(text, scoring.FIXED, plug_in.fixed_scores)
+        return Policy(text, scoring.FIXED, plug_in.fixed_scores, scores_whole_replay=True)
     return Policy(text, scoring.ASKED_SCORES, follows_free="free" in plug_in.reads, plug_in=plug_in)
 
 

@@ -102,13 +102,18 @@ def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tupl
         why = _ask(policy, tasks, rules, scoring, episode)
     else:
         why = advance(tasks, rules, scoring, episode, no_recorder(), 0)
+    check_outcome(why, tasks, rules, policy, episode)
+    return episode.start, episode.backfilled
+
+
+def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
+    """Raises ValueError when the engine did not come to the end of the replay."""
     if why == engine.STUCK:
         raise _stuck(tasks, episode.start, rules)
     if why == engine.FORMULA_FAILED:
         assert policy.formula is not None
         slots = episode.scratch[: formula_machine.NUM_SLOTS]
         raise explain_failure(policy.formula, int(episode.scratch[-1]), slots)
-    return episode.start, episode.backfilled
 
 
 def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:

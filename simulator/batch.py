@@ -1,0 +1,284 @@
+"""Many windows of a trace at once: stepped side by side by whoever learns, or replayed under a policy, on all cores.
+
+Nothing of Python runs per decision: one call steps every episode to its next choice. The compiled loops release the GIL, so
+plain threads share the work; which thread steps an episode changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator import engine
+from simulator import episode as at
+from simulator.cluster import Cluster
+from simulator.compiled import compiled
+from simulator.engine import advance
+from simulator.episode import UNPROTECTED, Episode, new_episode
+from simulator.jobs import NEVER, Jobs
+from simulator.network import NUM_FEATURES, VISIBLE_JOBS, observe
+from simulator.policies import Policy, parse_policy
+from simulator.replay import check_outcome, no_recorder, replay, rules_of, scoring_of
+from simulator.schedule import CANCELLED
+from simulator.scoring import ASKED_CHOICE, FIXED, Scoring
+from simulator.tasks import Tasks, tasks_of
+
+IntArray = NDArray[np.int64]
+
+CHUNKS_PER_THREAD = 2
+"""Windows differ in work: a thread that is done early takes the next chunk."""
+
+
+class Observation(NamedTuple):
+    """What whoever chooses sees of every episode.
+
+    features: float32 (episodes, VISIBLE_JOBS, NUM_FEATURES), see simulator.network.observe; zero beyond the visible jobs.
+    mask: True where a job waits that may be chosen, bool (episodes, VISIBLE_JOBS). choosing: False for an episode that is
+    over, bool (episodes,); its mask is empty.
+    """
+
+    features: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+    choosing: NDArray[np.bool_]
+
+
+class Batch:
+    """Episodes, each a window of consecutive jobs of one trace on an initially empty cluster, stepped side by side.
+
+    jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as in
+    simulator.replay.replay; with EASY, jobs behind a blocked choice are taken in submit order (easy) or shortest first. A choice
+    is asked for only where more than one job waits and one of them fits. threads: default, one per core.
+    """
+
+    def __init__(
+        self, jobs: Jobs, cluster_procs: int, window_jobs: int, episodes: int, backfill: str = "easy",
+        correction: str = "requested", threads: int | None = None,
+    ) -> None:  # fmt: skip
+        _check(jobs, window_jobs)
+        self._tasks = tasks_of(jobs, Cluster(cluster_procs))
+        self._rules = rules_of(backfill, correction, cluster_procs)
+        if self._rules.backfill == engine.RESERVE:
+            raise ValueError(
+                f"episodes cannot be stepped under {backfill!r} backfilling: choose none, easy or easy-sjbf"
+            )
+        policy = Policy("chosen from outside", ASKED_CHOICE, follows_free=True)
+        self._scoring = scoring_of(policy, jobs, self._tasks, cluster_procs)
+        self._state = _many(window_jobs, cluster_procs, episodes, 0, plans=False)
+        self._window_jobs = window_jobs
+        self._first = np.zeros(episodes, dtype=np.int64)
+        self._why = np.full(episodes, engine.DONE, dtype=np.int64)
+        self._seen = Observation(
+            np.zeros((episodes, VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32),
+            np.zeros((episodes, VISIBLE_JOBS), dtype=np.bool_),
+            np.zeros(episodes, dtype=np.bool_),
+        )
+        self._threads = _Threads(threads)
+
+    def reset(self, first: IntArray) -> Observation:
+        """Begins anew: episode e replays the jobs first[e] : first[e] + window_jobs; first: int64 (episodes,)."""
+        first = np.asarray(first, dtype=np.int64)
+        if first.shape != self._first.shape:
+            raise ValueError(f"expected one window per episode, shape {self._first.shape}, got {first.shape}")
+        _check_windows(first, self._window_jobs, len(self._tasks.submit))
+        self._first[:] = first
+        self._why[:] = engine.WANT_CHOICE
+        _clear(self._state)
+        return self._step(np.zeros(len(first), dtype=np.int64))
+
+    def step(self, action: IntArray) -> Observation:
+        """Takes the chosen job of every episode that is choosing, and goes on to its next choice.
+
+        action: place among the visible jobs, int64 (episodes,); not read where an episode is over. Raises ValueError for
+        a place where no job waits.
+        """
+        action = np.asarray(action, dtype=np.int64)
+        episodes = np.arange(len(action))
+        allowed = (action >= 0) & (action < VISIBLE_JOBS)
+        allowed[allowed] = self._seen.mask[episodes[allowed], action[allowed]]
+        if not (allowed | ~self._seen.choosing).all():
+            wrong = int(np.argmax(~allowed & self._seen.choosing))
+            raise ValueError(f"episode {wrong}: no job waits at place {action[wrong]}")
+        return self._step(action)
+
+    @property
+    def start(self) -> IntArray:
+        """Start times, seconds in the log's clock, int64 (episodes, window_jobs); meaningful once an episode is over."""
+        return self._state.start
+
+    @property
+    def backfilled(self) -> NDArray[np.bool_]:
+        """Whether each job started past a blocked choice, bool (episodes, window_jobs)."""
+        return self._state.backfilled
+
+    def _step(self, action: IntArray) -> Observation:
+        def work(begin: int, end: int) -> None:
+            _step(
+                self._tasks, self._rules, self._scoring, self._state, no_recorder(), self._first, self._window_jobs,
+                begin, end, action, self._why, *self._seen,
+            )  # fmt: skip
+
+        self._threads.share(len(action), work)
+        return self._seen
+
+
+def replay_windows(
+    jobs: Jobs, cluster_procs: int, first: IntArray, window_jobs: int, policy: str | Policy = "FCFS",
+    backfill: str = "easy", correction: str = "requested", threads: int | None = None,
+) -> tuple[IntArray, NDArray[np.bool_]]:  # fmt: skip
+    """Replays windows of a trace under one policy, each on an initially empty cluster, as `replay` would.
+
+    first: index of each window's first job, int64 (windows,). Returns start times, seconds in the log's clock, int64
+    (windows, window_jobs), and whether each job was backfilled, bool of that shape. Raises as `replay` does.
+    """
+    first = np.asarray(first, dtype=np.int64)
+    _check(jobs, window_jobs)
+    _check_windows(first, window_jobs, len(jobs))
+    if isinstance(policy, str):
+        policy = parse_policy(policy)
+    start = np.empty((len(first), window_jobs), dtype=np.int64)
+    backfilled = np.empty((len(first), window_jobs), dtype=np.bool_)
+    if policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
+        for k, position in enumerate(first.tolist()):
+            schedule = replay(
+                jobs.window(position, window_jobs), cluster_procs, policy, backfill, correction=correction
+            )
+            start[k], backfilled[k] = schedule.start, schedule.backfilled
+        return start, backfilled
+
+    tasks = tasks_of(jobs, Cluster(cluster_procs))
+    rules = rules_of(backfill, correction, cluster_procs)
+    scoring = scoring_of(policy, jobs, tasks, cluster_procs)
+    users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
+
+    def work(begin: int, end: int) -> None:
+        state = _many(window_jobs, cluster_procs, 1, users, plans=rules.backfill == engine.RESERVE)
+        episode = Episode(*(column[0] for column in state))
+        why, failed = _replay_range(
+            tasks, rules, scoring, state, no_recorder(), first, window_jobs, begin, end, start, backfilled
+        )
+        if why != engine.DONE:
+            window = jobs.window(int(first[failed]), window_jobs)
+            check_outcome(why, tasks_of(window, Cluster(cluster_procs)), rules, policy, episode)
+
+    _Threads(threads).share(len(first), work)
+    return start, backfilled
+
+
+class _Threads:
+    """Shares ranges of episodes among threads; one thread alone works in the caller's."""
+
+    def __init__(self, threads: int | None) -> None:
+        self._count = threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self._count) if self._count > 1 else None
+
+    def share(self, episodes: int, work: Callable[[int, int], None]) -> None:
+        if self._pool is None or episodes < 2:
+            work(0, episodes)
+            return
+        edges = np.linspace(0, episodes, min(episodes, CHUNKS_PER_THREAD * self._count) + 1).astype(int).tolist()
+        for done in [self._pool.submit(work, a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]:
+            done.result()
+
+
+def _check(jobs: Jobs, window_jobs: int) -> None:
+    if not 1 <= window_jobs <= len(jobs):
+        raise ValueError(f"a window must have 1 to {len(jobs)} jobs, as many as the trace has, got {window_jobs}")
+    if (jobs.cancel < NEVER).any():
+        raise ValueError("jobs that can be cancelled cannot be replayed in batches: leave their cancellations out")
+
+
+def _check_windows(first: IntArray, window_jobs: int, num_jobs: int) -> None:
+    if len(first) and (first.min() < 0 or first.max() + window_jobs > num_jobs):
+        raise ValueError(
+            f"windows of {window_jobs} jobs must begin between 0 and {num_jobs - window_jobs}, got "
+            f"{first.min()} to {first.max()}"
+        )
+
+
+def _many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool) -> Episode:
+    """The state of many episodes: every array of an Episode with a first axis of episodes."""
+    none = np.zeros(0, dtype=np.int64)
+    columns = (np.zeros(window_jobs, dtype=np.int64),) * 7
+    one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans)
+    return Episode(*(np.repeat(column[None], episodes, axis=0) for column in one))
+
+
+def _clear(state: Episode) -> None:
+    state.counters[:] = 0
+    state.start[:] = CANCELLED
+    state.backfilled[:] = False
+
+
+@compiled
+def _window(tasks, first, window_jobs, kind, scoring):
+    """Tasks and policy of one window: views of the trace's."""
+    last = first + window_jobs
+    none = tasks.announced
+    window = Tasks(
+        tasks.submit[first:last], tasks.runtime[first:last], tasks.procs[first:last], tasks.estimate[first:last],
+        tasks.limit[first:last], tasks.user[first:last], tasks.cancel[first:last], 0, window_jobs, none, none, none,
+    )  # fmt: skip
+    fixed = scoring.fixed[first:last] if kind == FIXED else scoring.fixed
+    of_window = Scoring(
+        scoring.kind, fixed, scoring.parameters, scoring.half_life_s, scoring.users, scoring.follows_free,
+        scoring.ops, scoring.constants, scoring.weights, scoring.origin,
+    )  # fmt: skip
+    return window, of_window
+
+
+@compiled
+def _episode(state, e):
+    return Episode(
+        state.counters[e], state.queue[e], state.score[e], state.order[e], state.heap_end[e], state.heap_job[e],
+        state.est_end[e], state.est_job[e], state.believed[e], state.start[e], state.backfilled[e], state.reserved[e],
+        state.plan_time[e], state.plan_room[e], state.usage[e], state.rate[e], state.since[e], state.scratch[e],
+        state.rows[e], state.outputs[e],
+    )  # fmt: skip
+
+
+@compiled
+def _step(
+    tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, action, why, features, mask, choosing
+):
+    for e in range(begin, end):
+        if why[e] != engine.WANT_CHOICE:
+            continue
+        window, of_window = _window(tasks, first[e], window_jobs, scoring.kind, scoring)
+        episode = _episode(state, e)
+        why[e] = advance(window, rules, of_window, episode, recorder, action[e])
+        features[e] = 0.0
+        mask[e] = False
+        choosing[e] = why[e] == engine.WANT_CHOICE
+        if choosing[e]:
+            counters = episode.counters
+            visible = min(counters[at.QUEUED], VISIBLE_JOBS)
+            observe(
+                episode.queue, visible, counters[at.NOW], counters[at.FREE],
+                window.submit, window.procs, window.estimate, rules.cluster_procs, features[e],
+            )  # fmt: skip
+            mask[e, :visible] = True
+
+
+@compiled
+def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, start, backfilled):
+    """Replays windows begin : end one after another in one state; returns why the last one stopped, and its number."""
+    for k in range(begin, end):
+        window, of_window = _window(tasks, first[k], window_jobs, scoring.kind, scoring)
+        state.counters[:] = 0
+        state.start[:] = CANCELLED
+        state.backfilled[:] = False
+        state.reserved[:] = UNPROTECTED
+        state.usage[:] = 0.0
+        state.rate[:] = 0.0
+        episode = _episode(state, 0)
+        why = advance(window, rules, of_window, episode, recorder, 0)
+        if why != engine.DONE:
+            return why, k
+        start[k] = episode.start
+        backfilled[k] = episode.backfilled
+    return engine.DONE, -1
