@@ -6,10 +6,11 @@ plain threads share the work; which thread steps an episode changes nothing.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +158,8 @@ def replay_windows(
 
     def work(begin: int, end: int) -> None:
         state = _many(window_jobs, cluster_procs, 1, users, plans=rules.backfill == engine.RESERVE)
-        episode = Episode(*(column[0] for column in state))
+        first_of_each: Any = [column[0] for column in state]
+        episode = Episode(*first_of_each)
         why, failed = _replay_range(
             tasks, rules, scoring, state, no_recorder(), first, window_jobs, begin, end, start, backfilled
         )
@@ -181,7 +183,7 @@ class _Threads:
             work(0, episodes)
             return
         edges = np.linspace(0, episodes, min(episodes, CHUNKS_PER_THREAD * self._count) + 1).astype(int).tolist()
-        for done in [self._pool.submit(work, a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]:
+        for done in [self._pool.submit(work, a, b) for a, b in itertools.pairwise(edges)]:
             done.result()
 
 
@@ -205,7 +207,8 @@ def _many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans
     none = np.zeros(0, dtype=np.int64)
     columns = (np.zeros(window_jobs, dtype=np.int64),) * 7
     one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans)
-    return Episode(*(np.repeat(column[None], episodes, axis=0) for column in one))
+    columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
+    return Episode(*columns_of_many)
 
 
 def _clear(state: Episode) -> None:

@@ -4,9 +4,10 @@ Jobs are numbered by rank, their place in the order of all jobs of the trace. Mo
 nothing beats a few numbers side by side. A queue that outgrows SHORT moves into the tree until it is short again.
 
 The tree covers all ranks with a fan-out of FANOUT; a node knows, of the waiting jobs below it, the fewest processors and,
-for each *width class* (a range of processor counts), the shortest estimate. That is what EASY backfilling asks for: the
-first job from some rank on that needs at most `extra` processors, or at most `free` and ends in time. Where every
-processor count of the trace is a class of its own, a node never promises a job that it does not hold.
+for each *width class* (a range of processor counts), the shortest estimate in this class and all narrower ones. That is
+what EASY backfilling asks for: the first job from some rank on that needs at most `extra` processors, or at most `free` and
+ends in time. Where every processor count of the trace is a class of its own, a node never promises a job that it does
+not hold.
 
 Nodes hold NOTHING minus the least value, so that zero means that no job waits: fresh memory is an empty tree, and what a
 replay never touches costs nothing.
@@ -25,7 +26,7 @@ IntArray = NDArray[np.int64]
 
 SHIFT = 3
 FANOUT = 1 << SHIFT
-MOST_CLASSES = 32
+MOST_CLASSES = 16
 SHORT = 128
 """Most jobs in the list."""
 BACK = 16
@@ -39,9 +40,9 @@ class Queue(NamedTuple):
 
     rank: of each task, int64 (num_tasks,); job_at: task of each rank, int64 (num_jobs,). procs, estimate: by task.
     rows: the list, ascending by rank: rank, processors, estimate; int64 (SHORT, 3).
-    The tree: waiting by rank, uint8 (num_jobs,); first_node of each level, the lowest first, int64 (levels + 1,); narrow
-    int32 (nodes,), short int32 (nodes, num_classes); narrowest: fewest processors of each width class, int64
-    (num_classes,).
+    The tree: waiting by rank, uint8 (num_jobs,); first_node of each level, the lowest first, int64 (levels + 1,), multiples
+    of FANOUT; narrow int32 (nodes,), short int32 (nodes, MOST_CLASSES), never falling from class to class; narrowest: fewest
+    processors of each width class, int64 (at most MOST_CLASSES,).
     """
 
     rank: IntArray
@@ -68,7 +69,7 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
     while size > 1 or not sizes:
         size = -(-size // FANOUT)
         sizes.append(size)
-    first_node = np.concatenate(([0], np.cumsum(sizes)))
+    first_node = np.concatenate(([0], np.cumsum([-(-size // FANOUT) * FANOUT for size in sizes])))
     narrowest = _width_classes(procs[first : first + num_jobs])
     return Queue(
         rank, job_at, procs, estimate,
@@ -76,7 +77,7 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
         np.zeros(num_jobs, dtype=np.uint8),
         first_node.astype(np.int64),
         np.zeros(first_node[-1], dtype=np.int32),
-        np.zeros((first_node[-1], len(narrowest)), dtype=np.int32),
+        np.zeros((first_node[-1], MOST_CLASSES), dtype=np.int32),
         narrowest,
     )  # fmt: skip
 
@@ -167,7 +168,7 @@ def enter_tree(queue, job):
     rank = queue.rank[job]
     queue.waiting[rank] = 1
     narrow = np.int32(NOTHING - queue.procs[job])
-    short = np.int32(max(NOTHING - queue.estimate[job], 1))
+    short = _shortness(queue.estimate[job])
     width = width_class(queue, queue.procs[job])
     index = rank
     for level in range(len(queue.first_node) - 1):
@@ -176,7 +177,7 @@ def enter_tree(queue, job):
         if narrow <= queue.narrow[node] and short <= queue.short[node, width]:
             return
         queue.narrow[node] = max(queue.narrow[node], narrow)
-        queue.short[node, width] = max(queue.short[node, width], short)
+        _raise_classes(queue.short, node, width, short)
 
 
 @lean
@@ -184,7 +185,7 @@ def leave_tree(queue, job):
     rank = queue.rank[job]
     queue.waiting[rank] = 0
     gone_narrow = np.int32(NOTHING - queue.procs[job])
-    gone_short = np.int32(max(NOTHING - queue.estimate[job], 1))
+    gone_short = _shortness(queue.estimate[job])
     width = width_class(queue, queue.procs[job])
     index = rank
     for level in range(len(queue.first_node) - 1):
@@ -194,21 +195,56 @@ def leave_tree(queue, job):
         if gone_narrow < queue.narrow[node] and gone_short < queue.short[node, width]:
             return
         narrow = np.int32(0)
-        short = np.int32(0)
         if level == 0:
+            _clear_classes(queue.short, node)
             for i in range(below, min(below + FANOUT, len(queue.waiting))):
                 if queue.waiting[i]:
                     other = queue.job_at[i]
                     narrow = max(narrow, np.int32(NOTHING - queue.procs[other]))
-                    if width_class(queue, queue.procs[other]) == width:
-                        short = max(short, np.int32(max(NOTHING - queue.estimate[other], 1)))
+                    other_width = width_class(queue, queue.procs[other])
+                    _raise_classes(queue.short, node, other_width, _shortness(queue.estimate[other]))
         else:
             below += queue.first_node[level - 1]
-            for i in range(below, min(below + FANOUT, queue.first_node[level])):
+            for i in range(below, below + FANOUT):
                 narrow = max(narrow, queue.narrow[i])
-                short = max(short, queue.short[i, width])
+            _take_classes(queue.short, node, below)
         queue.narrow[node] = narrow
-        queue.short[node, width] = short
+
+
+@lean
+def _shortness(estimate):
+    return np.int32(max(NOTHING - estimate, 1))
+
+
+# One node's classes are one line of the cache, and these loops, of a length known beforehand and with unsigned indices, which
+# numba does not test for being negative, are a few vector instructions each.
+
+
+@lean
+def _raise_classes(short, node, width, value):
+    """Class `width` and all wider ones hold a job of this shortness."""
+    n = np.uint64(node)
+    for c in range(MOST_CLASSES):
+        if c >= width:
+            short[n, c] = max(short[n, c], value)
+
+
+@lean
+def _clear_classes(short, node):
+    n = np.uint64(node)
+    for c in range(MOST_CLASSES):
+        short[n, c] = 0
+
+
+@lean
+def _take_classes(short, node, below):
+    """The node holds what its children do, the FANOUT nodes from `below` on."""
+    n = np.uint64(node)
+    for c in range(MOST_CLASSES):
+        short[n, c] = 0
+    for child in range(np.uint64(below), np.uint64(below + FANOUT)):
+        for c in range(MOST_CLASSES):
+            short[n, c] = max(short[n, c], short[child, c])
 
 
 @lean
@@ -225,27 +261,27 @@ def width_class(queue, procs):
 
 
 @lean
-def fewest_in_tree(queue):
-    """Processors of the narrowest waiting job; NOTHING when none waits."""
-    return np.int64(NOTHING - queue.narrow[len(queue.narrow) - 1])
-
-
-@lean
 def next_in_tree(queue, rank, extra, free, slack):
     """First rank from `rank` on whose job waits and needs at most `extra` processors, or at most `free` for at most
     `slack` seconds; the number of jobs when there is none. Nodes that cannot hold such a job are passed over, the larger
     the better."""
     num_jobs = len(queue.waiting)
     levels = len(queue.first_node) - 1
-    classes = 1 + width_class(queue, free)
+    width = width_class(queue, free)
     narrow = max(NOTHING - extra, 1)
     short = max(NOTHING - slack, 1)
+    root = queue.first_node[levels - 1]
+    if queue.narrow[root] < narrow and queue.short[root, width] < short:
+        return np.int64(num_jobs)
     while rank < num_jobs:
         if rank & (FANOUT - 1) == 0:
             index = rank >> SHIFT
             level = 0
             skip = 0
-            while not _may_hold(queue.narrow, queue.short, queue.first_node[level] + index, narrow, short, classes):
+            while not (
+                queue.narrow[queue.first_node[level] + index] >= narrow
+                or queue.short[queue.first_node[level] + index, width] >= short
+            ):
                 skip = FANOUT << (SHIFT * level)
                 level += 1
                 if level == levels:
@@ -265,13 +301,3 @@ def next_in_tree(queue, rank, extra, free, slack):
                     return np.int64(rank)
             rank += 1
     return np.int64(num_jobs)
-
-
-@lean
-def _may_hold(narrow_of, short_of, node, narrow, short, classes):
-    if narrow_of[node] >= narrow:
-        return True
-    shortest = np.int32(0)
-    for width in range(classes):
-        shortest = max(shortest, short_of[node, width])
-    return shortest >= short

@@ -95,8 +95,7 @@ def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple
 
 def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
     scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
-    users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
-    users = max(users, int(tasks.user.max()) + 1) if policy.half_life_s > 0 else 0
+    users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
     episode = new_episode(tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE)
     if policy.plug_in is not None:
         why = _ask(policy, tasks, rules, scoring, episode)
@@ -159,7 +158,7 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
     program = policy.formula
     return Scoring(
         policy.kind, fixed, np.array(policy.parameters or (0.0,)), policy.half_life_s,
-        len(np.unique(jobs.user)) if policy.half_life_s > 0 else 0, policy.follows_free,
+        len(np.unique(tasks.user[: tasks.last])) if policy.half_life_s > 0 else 0, policy.follows_free,
         program.ops if program else np.zeros((0, 2), dtype=np.int64), program.constants if program else np.zeros(0),
         policy.weights or no_weights(), jobs.origin,
     )  # fmt: skip

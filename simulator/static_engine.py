@@ -213,7 +213,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
                 if rank[job] == head:
                     head = np.int64(num_jobs)
                     if deep:
-                        head = next_in_tree(queue, 0, NOTHING, 0, 0)
+                        head = next_in_tree(queue, rank[job], NOTHING, 0, 0)
                     elif queued > 0:
                         head = rows[0, 0]
                 if not leaves:

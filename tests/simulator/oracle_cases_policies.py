@@ -119,6 +119,12 @@ USERS = [
         "multifactor", 10, [(0, 100, 10), (1, 5, 10), (2, 5, 6)], [0, 105, 100], "multifactor", "none",
         users=[0, 0, 1],
     ),
+    # At 10 user 0 has used 40 of 100, and there are 3 users, one of them in the warm start alone:
+    # J1 1000 * 2^(-0.4 * 3) + 1000 * 1 = 1435, J2 1000 + 1000 * 0.5 = 1500. With 2 users J1 would have 1574.
+    Case(
+        "users of the warm start count", 10, [(0, 10, 4), (1, 5, 10), (2, 5, 5)], [0, 15, 10],
+        "multifactor:age=0,fairshare=1000,size=1000", "none", users=[0, 0, 2], running=[(-5, 15, 6)], running_user=1,
+    ),
     Case(
         "multifactor by age", 10, WIDTHS, [0, 100, 105, 110, 115], "multifactor:fairshare=0,size=0", "none",
     ),

@@ -297,7 +297,7 @@ def test_waits_out_of_bounds_are_found() -> None:
 # Promises, on random workloads.
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=1000)
 @given(workload=workloads(), policy=any_policy, backfill=any_backfill, correction=any_correction)
 def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: str, correction: str) -> None:
     run = oracle_run(workload, policy, backfill, correction)
