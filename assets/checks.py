@@ -10,6 +10,7 @@ from assets.features import job_features
 from assets.ingest import jobs, raw_log
 from assets.partitions import SOURCES
 from assets.replay import replay_evaluation
+from assets.replay_runs import replay_runs
 from assets.runtime_prediction import runtime_predictions
 from warehouse import Warehouse
 
@@ -54,4 +55,9 @@ CHECKS: list[dg.AssetChecksDefinition] = [
         replay_evaluation, "checks.never_oversubscribes", "no replayed schedule uses more processors than there are"
     ),
     _check(replay_evaluation, "checks.no_start_before_submission", "no replayed job starts before it was submitted"),
+    _check(
+        replay_runs,
+        "checks.runs_never_oversubscribe",
+        "no saved run uses more processors than there are, or starts a job before its submission",
+    ),
 ]

@@ -94,6 +94,7 @@ class LearnedPolicy:
     chosen: bool
     trained_jobs: int
     weights: "KernelWeights"
+    sha256: str
 
 
 def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
@@ -111,7 +112,7 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
             f"no policy has been trained for source {source!r}: train one with `tracehouse run --source {source}`"
         )
     return [
-        LearnedPolicy(seed, chosen, trained, policy_from_bytes(read_model(file, sha256))[0])
+        LearnedPolicy(seed, chosen, trained, policy_from_bytes(read_model(file, sha256))[0], sha256)
         for seed, chosen, trained, file, sha256 in rows
     ]
 

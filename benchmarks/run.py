@@ -1,6 +1,7 @@
-"""Times readers, simulator and training, and prints one table each. CPU time, best of a few repeats, ratios within one run.
+"""Times readers, simulator and training, and prints one table each. CPU time, ratios within one run; the replay engine is in
+benchmarks/engine.py.
 
-Compilation is timed apart (`compiling the engine`). Real logs are timed too where `shared/traces` lies beside the project.
+Compilation is timed apart. Real logs are timed too where `shared/traces` lies beside the project.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from assets.generated_logs import generated_log
+from benchmarks.engine import engine
 from models.ppo import PPOOptions, train
 from models.scheduling_policy import kernel_network, to_weights
 from simulator.jobs import Jobs, jobs_from_log
-from simulator.replay import replay, sample_trajectories
+from simulator.replay import sample_trajectories
 from traces.catalogue import load_catalogue
 from traces.log import log_files, read_bytes
 from traces.pbs import read_pbs
@@ -82,28 +84,6 @@ def readers(swf: list[Path], pbs: Path) -> None:
     )
 
 
-def engine(logs: dict[Path, int]) -> None:
-    first = next(iter(logs))
-    small = jobs_of(first).window(0, 50)
-    began = time.process_time()
-    replay(small, logs[first])
-    print(f"\ncompiling the engine, or loading it from the cache: {time.process_time() - began:.2f} CPU-s")
-    weights = to_weights(kernel_network())
-    policies = ("FCFS", "SJF", "SAF", "WFP3", "learned")
-    print(f"{'EASY, requested times; jobs/CPU-s':<34}{'jobs':>9}" + "".join(f"{name:>12}" for name in policies))
-    for path, procs in logs.items():
-        jobs = jobs_of(path)
-        rates = [
-            len(jobs)
-            / cpu_s(
-                lambda jobs=jobs, procs=procs, name=name: replay(jobs, procs, name, "easy", weights),
-                repeats=1 if name == "learned" else 3,
-            )
-            for name in policies
-        ]
-        print(f"{path.name:<34}{len(jobs):>9,}" + "".join(f"{rate:>12,.0f}" for rate in rates))
-
-
 def training(path: Path, procs: int) -> None:
     jobs = jobs_of(path)
     first = np.linspace(0, len(jobs) - 256, 100).astype(np.int64)
@@ -131,7 +111,7 @@ def main() -> None:
     logs |= real
     definitions()
     readers(list(logs), generated_log(month))
-    engine(logs)
+    engine({path.name: (jobs_of(path), procs) for path, procs in logs.items()})
     training(generated_log(bundled), bundled.procs)
 
 

@@ -1,34 +1,16 @@
 """The command line, `tracehouse`."""
 
-import functools
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from traces.catalogue import CatalogueError, add_source, load_catalogue, local_catalogue_path, remove_source
-from traces.log import LogError
-from warehouse import WarehouseError, first_row
-
-POLICY_HELP = "FCFS, SJF, SAF, WFP3, UNICEP, F1, learned, or the path of a trained policy"
-
-
-def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Errors that tell the user what to do are printed as they stand, without a traceback."""
-
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except (CatalogueError, LogError, WarehouseError, ValueError) as error:
-            raise click.ClickException(str(error)) from error
-        except OSError as error:
-            raise click.ClickException(str(error)) from error
-
-    return wrapped
+from pipelines.cli_replay import compare, replay
+from pipelines.errors import plain_errors, raise_failures
+from traces.catalogue import add_source, load_catalogue, local_catalogue_path, remove_source
+from warehouse import first_row
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -40,9 +22,13 @@ def main() -> None:
     """
 
 
+main.add_command(replay)
+main.add_command(compare)
+
+
 @main.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array instead of a table.")
-@_plain_errors
+@plain_errors
 def sources(as_json: bool) -> None:
     """List the sources of the catalogue."""
     found = list(load_catalogue().sources.values())
@@ -64,11 +50,11 @@ def sources(as_json: bool) -> None:
 
 @main.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
-@click.option("--job", type=click.Choice(["ingest", "train", "evaluate", "everything"]), default="everything",
+@click.option("--job", type=click.Choice(["ingest", "train", "evaluate", "replay_runs", "everything"]), default="everything",
               show_default=True, help="Part of the pipeline to run.")  # fmt: skip
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
-@_plain_errors
+@plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print the leaderboard."""
     from pipelines.running import run_job
@@ -79,7 +65,7 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     done = [name for name in chosen if name not in failures]
     if done and job in ("evaluate", "everything"):
         _print_leaderboards(done)
-    _raise_failures(failures)
+    raise_failures(failures)
 
 
 @main.command()
@@ -91,7 +77,7 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@_plain_errors
+@plain_errors
 def ingest(
     path: Path, log_format: str | None, name: str | None, procs: int | None, time_zone: str | None, as_json: bool
 ) -> None:
@@ -107,7 +93,7 @@ def ingest(
     replaced = add_source(name, path, log_format, procs, time_zone)
     loaded = False
     try:
-        _raise_failures(run_job("ingest", [name]))
+        raise_failures(run_job("ingest", [name]))
         loaded = True
     finally:
         if not loaded:  # a log that cannot be loaded leaves the catalogue as it was
@@ -145,44 +131,11 @@ def ingest(
 
 
 @main.command()
-@click.argument("trace_or_source")
-@click.option("--policy", "-p", default="FCFS", show_default=True, help=POLICY_HELP)
-@click.option("--backfill", type=click.Choice(["none", "easy"]), default="easy", show_default=True)
-@click.option("--estimates", type=click.Choice(["requested", "actual", "predicted"]), default="requested",
-              show_default=True, help="Run times the scheduler believes.")  # fmt: skip
-@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--schedule", type=click.Path(dir_okay=False, writable=True, path_type=Path),
-              help="Write the start of every job to this CSV file, times in the log's own seconds.")  # fmt: skip
-@_plain_errors
-def replay(
-    trace_or_source: str,
-    policy: str,
-    backfill: str,
-    estimates: str,
-    procs: int | None,
-    as_json: bool,
-    schedule: Path | None,
-) -> None:
-    """Replay a whole log (a path) or a source under a policy; docs/semantics.md defines every rule and metric."""
-    from pipelines.replaying import replay_trace
-
-    replayed = replay_trace(trace_or_source, policy, backfill, estimates, procs)
-    if schedule is not None:
-        replayed.schedule.write_csv(schedule)
-    if as_json:
-        click.echo(json.dumps(replayed.summary))
-        return
-    for key, value in replayed.summary.items():
-        click.echo(f"{key:<26} {value:,.4f}" if isinstance(value, float) else f"{key:<26} {value}")
-
-
-@main.command()
 @click.argument("query")
 @click.option("--format", "output_format", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
               show_default=True)  # fmt: skip
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
-@_plain_errors
+@plain_errors
 def sql(query: str, output_format: str, output: Path | None) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach."""
     import duckdb
@@ -226,7 +179,7 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
 @click.option(
     "--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all evaluated."
 )
-@_plain_errors
+@plain_errors
 def report(names: tuple[str, ...]) -> None:
     """Write the HTML reports again and say where they are."""
     from assets.storage import open_warehouse, report_path
@@ -247,13 +200,13 @@ def report(names: tuple[str, ...]) -> None:
     for name in chosen:
         if name not in failures:
             click.echo(report_path(name))
-    _raise_failures(failures)
+    raise_failures(failures)
 
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", "-p", default=3000, show_default=True)
-@_plain_errors
+@plain_errors
 def ui(host: str, port: int) -> None:
     """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
     import os
@@ -294,15 +247,6 @@ def _rows_of(relation: Any, output_format: str) -> Any:
             fits = narrow.null_count() == rows[name].null_count()
             rows = rows.with_columns(narrow if fits else rows[name].cast(pl.Float64))
     return rows
-
-
-def _raise_failures(failures: dict[str, str]) -> None:
-    """Ends the command with an error that names every source that failed."""
-    if len(failures) == 1:
-        raise click.ClickException(next(iter(failures.values())))
-    if failures:
-        listed = "\n".join(f"  {source}: {problem}" for source, problem in failures.items())
-        raise click.ClickException(f"{len(failures)} sources failed:\n{listed}")
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:

@@ -15,8 +15,9 @@ def _job(name: str, selection: dg.AssetSelection, description: str):
 
 ingest = _job("ingest", INGEST, "Read a source's logs into canonical jobs")
 train = _job("train", TRAIN, "Features, run-time model and scheduling policies of a source")
-evaluate = _job("evaluate", EVALUATE, "Replay all policies on unseen jobs; leaderboard and report")
+evaluate = _job("evaluate", EVALUATE, "Replay all policies on unseen jobs; what-if runs, leaderboard and report")
 everything = _job("everything", INGEST | TRAIN | EVALUATE, "From raw log to report")
+replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
-JOBS = [ingest, train, evaluate, everything, report]
+JOBS = [ingest, train, evaluate, everything, replay_runs, report]

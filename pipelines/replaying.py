@@ -1,77 +1,136 @@
-"""`tracehouse replay`: a log or a source, a policy, and what comes of it."""
+"""`tracehouse replay`: a log or a source, settings, and what comes of them."""
 
 import tempfile
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import polars as pl
 
 from assets.ingest import write_jobs, write_raw_log
 from assets.reading import COMMAND_LINE, read_source
+from assets.run_settings import RunSettings, check_run_name, check_settings
 from assets.storage import open_warehouse
 from assets.trace import Trace, load_trace
+from assets.what_if import ReplayRun, choose_policy, replay_run
+from pipelines.errors import raise_failures
 from traces.catalogue import Source, load_catalogue
 from warehouse import Warehouse, first_row
 
-
-@dataclass(frozen=True)
-class Replayed:
-    """summary: settings, counts and metrics by name; schedule: job_id, submit_time, start_time, runtime_s, procs in replay
-    order, times in the log's own seconds."""
-
-    summary: dict[str, Any]
-    schedule: pl.DataFrame
+SLOW_S = 1.5
+"""What takes longer says what it is doing."""
 
 
-def replay_trace(trace_or_source: str, policy: str, backfill: str, estimates: str, procs: int | None) -> Replayed:
-    """Replays every job of a log (an existing path) or of a source.
-
-    procs: overrides the cluster's size. Raises LogError, CatalogueError or ValueError with the remedy.
-    """
-    from simulator.metrics import SEMANTICS, metrics
-    from simulator.replay import replay
-
-    trace = _load(trace_or_source, procs, estimates)
-    cluster_procs = procs or trace.cluster_procs
-    from_log = bool(trace_or_source) and Path(trace_or_source).exists()
-    name, weights, seen = _policy(policy, trace_or_source, from_log)
-    if not procs:
+def replay_trace(trace_or_source: str, settings: RunSettings) -> ReplayRun:
+    """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy."""
+    settings = check_settings(settings)
+    is_log = is_path(trace_or_source)
+    source = _log_source(Path(trace_or_source), settings) if is_log else _known_source(trace_or_source)
+    # before the log is read, which may take a while
+    policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
+    with say_if_slow(f"reading {trace_or_source}"):
+        trace = _load_log(source, settings) if is_log else _load_source(source, settings)
+    if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
-    jobs = trace.jobs(estimates)
-    widest = int(np.argmax(jobs.procs))
-    if jobs.procs[widest] > cluster_procs:
-        raise ValueError(
-            f"{trace_or_source}: job {trace.rows['job_id'][widest]} needs {jobs.procs[widest]} processors, the cluster has "
-            f"{cluster_procs}: give --procs {jobs.procs[widest]} or more"
-        )
-    schedule = replay(jobs, cluster_procs, name, backfill, weights)
-    summary = {
+    with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
+        return replay_run(trace, settings, policy)
+
+
+def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
+    """Everything that is told of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
+    from assets.what_if import engine_version
+    from simulator.metrics import SEMANTICS
+
+    settings = run.settings
+    with say_if_slow("looking for the least average wait that any schedule could have"):
+        hindsight = run.hindsight()
+    return {
         "trace": trace_or_source,
-        "policy": policy if name == "learned" else name,
-        "backfill": backfill,
-        "estimates": estimates,
-        "procs": cluster_procs,
-        "procs_from": COMMAND_LINE if procs else trace.cluster_procs_from,
-        "jobs": len(jobs),
-        "jobs_left_out": trace.jobs_left_out,
-        **({"jobs_predicted_by_model": trace.jobs_predicted_by_model} if estimates == "predicted" else {}),
-        **({"jobs_seen_in_training": min(seen, len(jobs))} if name == "learned" else {}),
-        **metrics(jobs, schedule, cluster_procs),
+        "policy": run.policy.text,
+        "backfill": settings.backfill,
+        "estimates": run.estimates,
+        "correction": settings.correction if settings.is_standard else None,
+        "rules": settings.rules,
+        **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),
+        "window": settings.window,
+        "warm_start": settings.warm_start,
+        "cancelled": settings.cancelled,
+        "drop_wider": settings.drop_wider,
+        "trim": settings.trim,
+        "procs": run.cluster.procs,
+        "procs_from": run.procs_from,
+        **run.counts,
+        **run.metrics(),
+        **run.rlscheduler_metrics(),
+        **{f"trimmed_{name}": value for name, value in (run.trimmed_metrics() or {}).items()},
+        **hindsight,
+        "by_class": run.by_class(),
+        "trace_sha256": run.trace_sha256,
         "semantics": SEMANTICS,
+        "engine": engine_version(),
     }
-    rows = pl.DataFrame(
-        {
-            "job_id": trace.rows["job_id"],
-            "submit_time": jobs.submit,
-            "start_time": schedule.start,
-            "runtime_s": jobs.runtime,
-            "procs": jobs.procs,
-        }
-    )
-    return Replayed(summary, rows)
+
+
+def starts_table(run: ReplayRun) -> pl.DataFrame:
+    """job_id, submit_time, start_time (null for a job cancelled while it waited), runtime_s, procs in replay order, times in
+    the log's own seconds."""
+    start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
+    return run.rows.select("job_id", submit_time="submit_s", start_time=start, runtime_s="runtime_s", procs="procs")
+
+
+def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
+    """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
+    from assets import replay_plots
+    from assets.run_tables import series_of
+
+    folder.mkdir(parents=True, exist_ok=True)
+    series = replay_plots.series_with_time(series_of(run), run)
+    pictures = {
+        "gantt": replay_plots.gantt_of(run, title),
+        "usage": replay_plots.usage({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
+        "waits": replay_plots.waits({title: run}),
+    }
+    for name, picture in pictures.items():
+        picture.savefig(folder / f"{name}.png", format="png", dpi=120)
+    return [folder / f"{name}.png" for name in pictures]
+
+
+def check_can_be_saved(trace_or_source: str, name: str) -> None:
+    """Raises ValueError, with the remedy, for what cannot be saved in the warehouse under this name."""
+    check_run_name(name)
+    if is_path(trace_or_source):
+        raise ValueError(
+            f"{trace_or_source}: runs of a log are not saved, only runs of a source: add the log with `tracehouse ingest "
+            f"{trace_or_source} --name NAME`, then `tracehouse replay NAME ... --save {name}`"
+        )
+
+
+def save_run(source: str, name: str, settings: RunSettings) -> None:
+    """Materializes replay/runs of a source with this one run; other runs stay. Raises ClickException when that fails."""
+    from pipelines.running import run_job
+
+    policy = settings.policy
+    head, colon, function = policy.partition(":")
+    if head.endswith((".py", ".json")):  # so that the run can be launched again from the UI, whatever its folder
+        policy = f"{Path(head).resolve()}{colon}{function}"
+    run = settings.model_dump(exclude_defaults=True) | {"name": name, "policy": policy}
+    raise_failures(run_job("replay_runs", [source], {"ops": {"replay__runs": {"config": {"runs": [run]}}}}))
+
+
+@contextmanager
+def say_if_slow(what: str) -> Iterator[None]:
+    """Tells on standard error what is going on, if it takes longer than SLOW_S seconds."""
+    timer = threading.Timer(SLOW_S, lambda: click.echo(f"{what} ...", err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
@@ -84,65 +143,47 @@ def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
         )
 
 
-def _load(trace_or_source: str, procs: int | None, estimates: str) -> Trace:
-    path = Path(trace_or_source)
-    if trace_or_source and path.exists():
-        if estimates == "predicted":
-            raise ValueError(
-                f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
-                "`tracehouse run --source NAME`, then replay NAME"
-            )
-        return _load_log(Source(path.name, "auto", path, procs, declared_at=COMMAND_LINE))
-    looks_like_a_path = "/" in trace_or_source or path.suffix in (".swf", ".gz", ".zst", ".log")
+def is_path(trace_or_source: str) -> bool:
+    """Whether a log lies there; a name of a source otherwise."""
+    return bool(trace_or_source) and Path(trace_or_source).exists()
+
+
+def _log_source(path: Path, settings: RunSettings) -> Source:
+    if settings.estimates == "predicted":
+        raise ValueError(
+            f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
+            "`tracehouse run --source NAME`, then replay NAME"
+        )
+    return Source(path.name, "auto", path, settings.procs, declared_at=COMMAND_LINE)
+
+
+def _known_source(name: str) -> Source:
     catalogue = load_catalogue()
-    if looks_like_a_path and trace_or_source not in catalogue.sources:
-        raise ValueError(f"{trace_or_source}: no such log file, and no source of that name (see `tracehouse sources`)")
-    source = catalogue.source(trace_or_source)
+    looks_like_a_path = "/" in name or Path(name).suffix in (".swf", ".gz", ".zst", ".log")
+    if looks_like_a_path and name not in catalogue.sources:
+        raise ValueError(f"{name}: no such log file, and no source of that name (see `tracehouse sources`)")
+    return catalogue.source(name)
+
+
+def _load_source(source: Source, settings: RunSettings) -> Trace:
     warehouse = open_warehouse()
     if warehouse.path.exists():
         with warehouse.read() as connection:
             known = first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source.name])
         if known:
-            return load_trace(warehouse, source.name)
-    if estimates == "predicted":
+            return load_trace(warehouse, source.name, settings.cancelled)
+    if settings.estimates == "predicted":
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )
-    return _load_log(source)
+    return _load_log(source, settings)
 
 
-def _load_log(source: Source) -> Trace:
+def _load_log(source: Source, settings: RunSettings) -> Trace:
     """The trace of a log that is not in the warehouse: it goes through one of its own, so that all rules are the same."""
+    source = replace(source, drop_wider=source.drop_wider or settings.drop_wider)
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         warehouse = Warehouse(Path(folder) / "one-log.duckdb")
         write_raw_log(warehouse, read_source(source))
         write_jobs(warehouse, source.name)
-        return load_trace(warehouse, source.name)
-
-
-def _policy(policy: str, source: str, from_log: bool) -> tuple[str, Any, int]:
-    """(policy name of the simulator, weights or None, jobs of this trace open to its training); names in any case."""
-    from simulator.policies import RIVALS
-
-    names = {name.lower(): name for name in (*RIVALS, "learned")}
-    name = names.get(policy.lower())
-    if name == "learned":
-        if from_log:
-            raise ValueError(
-                f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
-                f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
-            )
-        from assets.replay import learned_policies
-
-        policy_of_source = next(found for found in learned_policies(open_warehouse(), source) if found.chosen)
-        return name, policy_of_source.weights, policy_of_source.trained_jobs
-    if name is not None:
-        return name, None, 0
-    if Path(policy).exists() or policy.endswith(".json"):
-        from models.scheduling_policy import load_policy
-
-        weights, card = load_policy(Path(policy))
-        return "learned", weights, card.get("trained_jobs", 0) if card.get("source") == source and not from_log else 0
-    raise ValueError(
-        f"unknown policy {policy!r}; expected one of {', '.join(names.values())}, or a policy file (.json)"
-    )
+        return load_trace(warehouse, source.name, settings.cancelled)

@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
+
+from assets.ingest import write_jobs, write_raw_log
+from assets.reading import read_source
+from traces.catalogue import Source
+from warehouse import Warehouse
 
 TRACEHOUSE = Path(sys.executable).with_name("tracehouse")
 
@@ -82,3 +88,35 @@ def assert_same_tables(first: dict[str, pl.DataFrame], second: dict[str, pl.Data
     assert first.keys() == second.keys()
     for name, rows in first.items():
         assert rows.equals(second[name]), f"{name} differs: {rows.height} and {second[name].height} rows"
+
+
+def swf_line(job: int, submit: int, wait: int, runtime: int, procs: int, requested: int = -1, **fields: int) -> str:
+    """One line of an SWF log; fields: requested_procs, status, user (default: unknown, completed, user 1)."""
+    asked, status, user = fields.get("requested_procs", -1), fields.get("status", 1), fields.get("user", 1)
+    return f"{job} {submit} {wait} {runtime} {procs} -1 -1 {asked} {requested} -1 {status} {user} 1 1 1 1 -1 -1\n"
+
+
+def warehouse_of(folder: Path, text: str, name: str = "mine") -> Warehouse:
+    """A warehouse of its own with one source, from the text of an SWF log."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / f"{name}.swf"
+    log.write_text(text)
+    warehouse = Warehouse(folder / "w.duckdb")
+    write_raw_log(warehouse, read_source(Source(name, "swf", log)))
+    write_jobs(warehouse, name)
+    return warehouse
+
+
+def busy_log(jobs: int = 400, procs: int = 16, seed: int = 0, days: int = 30) -> str:
+    """An SWF log in which jobs queue: random submissions, run times, sizes, requests and users; a calendar from 2026 on."""
+    rng = np.random.default_rng(seed)
+    submit = np.sort(rng.integers(0, days * 86_400, jobs))
+    width = rng.choice([1, 2, 4, 8, 16], jobs, p=[0.4, 0.2, 0.2, 0.15, 0.05])
+    runtime = np.ceil(rng.lognormal(8, 1.2, jobs) * days / 30 * 400 / jobs).astype(int)
+    lines = [
+        swf_line(
+            k + 1, int(submit[k]), 0, int(runtime[k]), int(width[k]), int(runtime[k]) * 2, user=int(rng.integers(1, 9))
+        )
+        for k in range(jobs)
+    ]
+    return f"; UnixStartTime: 1767225600\n; TimeZoneString: Europe/Berlin\n; MaxProcs: {procs}\n" + "".join(lines)

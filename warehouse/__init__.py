@@ -1,7 +1,7 @@
 """The door to DuckDB. The database itself lives in `warehouse/data/`, which git ignores."""
 
 from warehouse.door import Warehouse, WarehouseBusy, WarehouseError
-from warehouse.partitions import first_row, replace_partition, replace_partition_by_query
+from warehouse.partitions import first_row, replace_partition, replace_partition_by_query, replace_rows
 
 __all__ = [
     "Warehouse",
@@ -10,4 +10,5 @@ __all__ = [
     "first_row",
     "replace_partition",
     "replace_partition_by_query",
+    "replace_rows",
 ]

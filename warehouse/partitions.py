@@ -19,9 +19,15 @@ def replace_partition(connection: duckdb.DuckDBPyConnection, table: str, source:
 
     rows: every column of the table but `source`, in any order. Returns the number of rows written.
     """
-    connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+    return replace_rows(connection, table, {"source": source}, rows)
+
+
+def replace_rows(connection: duckdb.DuckDBPyConnection, table: str, key: dict[str, str], rows: pl.DataFrame) -> int:
+    """Like `replace_partition`, for the rows whose columns have the values in `key`; `rows` may hold those columns or not."""
+    where = " AND ".join(f"{column} = ?" for column in key)
+    connection.execute(f"DELETE FROM {table} WHERE {where}", list(key.values()))
     if rows.height:
-        frame = rows.with_columns(pl.lit(source).alias("source"))
+        frame = rows.with_columns(pl.lit(value).alias(column) for column, value in key.items())
         connection.register("partition_rows", frame.to_arrow())
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM partition_rows")
         connection.unregister("partition_rows")

@@ -1,15 +1,33 @@
--- Jobs of one source that can be replayed (docs/semantics.md), in replay order, times in the log's own clock.
+-- Jobs of one source that can be replayed (docs/semantics.md), in replay order, times in the log's own clock. With $cancelled
+-- also those that were cancelled before they started: they would run for what they request, and leave the queue at cancel_s.
+WITH numbered AS (
+    SELECT
+        jobs.*,
+        dense_rank() OVER (ORDER BY jobs.user_name NULLS LAST) - 1 AS user_number,
+        epoch(jobs.submit_time - sources.clock_zero)::BIGINT AS submit_s,
+        epoch(jobs.start_time - sources.clock_zero)::BIGINT AS start_s,
+        coalesce(jobs.runtime_s, 0) <= 0 AND jobs.status = 'cancelled' AND jobs.wait_s >= 0 AND jobs.requested_walltime_s > 0
+            AS was_cancelled
+    FROM core.jobs AS jobs
+    INNER JOIN core.sources AS sources ON jobs.source = sources.source
+    WHERE jobs.source = $source
+)
+
 SELECT
-    jobs.job_index,
-    jobs.job_id,
-    epoch(jobs.submit_time - sources.clock_zero)::BIGINT AS submit_s,
-    jobs.runtime_s,
-    jobs.procs,
-    coalesce(jobs.requested_walltime_s, -1) AS requested_walltime_s,
-    predictions.predicted_runtime_s
-FROM core.jobs AS jobs
-INNER JOIN core.sources AS sources ON jobs.source = sources.source
+    numbered.job_index,
+    numbered.job_id,
+    numbered.submit_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE numbered.runtime_s END AS runtime_s,
+    numbered.procs,
+    numbered.requested_procs,
+    coalesce(numbered.requested_walltime_s, -1) AS requested_walltime_s,
+    CASE WHEN NOT numbered.was_cancelled THEN numbered.start_s END AS start_s,
+    numbered.user_number,
+    CASE WHEN numbered.was_cancelled THEN numbered.submit_s + numbered.wait_s END AS cancel_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.predicted_runtime_s END
+        AS predicted_runtime_s
+FROM numbered
 LEFT JOIN predictions.runtime_predictions AS predictions
-    ON jobs.source = predictions.source AND jobs.job_index = predictions.job_index
-WHERE jobs.source = $source AND jobs.runtime_s > 0 AND jobs.procs > 0
-ORDER BY jobs.job_index
+    ON numbered.source = predictions.source AND numbered.job_index = predictions.job_index
+WHERE numbered.procs > 0 AND (numbered.runtime_s > 0 OR ($cancelled AND numbered.was_cancelled))
+ORDER BY numbered.job_index

@@ -4,8 +4,8 @@
 CREATE TABLE IF NOT EXISTS marts.leaderboard (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     rank BIGINT NOT NULL, -- 1 is the lowest average bounded slowdown
-    policy VARCHAR NOT NULL, -- FCFS, SJF, SAF, WFP3, UNICEP, F1 or learned
-    backfill VARCHAR NOT NULL, -- none or easy
+    policy VARCHAR NOT NULL, -- a heuristic of docs/semantics.md, or learned
+    backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested or predicted
     windows BIGINT NOT NULL, -- windows averaged over
     seeds BIGINT NOT NULL, -- training seeds averaged over; 1 for a heuristic

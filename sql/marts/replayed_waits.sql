@@ -3,7 +3,7 @@ CREATE OR REPLACE VIEW marts.replayed_waits AS
 SELECT
     schedules.source AS source, -- name of the source in the catalogue
     schedules.policy AS policy, -- policy replayed
-    schedules.backfill AS backfill, -- none or easy
+    schedules.backfill AS backfill, -- backfilling rule
     schedules.estimates AS estimates, -- requested or predicted
     classes.size_class AS size_class, -- serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
     classes.runtime_class AS runtime_class, -- by run time

@@ -1,9 +1,9 @@
 -- Scores of policies on the whole period after the training part, replayed in one piece.
 CREATE TABLE IF NOT EXISTS replay.period_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    policy VARCHAR NOT NULL, -- FCFS, SJF, SAF, WFP3, UNICEP, F1 or learned
+    policy VARCHAR NOT NULL, -- a heuristic of docs/semantics.md, or learned
     seed BIGINT, -- training seed of a learned policy
-    backfill VARCHAR NOT NULL, -- none or easy
+    backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- run times the scheduler believed: requested or predicted
     jobs BIGINT NOT NULL, -- jobs replayed
     average_wait_s DOUBLE NOT NULL, -- mean wait, seconds: start minus submission

@@ -1,8 +1,8 @@
 -- Start times of the period replays of replay.period_scores, one row per job.
 CREATE TABLE IF NOT EXISTS replay.schedules (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    policy VARCHAR NOT NULL, -- FCFS, SJF, SAF, WFP3, UNICEP, F1 or learned
-    backfill VARCHAR NOT NULL, -- none or easy
+    policy VARCHAR NOT NULL, -- as in replay.period_scores
+    backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested or predicted
     job_index BIGINT NOT NULL, -- as in core.jobs
     start_time TIMESTAMP NOT NULL, -- replayed start, UTC

@@ -3,9 +3,9 @@ CREATE TABLE IF NOT EXISTS replay.window_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     window_number BIGINT NOT NULL, -- from 0
     first_position BIGINT NOT NULL, -- position of the window's first job among the replayable jobs
-    policy VARCHAR NOT NULL, -- FCFS, SJF, SAF, WFP3, UNICEP, F1 or learned
+    policy VARCHAR NOT NULL, -- a heuristic of docs/semantics.md, or learned
     seed BIGINT, -- training seed of a learned policy
-    backfill VARCHAR NOT NULL, -- none or easy
+    backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- run times the scheduler believed: requested or predicted
     jobs BIGINT NOT NULL, -- jobs in the window
     average_wait_s DOUBLE NOT NULL, -- mean wait, seconds: start minus submission

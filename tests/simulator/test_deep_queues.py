@@ -95,7 +95,9 @@ def workload(shape: Shape) -> tuple[Jobs, Cluster]:
         "over": lambda: runtime * rng.integers(1, 20, n),
         "under": lambda: np.maximum(1, runtime // rng.integers(1, 200, n)),
         "beyond": lambda: np.where(
-            rng.random(n) < 0.5, runtime + rng.integers(0, 9, n), NOTHING + rng.integers(-3, 4, n) * rng.integers(1, 99, n)
+            rng.random(n) < 0.5,
+            runtime + rng.integers(0, 9, n),
+            NOTHING + rng.integers(-3, 4, n) * rng.integers(1, 99, n),
         ),
         "coarse": lambda: runtime * rng.integers(1, 3, n),
     }[shape.estimates]()
@@ -193,7 +195,7 @@ def test_the_static_engine_gives_what_the_general_engine_gives(name: str, backfi
         assert_same(schedule, expected)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=1500)
 @given(
     shape=st.builds(
         Shape,

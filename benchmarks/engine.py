@@ -1,0 +1,183 @@
+"""Times the replay engine: whole traces, deep queues, memory, sweeps over all cores, stepping for learners, and compilation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from models.scheduling_policy import kernel_network, to_weights
+from simulator.batch import Batch, replay_windows
+from simulator.jobs import Jobs
+from simulator.replay import replay
+from simulator.rlscheduler import replay_rlscheduler
+
+PROJECT = Path(__file__).resolve().parents[1]
+REPEATS = 7
+
+COLUMNS = [
+    ("FCFS", "FCFS", "easy"),
+    ("SJF", "SJF", "easy"),
+    ("SAF", "SAF", "easy"),
+    ("FCFS sjbf", "FCFS", "easy-sjbf"),
+    ("WFP3", "WFP3", "easy"),
+    ("multifactor", "multifactor", "easy"),
+    ("formula", "formula:wait/walltime + ncpus", "easy"),
+    ("learned", "learned", "easy"),
+    ("conservative", "FCFS", "conservative"),
+    ("selective", "FCFS", "selective"),
+]
+MEMORY = """
+import gc, sys
+from pathlib import Path
+from benchmarks.engine import loaded
+from simulator.replay import replay
+def kib(name):
+    return int(Path("/proc/self/status").read_text().split(name + ":")[1].split()[0])
+policy, backfill = sys.argv[1:]
+replay(loaded(1000, 0.9), 256, policy, backfill)
+jobs = loaded(2_000_000, 0.9)
+gc.collect()
+Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+before = kib("VmRSS")
+replay(jobs, 256, policy, backfill)
+print((kib("VmHWM") - before) * 1024 / len(jobs))
+"""
+COMPILE = """
+import time
+from benchmarks.engine import loaded
+from simulator.replay import replay
+jobs = loaded(100, 0.9)
+for policy in ("FCFS", "WFP3"):
+    began = time.process_time()
+    replay(jobs, 256, policy)
+    print(time.process_time() - began)
+"""
+
+
+def median_cpu_s(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """Median CPU seconds of a call; the first call, which may compile or load, is not counted."""
+    work()
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return median(seconds)
+
+
+def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
+    """Synthetic jobs that offer `load` of the cluster, with bad estimates: 3/4 powers of two, 1/4 any width up to 200."""
+    draw = np.random.default_rng(1)
+    procs = 2 ** draw.integers(0, 8, num_jobs)
+    odd = draw.random(num_jobs) < 0.25
+    procs[odd] = draw.integers(1, 200, int(odd.sum()))
+    runtime = np.exp(draw.normal(7, 2, num_jobs)).astype(np.int64).clip(1, 200_000)
+    estimate = np.maximum(runtime, (runtime * np.exp(draw.exponential(1, num_jobs))).astype(np.int64))
+    gap = (runtime * procs).mean() / cluster_procs / load
+    submit = np.cumsum(draw.exponential(gap, num_jobs)).astype(np.int64)
+    return Jobs(submit, runtime, procs, estimate, estimate)
+
+
+def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
+    weights = to_weights(kernel_network())
+    print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
+    for name, (jobs, procs) in traces.items():
+        rates = []
+        for _, policy, backfill in COLUMNS:
+            repeats = 1 if policy == "learned" else REPEATS if backfill == "easy" else 3
+            seconds = median_cpu_s(
+                lambda jobs=jobs, procs=procs, policy=policy, backfill=backfill: replay(  # type: ignore[misc]
+                    jobs, procs, policy, backfill, weights
+                ),
+                repeats,
+            )
+            rates.append(len(jobs) / seconds)
+        print(f"{name:<30}{len(jobs):>9,}" + "".join(f"{rate:>13,.0f}" for rate in rates))
+        seconds = median_cpu_s(lambda jobs=jobs, procs=procs: replay_rlscheduler(jobs, procs, "FCFS", True), 3)  # type: ignore[misc]
+        print(f"{'  the RLScheduler rule set':<39}{len(jobs) / seconds:>13,.0f}")
+
+
+def deep_queues(num_jobs: int = 400_000) -> None:
+    print(
+        f"\n{num_jobs:,} synthetic jobs, EASY{'load':>8}{'FCFS: mean queue':>18}{'ns/job':>8}{'SAF: mean queue':>18}{'ns/job':>8}"
+    )
+    for load in (0.66, 0.85, 1.0, 1.1, 1.3):
+        jobs = loaded(num_jobs, load)
+        cells = ""
+        for policy in ("FCFS", "SAF"):
+            wait = replay(jobs, 256, policy).start - jobs.submit
+            queue = wait.sum() / (jobs.submit[-1] - jobs.submit[0])
+            seconds = median_cpu_s(lambda jobs=jobs, policy=policy: replay(jobs, 256, policy), 3)  # type: ignore[misc]
+            cells += f"{queue:>18,.0f}{seconds / num_jobs * 1e9:>8,.0f}"
+        print(f"{'':<28}{load:>8}{cells}")
+
+
+def memory() -> None:
+    print("\nmemory beyond the trace, bytes per job (peak of the process, 2,000,000 jobs)")
+    for policy, backfill in (("FCFS", "easy"), ("FCFS", "easy-sjbf"), ("WFP3", "easy"), ("FCFS", "conservative")):
+        code = [sys.executable, "-c", MEMORY, policy, backfill]
+        used = float(subprocess.check_output(code, cwd=PROJECT).split()[-1])
+        print(f"  {policy + ', ' + backfill:<24}{used:>6,.0f}")
+
+
+def sweeps(jobs: Jobs, procs: int) -> None:
+    cores = len(os.sched_getaffinity(0))
+    first = np.linspace(0, len(jobs) - 1024, 4000).astype(np.int64)
+    print(f"\n4,000 windows of 1,024 jobs, EASY; windows per second{'1 thread':>10}{f'{cores} threads':>12}")
+    for policy in ("SAF", "WFP3"):
+        seconds = []
+        for threads in (1, cores):
+            replay_windows(jobs, procs, first[:8], 1024, policy, threads=threads)
+            took = []
+            for _ in range(3):
+                began = time.perf_counter()
+                replay_windows(jobs, procs, first, 1024, policy, threads=threads)
+                took.append(time.perf_counter() - began)
+            seconds.append(median(took))
+        rates = "".join(f"{len(first) / s:>12,.0f}" for s in seconds)
+        print(f"  {policy:<50}{rates}   {seconds[0] / seconds[1]:.2f}x")
+
+
+def stepping(jobs: Jobs, procs: int, episodes: int = 1000, window_jobs: int = 256) -> None:
+    first = np.linspace(0, len(jobs) - window_jobs, episodes).astype(np.int64)
+    for threads in (1, len(os.sched_getaffinity(0))):
+        batch = Batch(jobs, procs, window_jobs, episodes, threads=threads)
+        batch.reset(first)
+        steps, wall, cpu = 0, time.perf_counter(), time.process_time()
+        seen = batch.reset(first)
+        while seen.choosing.any():
+            steps += int(seen.choosing.sum())
+            seen = batch.step(np.zeros(episodes, dtype=np.int64))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        print(
+            f"stepping {episodes:,} episodes of {window_jobs} jobs, {threads} thread(s): {steps / wall:,.0f} decisions/s, "
+            f"{steps / cpu:,.0f} per CPU-second, observations included"
+        )
+
+
+def compilation() -> None:
+    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+        for what in ("compiling", "loading from the cache"):
+            found = subprocess.check_output([sys.executable, "-c", COMPILE], cwd=PROJECT, env=environment).split()
+            print(f"{what:<24}{float(found[0]):>7.2f} CPU-s static engine{float(found[1]):>8.2f} CPU-s general engine")
+
+
+def engine(traces: dict[str, tuple[Jobs, int]]) -> None:
+    print()
+    compilation()
+    whole_traces(traces)
+    deep_queues()
+    memory()
+    jobs, procs = max(traces.values(), key=lambda trace: len(trace[0]))
+    sweeps(jobs, procs)
+    print()
+    stepping(*next(iter(traces.values())))

@@ -1,0 +1,134 @@
+"""What a replay knows of a log: jobs, users, starts, cancellations, faults; everything counted by hand on small logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assets.trace import Trace, load_trace, trace_sha256
+from simulator.jobs import NEVER
+from tests.tiny import swf_line, warehouse_of
+
+FAULTY = "; MaxProcs: 16\n; MaxNodes: 4 (of four)\n" + "".join([
+    swf_line(1, 100, 5, 50, 4, 80, user=30, requested_procs=6),
+    swf_line(2, 100, 0, 60, 2, 40, user=4),  # same second, ran past its request
+    swf_line(3, 90, -20, 10, 1, -1, user=-1),  # out of order, start unknown, user unknown
+    swf_line(3, 120, 0, 10, 1, 0, user=30),  # id seen before, no request
+    swf_line(4, 130, 30, 0, 2, 600, user=4, status=5),  # cancelled after 30 s, before it started
+    swf_line(5, 140, 7, -1, -1, 300, user=9, status=5, requested_procs=3),  # the same, with nothing allocated
+    swf_line(6, 150, -1, 0, 2, 600, status=5),  # nobody knows when it was cancelled
+    swf_line(7, 150, 30, 0, 2, -1, status=5),  # nor how long it would have run
+    swf_line(8, 150, 30, 0, -1, 600, status=5),  # nor how wide it was
+    swf_line(9, 150, 30, 0, 2, 600, status=0),  # it failed
+    swf_line(10, 160, 0, 25, 2, 600, user=-1, status=5),  # cancelled while it ran: a job like any other
+])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Trace]:
+    """Without and with the cancelled jobs."""
+    warehouse = warehouse_of(tmp_path_factory.mktemp("faulty"), FAULTY)
+    return load_trace(warehouse, "mine"), load_trace(warehouse, "mine", cancelled=True)
+
+
+def test_rows_are_in_replay_order_with_what_the_log_knows(faulty: tuple[Trace, Trace]) -> None:
+    shown = [
+        "job_id",
+        "submit_s",
+        "runtime_s",
+        "procs",
+        "requested_procs",
+        "requested_walltime_s",
+        "start_s",
+        "cancel_s",
+    ]
+    assert faulty[0].rows.select(shown).rows() == [
+        ("3", 90, 10, 1, None, -1, None, None),
+        ("1", 100, 50, 4, 6, 80, 105, None),
+        ("2", 100, 60, 2, None, 40, 100, None),
+        ("3", 120, 10, 1, None, -1, 120, None),
+        ("10", 160, 25, 2, None, 600, 160, None),
+    ]
+
+
+def test_users_are_numbered_and_the_unknown_are_one(faulty: tuple[Trace, Trace]) -> None:
+    for trace in faulty:
+        numbers = dict(zip(trace.rows["job_index"], trace.rows["user_number"], strict=True))
+        of_known = {numbers[k] for k in numbers if k not in (0, 10)}
+        assert trace.rows["user_number"].dtype == pl.Int64
+        assert numbers[0] == numbers[10] == 4  # last, after the users 1, 30, 4 and 9
+        assert max(of_known) < 4
+        assert trace.jobs().user.tolist() == trace.rows["user_number"].to_list()
+
+
+def test_cancelled_jobs_join_when_asked_for(faulty: tuple[Trace, Trace]) -> None:
+    rows = faulty[1].rows.filter(pl.col("cancel_s").is_not_null())
+    assert rows.select("job_id", "submit_s", "runtime_s", "procs", "cancel_s", "start_s").rows() == [
+        ("4", 130, 600, 2, 160, None),
+        ("5", 140, 300, 3, 147, None),
+    ]
+    assert faulty[1].rows["job_index"].is_sorted()
+    jobs = faulty[1].jobs("actual")
+    assert jobs.cancel[jobs.cancel < NEVER].tolist() == [160, 147]
+    assert jobs.estimate[jobs.cancel < NEVER].tolist() == [600, 300]  # nobody knows better than the request
+
+
+def test_faults_are_counted(faulty: tuple[Trace, Trace]) -> None:
+    assert faulty[0].log_faults == {"jobs_out_of_order": 1, "repeated_job_ids": 1, "jobs_wider_than_cluster": 0}
+    assert (faulty[0].jobs_left_out, faulty[1].jobs_left_out) == (6, 4)
+    assert faulty[0].procs_per_node == 4.0
+
+
+def test_processors_per_node_need_both_headers(tmp_path: Path) -> None:
+    for number, header in enumerate(("; MaxProcs: 8\n", "; MaxNodes: 8\n", "; MaxProcs: 8\n; MaxNodes: 0\n", "")):
+        warehouse = warehouse_of(tmp_path / str(number), header + swf_line(1, 0, 0, 5, 8))
+        assert load_trace(warehouse, "mine").procs_per_node == 1.0
+
+
+def test_running_jobs_are_those_that_the_log_says_ran_then(tmp_path: Path) -> None:
+    log = "; MaxProcs: 64\n" + "".join([
+        swf_line(1, 0, 10, 90, 1, 200),  # 10..100
+        swf_line(2, 1, 9, 91, 2, 200, user=5),  # 10..101
+        swf_line(3, 2, 98, 10, 4, 200),  # 100..110
+        swf_line(4, 3, 98, 10, 8, 200),  # 101..111
+        swf_line(5, 4, -5, 500, 16, 200),  # start unknown
+        swf_line(6, 5, 10, 0, 2, 600, status=5),  # cancelled
+        swf_line(7, 100, 0, 10, 32, 200),  # of the same second as the first job of the replay
+        swf_line(8, 100, 0, 10, 1, 200),
+    ])  # fmt: skip
+    trace = load_trace(warehouse_of(tmp_path, log), "mine", cancelled=True)
+    running = trace.running_at(trace.rows, 100)
+    assert running.procs.tolist() == [2, 4]
+    assert (running.start.tolist(), running.runtime.tolist()) == ([10, 100], [91, 10])
+    assert running.estimate.tolist() == running.limit.tolist() == [200, 200]
+    assert running.user.tolist() == [1, 0]
+    assert len(trace.running_at(trace.rows, 0)) == 0
+    assert trace.running_at(trace.rows, 100, "actual").estimate.tolist() == [91, 10]
+
+
+def test_the_hash_is_that_of_the_jobs(faulty: tuple[Trace, Trace], tmp_path: Path) -> None:
+    rows = faulty[1].rows
+    digest = trace_sha256(rows)
+    again = load_trace(warehouse_of(tmp_path, FAULTY.replace("MaxProcs: 16", "MaxProcs: 32")), "mine", cancelled=True)
+    assert trace_sha256(again.rows) == digest  # the same jobs on another cluster
+    changed = {trace_sha256(rows), trace_sha256(faulty[0].rows), trace_sha256(rows[1:])}
+    for name in ("submit_s", "runtime_s", "procs", "requested_walltime_s", "user_number", "cancel_s"):
+        changed.add(trace_sha256(rows.with_columns(pl.col(name) + 1)))
+    assert len(changed) == 9
+    assert trace_sha256(rows.with_columns(predicted_runtime_s=pl.lit(5.0), job_index=0)) == digest
+
+
+def test_predictions_that_are_missing_are_asked_for(faulty: tuple[Trace, Trace]) -> None:
+    with pytest.raises(ValueError, match="no predicted run times yet: make them with `tracehouse run --source mine`"):
+        faulty[0].jobs("predicted")
+
+
+def test_nothing_to_replay(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, "; MaxProcs: 8\n" + swf_line(1, 0, 5, 0, 2, 60, status=5))
+    with pytest.raises(ValueError, match="nothing to replay"):
+        load_trace(warehouse, "mine")
+    assert load_trace(warehouse, "mine", cancelled=True).rows.height == 1
+    with pytest.raises(ValueError, match="'other' is not in the warehouse yet"):
+        load_trace(warehouse, "other")
