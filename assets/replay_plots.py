@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,7 +129,8 @@ def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
             ax.text(x, y, f"{value:.3g} h\n{jobs[y, x]:,}", ha="center", va="center", fontsize=8, color=shade)
     ax.set_xticks(range(len(RUNTIME_CLASSES)), RUNTIME_CLASSES, fontsize=8)
     ax.set_yticks(range(len(SIZE_CLASSES)), SIZE_CLASSES, fontsize=8)
-    ax.set_title(f"{name}: mean wait and jobs, by size and run time", fontsize=9, loc="left")
+    short = textwrap.shorten(name, 60, placeholder=" ...")
+    ax.set_title(f"{short}\nmean wait and jobs, by size and run time", fontsize=9, loc="left")
 
 
 def _hour_map(ax: Any, run: ReplayRun) -> None:

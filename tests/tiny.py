@@ -13,6 +13,8 @@ import polars as pl
 
 from assets.ingest import write_jobs, write_raw_log
 from assets.reading import read_source
+from simulator.jobs import Jobs
+from simulator.replay import replay
 from traces.catalogue import Source
 from warehouse import Warehouse
 
@@ -108,15 +110,14 @@ def warehouse_of(folder: Path, text: str, name: str = "mine") -> Warehouse:
 
 
 def busy_log(jobs: int = 400, procs: int = 16, seed: int = 0, days: int = 30) -> str:
-    """An SWF log in which jobs queue: random submissions, run times, sizes, requests and users; a calendar from 2026 on."""
+    """An SWF log in which jobs queue: random submissions, run times, sizes, requests and users, started as FCFS would; a
+    calendar from 2026 on."""
     rng = np.random.default_rng(seed)
     submit = np.sort(rng.integers(0, days * 86_400, jobs))
     width = rng.choice([1, 2, 4, 8, 16], jobs, p=[0.4, 0.2, 0.2, 0.15, 0.05])
-    runtime = np.ceil(rng.lognormal(8, 1.2, jobs) * days / 30 * 400 / jobs).astype(int)
-    lines = [
-        swf_line(
-            k + 1, int(submit[k]), 0, int(runtime[k]), int(width[k]), int(runtime[k]) * 2, user=int(rng.integers(1, 9))
-        )
-        for k in range(jobs)
-    ]
+    runtime = np.ceil(rng.lognormal(9.3, 1.2, jobs) * days / 30 * 400 / jobs).astype(np.int64)
+    requested = np.ceil(runtime * rng.uniform(1, 4, jobs)).astype(np.int64)
+    start = replay(Jobs(submit, runtime, width, requested, requested), procs, "FCFS", "none").start
+    columns = (np.arange(1, jobs + 1), submit, start - submit, runtime, width, requested)
+    lines = [swf_line(*map(int, row), user=int(rng.integers(1, 9))) for row in zip(*columns, strict=True)]
     return f"; UnixStartTime: 1767225600\n; TimeZoneString: Europe/Berlin\n; MaxProcs: {procs}\n" + "".join(lines)

@@ -81,7 +81,7 @@ def test_default_runs_are_what_the_simulator_gives(busy: Warehouse) -> None:
         assert since.to_list() == schedule.start.tolist()
         assert (kept["end_time"] - kept["start_time"]).dt.total_seconds().to_list() == jobs.runtime.tolist()
     assert found["replay.runs"]["trace_sha256"].n_unique() == 1
-    assert metrics(jobs, replay(jobs, 16), 16)["average_wait_s"] > 1000, "the log is one in which jobs queue"
+    assert metrics(jobs, replay(jobs, 16), 16)["average_wait_s"] > 300, "the log is one in which jobs queue"
 
 
 def test_series_add_up_to_the_schedule(busy: Warehouse) -> None:

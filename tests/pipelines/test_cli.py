@@ -1,8 +1,4 @@
-"""The command line, as its users meet it: what it prints, what it leaves behind, and what it says when something is wrong.
-
-Commands run in this process (click's CliRunner), each Dagster run costs seconds. A fault must end in a message and a
-non-zero exit code: `call` fails the test where any other exception came through, which a user would see as a traceback.
-"""
+"""The command line, as its users meet it: what it prints, what it leaves behind, and what it says when something is wrong."""
 
 from __future__ import annotations
 
@@ -10,20 +6,16 @@ import csv
 import gzip
 import io
 import json
-import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
-from pipelines.cli import main
+from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 
-GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 BROKEN_SWF = (
     b"; MaxProcs: 8 (two racks)\n"
     + "".join(GOOD.format(n=n) for n in range(1, 6)).encode()
@@ -37,64 +29,21 @@ REJECTED = {
     "expected 18 fields, found 3": 2,
     "field 4 (runtime_s) is not a number": 1,
 }
-LUBLIN_AVERAGES = {"average_wait_s": 97_155.9945, "average_bounded_slowdown": 590.0538}  # of two other simulators
 
 OPTIONS = {
     "sources": ["--json"],
     "run": ["--source", "--job", "--config"],
     "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--json"],
     "replay": [
-        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--procs", "--json", "--schedule", "FCFS", "SJF", "SAF",
-        "WFP3", "UNICEP", "F1", "learned",
+        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--correction", "--rules", "--window", "--warm-start",
+        "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
+        "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
+    "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
     "sql": ["QUERY", "--format", "--output"],
     "report": ["--source"],
     "ui": ["--host", "--port"],
 }  # fmt: skip
-
-
-def call(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        pytest.fail(f"traceback instead of a message: {type(result.exception).__name__}: {result.exception}")
-    assert "Traceback" not in result.output
-    return result
-
-
-def succeed(*arguments: str | Path) -> str:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.stderr
-    return result.stdout
-
-
-def fail(*arguments: str | Path) -> str:
-    """The message of a command that cannot succeed; nothing is printed where results go."""
-    result = call(*arguments)
-    assert result.exit_code != 0
-    assert result.stdout == ""
-    assert "Error: " in result.stderr
-    return result.stderr.partition("Error: ")[2]
-
-
-def use_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Points tracehouse at a home of its own, and returns its (empty) second catalogue."""
-    folder.mkdir(parents=True, exist_ok=True)
-    catalogue = folder / "sources.toml"
-    catalogue.touch()
-    patch.setenv("TRACEHOUSE_HOME", str(folder))
-    patch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
-    patch.setenv("DAGSTER_HOME", str(folder))  # set again by tracehouse itself; so that it is undone after the tests
-    # The definitions know the warehouse of the home that they were loaded in. A user's process has one home, this one
-    # has many: each loads its own, and leaves those of other tests as they were.
-    patch.setitem(sys.modules, "pipelines.definitions", None)
-    del sys.modules["pipelines.definitions"]
-    return catalogue
-
-
-@pytest.fixture
-def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The second catalogue of a home in which nothing has happened yet."""
-    return use_home(monkeypatch, tmp_path / "home")
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +146,7 @@ def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:
     assert "needs 5 processors, the cluster has 2: give --procs 5" in fail("replay", "casper", "--procs", "2")
     assert "`tracehouse run --source casper`" in fail("replay", "casper", "--policy", "learned")
     assert "`tracehouse run --source casper`" in fail("replay", "casper", "--estimates", "predicted")
-    assert re.search(r"^jobs +4$", succeed("replay", "casper"), re.MULTILINE)
+    assert re.search(r"^  jobs +4$", succeed("replay", "casper"), re.MULTILINE)
 
 
 def test_ingest_of_a_missing_log(catalogue: Path, tmp_path: Path) -> None:
@@ -297,69 +246,6 @@ def test_a_faulty_catalogue_is_told_by_every_command(catalogue: Path, tmp_path: 
     command = [str(tmp_path / word) if word.endswith(".swf") else word for word in command]
     assert fail(*command).startswith(f"{catalogue}:4: [sources.mine] unknown key 'proc'; expected one of")
     assert catalogue.read_text() == text
-
-
-# replay.
-
-
-def test_replay_of_lublin_equals_two_other_simulators(catalogue: Path, tmp_path: Path) -> None:
-    log, out = shared_file("traces", "swf", "lublin_256.swf.gz"), tmp_path / "schedule.csv"
-    golden = shared_file("golden", "replay", "lublin-1-easy.starts").read_text().split()
-    told = json.loads(succeed("replay", log, "--json", "--schedule", out))
-    assert {name: round(told[name], 4) for name in LUBLIN_AVERAGES} == LUBLIN_AVERAGES
-    assert (told["policy"], told["backfill"], told["estimates"], told["procs"]) == ("FCFS", "easy", "requested", 256)
-    assert (told["trace"], told["jobs"], told["jobs_left_out"], told["semantics"]) == (str(log), 10_000, 0, 1)
-    with out.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["job_id", "submit_time", "start_time", "runtime_s", "procs"]
-    starts = {row["job_id"]: row["start_time"] for row in rows}
-    assert len(rows) == len(starts) == 10_000
-    assert starts == dict(zip(golden[::2], golden[1::2], strict=True))
-    assert not (Path(os.environ["TRACEHOUSE_HOME"]) / "warehouse").exists()  # a replay of a path leaves nothing
-
-
-def test_replay_prints_settings_counts_and_metrics(catalogue: Path) -> None:
-    text = succeed("replay", shared_file("traces", "swf", "lublin_256.swf.gz"), "-p", "sjf", "--backfill", "none")
-    told = dict(line.split(maxsplit=1) for line in text.splitlines())
-    assert (told["policy"], told["backfill"], told["jobs"]) == ("SJF", "none", "10000")
-    assert re.fullmatch(r"[\d,]+\.\d{4}", told["average_wait_s"])
-
-
-def test_replay_with_faults(catalogue: Path, tmp_path: Path) -> None:
-    log = shared_file("traces", "swf", "lublin_256.swf.gz")
-    message = fail("replay", log, "--policy", "LIFO")
-    assert "unknown policy 'LIFO'; expected one of FCFS, SJF, SAF, WFP3, UNICEP, F1, learned" in message
-    message = fail("replay", log, "--procs", "4")
-    assert message.startswith(f"{log}:8: a job of 16 processors on a cluster of 4")
-    assert "tracehouse run" in fail("replay", log, "--policy", "learned")
-    assert "no such policy file" in fail("replay", log, "--policy", tmp_path / "none.json")
-    assert "is not one of 'none', 'easy'" in fail("replay", log, "--backfill", "greedy")
-    (tmp_path / "no.json").write_text("{}")
-    assert f"{tmp_path / 'no.json'}: not a policy" in fail("replay", log, "--policy", tmp_path / "no.json")
-
-
-def test_too_few_processors_of_the_command_line_are_not_told_as_the_catalogues(catalogue: Path) -> None:
-    message = fail("replay", shared_file("traces", "swf", "lublin_256.swf.gz"), "--procs", "4")
-    assert "--procs" in message and "from the catalogue" not in message
-
-
-def test_replay_of_a_path_with_predictions_tells_how_to_get_them(catalogue: Path) -> None:
-    log = shared_file("traces", "swf", "lublin_256.swf.gz")
-    message = fail("replay", log, "--estimates", "predicted")
-    assert "no predicted run times" in message
-    assert "tracehouse ingest" in message  # a path is no source: `tracehouse run --source` alone cannot help
-
-
-def test_replay_of_what_is_not_there(catalogue: Path) -> None:
-    assert "no such log file" in fail("replay", "no/such.swf")
-    assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("replay", "nosuch")
-    assert "`tracehouse run --source lublin-256`" in fail("replay", "lublin-256", "--estimates", "predicted")
-
-
-def test_a_schedule_that_cannot_be_written_ends_in_a_message(catalogue: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.swf").write_text(GOOD.format(n=1))
-    out = tmp_path / "none" / "schedule.csv"
-    assert str(out.parent) in fail("replay", tmp_path / "a.swf", "--schedule", out)
 
 
 # sql.

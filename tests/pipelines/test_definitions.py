@@ -19,6 +19,7 @@ LINEAGE = {
     "policies/trajectory_filter": {"predictions/runtime_predictions", "core/jobs"},
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {"policies/scheduling_policy", "predictions/runtime_predictions", "core/jobs"},
+    "replay/runs": {"core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
     "marts/report": {
         "marts/leaderboard",
@@ -64,7 +65,7 @@ def test_every_asset_tells_who_what_and_where(defs: dg.Definitions) -> None:
 
 
 def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None:
-    for job in ("ingest", "train", "evaluate", "everything"):
+    for job in ("ingest", "train", "evaluate", "everything", "replay_runs", "report"):
         assert defs.resolve_job_def(job)
     schedule = defs.resolve_schedule_def("nightly_retraining")
     assert schedule.cron_schedule == "0 3 * * *"
@@ -81,6 +82,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "predictions_finite",
         "never_oversubscribes",
         "no_start_before_submission",
+        "runs_never_oversubscribe",
     }
 
 

@@ -1,0 +1,55 @@
+"""Commands as users call them, for tests. They run in this process (click's CliRunner), since each process costs seconds.
+
+A fault must end in a message and a non-zero exit code: `call` fails the test where any other exception came through, which a
+user would see as a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pipelines.cli import main
+
+GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
+
+
+def call(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        pytest.fail(f"traceback instead of a message: {type(result.exception).__name__}: {result.exception}")
+    assert "Traceback" not in result.output
+    return result
+
+
+def succeed(*arguments: str | Path) -> str:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def fail(*arguments: str | Path) -> str:
+    """The message of a command that cannot succeed; nothing is printed where results go."""
+    result = call(*arguments)
+    assert result.exit_code != 0
+    assert result.stdout == ""
+    assert "Error: " in result.stderr
+    return result.stderr.partition("Error: ")[2]
+
+
+def use_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Points tracehouse at a home of its own, and returns its (empty) second catalogue."""
+    folder.mkdir(parents=True, exist_ok=True)
+    catalogue = folder / "sources.toml"
+    catalogue.touch()
+    patch.setenv("TRACEHOUSE_HOME", str(folder))
+    patch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
+    patch.setenv("DAGSTER_HOME", str(folder))  # set again by tracehouse itself; so that it is undone after the tests
+    # The definitions know the warehouse of the home that they were loaded in. A user's process has one home, this one
+    # has many: each loads its own, and leaves those of other tests as they were.
+    patch.setitem(sys.modules, "pipelines.definitions", None)
+    del sys.modules["pipelines.definitions"]
+    return catalogue
