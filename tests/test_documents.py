@@ -1,14 +1,17 @@
 """The documents' examples work: every SQL block and every `tracehouse` command of README and docs is run.
 
-They run on a tiny trace under the name of a bundled source. Commands that would take minutes run with quick settings,
-`make` verbs are checked to exist (CI and the README's own quick start run them), servers only explain themselves.
+They run on a tiny trace under the name of a bundled source, in a home in which every run that the documents save is saved.
+Files that a document shows under their name are there. Commands that would take minutes run with quick settings, `make` verbs
+are checked to exist (CI and the README's own quick start run them), servers only explain themselves.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,16 +41,62 @@ def commands() -> list[tuple[str, str]]:
     ]
 
 
+def write_shown_files(folder: Path) -> None:
+    """Writes every file whose text stands in a document, in a block below a line that is nothing but its name."""
+    for document in DOCUMENTS:
+        text = (PROJECT / document).read_text()
+        for name, content in re.findall(r"^`([\w-]+\.\w+)`\n\n```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            (folder / name).write_text(content)
+
+
+def run_in(home: Home, folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(TRACEHOUSE), *arguments],
+        env=home.environment(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def saves_runs(command: str) -> bool:
+    return "--save" in command or ("--job replay_runs" in command and "--config" in command)
+
+
+@pytest.fixture(scope="module")
+def home(finished: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A finished home of its own, with the runs that the documents save."""
+    folder = tmp_path_factory.mktemp("documents")
+    shutil.copytree(finished.folder, folder / "home")
+    own = Home(folder / "home")
+    write_shown_files(folder)
+    for document, command in commands():
+        if saves_runs(command):
+            done = run_in(own, folder, shlex.split(command)[1:])
+            assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
+    return own
+
+
 @pytest.mark.parametrize(("document", "query"), blocks("sql"))
-def test_sql_examples_run(finished: Home, document: str, query: str) -> None:
-    done = finished.call("sql", query, "--format", "csv")
+def test_sql_examples_run(home: Home, document: str, query: str) -> None:
+    done = home.call("sql", query, "--format", "csv")
     assert done.returncode == 0, f"{document}: {done.stderr}"
     # an example about the user's own cluster has no rows here; one about the bundled source must have
     assert len(done.stdout.splitlines()) > 1 or "mycluster" in query, f"{document}: no rows"
 
 
-@pytest.mark.parametrize(("document", "command"), [c for c in commands() if c[1].startswith("tracehouse ")])
-def test_commands_run(finished: Home, document: str, command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "code"), blocks("python"))
+def test_python_examples_run(document: str, code: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{document}: {done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("document", "command"), [c for c in commands() if c[1].startswith("tracehouse ") and not saves_runs(c[1])]
+)
+def test_commands_run(home: Home, document: str, command: str, tmp_path: Path) -> None:
+    write_shown_files(tmp_path)
     (tmp_path / "month.swf").write_text("; MaxProcs: 4\n1 0 5 60 1 -1 -1 1 90 -1 1 1 1 1 1 1 -1 -1\n")
     accounting = tmp_path / "accounting"
     accounting.mkdir()
@@ -61,22 +110,12 @@ def test_commands_run(finished: Home, document: str, command: str, tmp_path: Pat
         arguments.append("--help")
     if arguments[0] == "run" and "mycluster" in arguments:
         arguments = ["sources"]  # the example's cluster is the reader's own; its ingest is what can be tried here
-    if arguments[0] == "run":
-        arguments = ["run", "-s", SOURCE, "--config", str(finished.folder / "config.yaml")]
+    if arguments[0] == "run" and "replay_runs" not in arguments:
+        arguments = ["run", "-s", SOURCE, "--config", str(home.folder / "config.yaml")]
     local = {"/path/to/accounting": str(accounting), "/path/to/month.swf": str(tmp_path / "month.swf")}
     arguments = [local.get(argument, argument) for argument in arguments]
-    if arguments[0] == "ingest":
-        home = Home(tmp_path / "home")  # adds a source: not in the shared home
-        done = home.call(*arguments)
-    else:
-        done = subprocess.run(
-            [str(TRACEHOUSE), *arguments],
-            env=finished.environment(),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    # an ingest adds a source: not in the shared home
+    done = run_in(Home(tmp_path / "home") if arguments[0] == "ingest" else home, tmp_path, arguments)
     assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
 
 
