@@ -168,8 +168,8 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
 
 def _classes(procs: np.ndarray, cluster_procs: int) -> list[tuple[str, np.ndarray]]:
     """("all" or a size class, its jobs as bool (jobs,)), the classes of marts.job_classes, those without jobs left out."""
-    from simulator.metrics import SIZE_CLASSES
+    from simulator.metrics import SIZE_CLASSES, size_classes
 
-    size = np.where(procs == 1, 0, 1 + np.searchsorted((cluster_procs / 16, cluster_procs / 4), procs, side="left"))
+    size = size_classes(procs, cluster_procs)
     classes = [(name, size == k) for k, name in enumerate(SIZE_CLASSES)]
     return [("all", np.ones(len(procs), dtype=np.bool_)), *((name, jobs) for name, jobs in classes if jobs.any())]

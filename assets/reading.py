@@ -118,10 +118,12 @@ def _check_width(source: Source, file: ParsedLog, cluster_procs: int, procs_from
         return file
     line, procs = wide.row(0)
     if not source.drop_wider:
+        typed = source.declared_at == COMMAND_LINE
+        reject = "leave them out with --drop-wider" if typed else "set `drop_wider = true` on the source to reject them"
         raise LogError(
             f"{file.path}:{line}: a job of {procs} processors on a cluster of {cluster_procs} (from the {procs_from}); "
             f"{wide.height} such job(s), the widest {wide['procs'].to_numpy().max():d}. Give the cluster's true size (--procs, "
-            f"or `procs` of source {source.name!r}), or set `drop_wider = true` on the source to reject them"
+            f"or `procs` of source {source.name!r}), or {reject}"
         )
     texts = line_texts(read_bytes(file.path)[1], wide["line"].to_list())
     return file.reject_rows(wide["line"].to_list(), f"wider than the cluster's {cluster_procs} processors", texts)

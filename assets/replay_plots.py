@@ -25,6 +25,8 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 def gantt_of(run: ReplayRun, title: str) -> Figure:
     """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
+    from simulator.metrics import size_classes
+
     jobs, running, started = run.jobs, run.cluster.running, run.schedule.started
     start = np.concatenate([running.start, run.schedule.start[started]])
     runtime = np.concatenate([running.runtime, jobs.runtime[started]])
@@ -38,7 +40,7 @@ def gantt_of(run: ReplayRun, title: str) -> Figure:
         until = int((start + runtime).max())
     until = max(until, begin + 1)
     shown = (start < until) & (start + runtime > begin)
-    width = np.digitize(procs, [2, run.cluster.procs / 16 + 1, run.cluster.procs / 4 + 1])
+    width = size_classes(procs, run.cluster.procs)
     origin = begin - int(jobs.submit[0])
     where = "" if first == 0 else f", from {origin / 86400:.1f} days after the first submission, when most jobs wait"
     canvas = gantt(
@@ -126,11 +128,15 @@ def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
     for (y, x), value in np.ndenumerate(hours):
         if not np.isnan(value):
             shade = "white" if image.norm(max(value, image.norm.vmin)) > 0.55 else INK
-            ax.text(x, y, f"{value:.3g} h\n{jobs[y, x]:,}", ha="center", va="center", fontsize=8, color=shade)
+            ax.text(x, y, f"{_hours(value)} h\n{jobs[y, x]:,}", ha="center", va="center", fontsize=8, color=shade)
     ax.set_xticks(range(len(RUNTIME_CLASSES)), RUNTIME_CLASSES, fontsize=8)
     ax.set_yticks(range(len(SIZE_CLASSES)), SIZE_CLASSES, fontsize=8)
     short = textwrap.shorten(name, 60, placeholder=" ...")
     ax.set_title(f"{short}\nmean wait and jobs, by size and run time", fontsize=9, loc="left")
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _hour_map(ax: Any, run: ReplayRun) -> None:

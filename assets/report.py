@@ -139,6 +139,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
 
 def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, cluster_procs: int) -> "list[Figure]":
     from assets import plots
+    from simulator.metrics import size_classes
     from simulator.replay import replay
 
     # the stretch of the period in which the most work was asked for in the shortest time
@@ -148,7 +149,7 @@ def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, clus
     pressure = (work[starts + length - 1] - work[starts]) / (submit[starts + length - 1] - submit[starts] + 3600)
     window = jobs.window(int(starts[pressure.argmax()]), length)
     weights = next(policy.weights for policy in learned_policies(warehouse, source) if policy.chosen)
-    width = np.digitize(window.procs, [2, cluster_procs / 16 + 1, cluster_procs / 4 + 1])
+    width = size_classes(window.procs, cluster_procs)
     schedules = {policy: replay(window, cluster_procs, policy, BACKFILL, weights) for policy in ("FCFS", "learned")}
     until = max(int((schedule.start + window.runtime).max()) for schedule in schedules.values())
     return [

@@ -211,7 +211,7 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = len(jobs) - counts["cancelled_jobs"] - unseen
-    schedule = _schedule(trace, settings, policy, jobs, cluster)
+    schedule = _schedule(trace, settings, policy, jobs, cluster, replayed["job_id"])
     return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
 
 
@@ -252,8 +252,10 @@ def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, s
     return Cluster(cluster_procs, running, outages_of(settings, cluster_procs))
 
 
-def _schedule(trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster) -> Schedule:
-    from simulator.replay import replay
+def _schedule(
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, job_ids: pl.Series
+) -> Schedule:
+    from simulator.replay import NeverStarts, replay
     from simulator.rlscheduler import replay_rlscheduler
 
     if policy.policy is None:
@@ -261,12 +263,14 @@ def _schedule(trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: J
         return replay_rlscheduler(jobs, cluster.procs, policy.text, backfill, wait_bug, trace.procs_per_node)
     try:
         return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction)
+    except NeverStarts as error:
+        raise ValueError(f"{trace.source}: job {job_ids[error.index]} {error.why}") from None
     except ValueError:
         raise
     except Exception as error:
-        if not policy.text.partition(":")[0].endswith(".py"):
+        if policy.policy.plug_in is None:
             raise
-        raise ValueError(f"policy {policy.text} failed: {type(error).__name__}: {error}") from error  # the user's code
+        raise policy.policy.plug_in.failure(error) from error
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:

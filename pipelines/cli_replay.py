@@ -74,14 +74,25 @@ def replay(
     """
     from assets.run_settings import RunSettings, read_outages
     from pipelines.replay_text import replay_text
-    from pipelines.replaying import check_can_be_saved, replay_trace, save_run, starts_table, summary, write_plots
+    from pipelines.replaying import (
+        check_can_be_saved,
+        replay_trace,
+        run_to_compare,
+        save_run,
+        starts_table,
+        summary,
+        write_plots,
+    )
 
     if save is not None:
         check_can_be_saved(trace_or_source, save)
+    if schedule is not None and not schedule.absolute().parent.is_dir():
+        raise click.ClickException(f"{schedule.parent}: no such folder for --schedule")
     run = replay_trace(
         trace_or_source, RunSettings(outages=read_outages(outages) if outages is not None else [], **settings)
     )
     told = summary(run, trace_or_source)
+    click.echo(json.dumps(told) if as_json else replay_text(told))
     if schedule is not None:
         starts_table(run).write_csv(schedule)
     if plots is not None:
@@ -90,9 +101,9 @@ def replay(
             click.echo(f"wrote {path}", err=True)
     if save is not None:
         save_run(trace_or_source, save, run.settings)
-    click.echo(json.dumps(told) if as_json else replay_text(told))
-    if save is not None and not as_json:
-        click.echo(f"\nSaved. Next: tracehouse compare {trace_or_source} fcfs-easy {save}", err=True)
+        other = run_to_compare(trace_or_source, save)
+        if other is not None and not as_json:
+            click.echo(f"\nSaved. Next: tracehouse compare {trace_or_source} {other} {save}", err=True)
 
 
 @click.command()

@@ -20,6 +20,8 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except (CatalogueError, LogError, WarehouseError, ValueError) as error:
             raise click.ClickException(str(error)) from error
+        except BrokenPipeError:  # whoever reads has seen enough; click ends quietly
+            raise
         except OSError as error:
             raise click.ClickException(str(error)) from error
 

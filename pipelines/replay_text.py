@@ -53,7 +53,7 @@ def replay_text(told: dict[str, Any]) -> str:
         "",
         f"tracehouse semantics {told['semantics']}, engine {told['engine']}, trace {told['trace_sha256'][:12]}",
     ]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def compare_text(found: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ def compare_text(found: dict[str, Any]) -> str:
             "",
             f"No intervals: {found['blocks']} block(s) of submission time, {length} each; fewer than 5 say nothing.",
         ]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _metrics(told: dict[str, Any], prefix: str) -> list[str]:
@@ -113,7 +113,7 @@ def _line(name: str, value: Any) -> str:
 
 def _number(value: Any) -> str:
     if value is None:
-        return "unknown"
+        return "none"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int):

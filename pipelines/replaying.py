@@ -51,6 +51,7 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
     return {
         "trace": trace_or_source,
         "policy": run.policy.text,
+        "policy_sha256": run.policy.sha256,
         "backfill": settings.backfill,
         "estimates": run.estimates,
         "correction": settings.correction if settings.is_standard else None,
@@ -64,6 +65,7 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **run.counts,
+        "outage_list": [outage.model_dump() for outage in settings.outages],
         **run.metrics(),
         **run.rlscheduler_metrics(),
         **{f"trimmed_{name}": value for name, value in (run.trimmed_metrics() or {}).items()},
@@ -107,6 +109,24 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
             f"{trace_or_source}: runs of a log are not saved, only runs of a source: add the log with `tracehouse ingest "
             f"{trace_or_source} --name NAME`, then `tracehouse replay NAME ... --save {name}`"
         )
+    source = _known_source(trace_or_source).name
+    if not _is_loaded(source):
+        raise ValueError(
+            f"source {source!r} is not in the warehouse yet, so that nothing can be saved beside it: load it with "
+            f"`tracehouse run --source {source} --job ingest`"
+        )
+
+
+def run_to_compare(source: str, name: str) -> str | None:
+    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one."""
+    with open_warehouse().read() as connection:
+        found = first_row(
+            connection,
+            "SELECT b.run FROM replay.runs AS a JOIN replay.runs AS b USING (source, trace_sha256) "
+            "WHERE a.source = ? AND a.run = ? AND a.run <> b.run ORDER BY b.run <> 'fcfs-easy', b.run LIMIT 1",
+            [source, name],
+        )
+    return found[0] if found else None
 
 
 def save_run(source: str, name: str, settings: RunSettings) -> None:
@@ -158,6 +178,8 @@ def _log_source(path: Path, settings: RunSettings) -> Source:
 
 
 def _known_source(name: str) -> Source:
+    if not name:
+        raise ValueError("give a log (a path) or a source (see `tracehouse sources`)")
     catalogue = load_catalogue()
     looks_like_a_path = "/" in name or Path(name).suffix in (".swf", ".gz", ".zst", ".log")
     if looks_like_a_path and name not in catalogue.sources:
@@ -166,17 +188,21 @@ def _known_source(name: str) -> Source:
 
 
 def _load_source(source: Source, settings: RunSettings) -> Trace:
-    warehouse = open_warehouse()
-    if warehouse.path.exists():
-        with warehouse.read() as connection:
-            known = first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source.name])
-        if known:
-            return load_trace(warehouse, source.name, settings.cancelled)
+    if _is_loaded(source.name):
+        return load_trace(open_warehouse(), source.name, settings.cancelled)
     if settings.estimates == "predicted":
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )
     return _load_log(source, settings)
+
+
+def _is_loaded(source: str) -> bool:
+    warehouse = open_warehouse()
+    if not warehouse.path.exists():
+        return False
+    with warehouse.read() as connection:
+        return first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source]) is not None
 
 
 def _load_log(source: Source, settings: RunSettings) -> Trace:

@@ -103,6 +103,11 @@ def metrics(
     return dict(zip(METRICS, values, strict=True))
 
 
+def size_classes(procs: np.ndarray, cluster_procs: int) -> np.ndarray:
+    """Index in SIZE_CLASSES of each job, int (num_jobs,): serial, up to 1/16 of the cluster, up to 1/4, wider."""
+    return np.where(procs == 1, 0, 1 + np.searchsorted((cluster_procs / 16, cluster_procs / 4), procs, side="left"))
+
+
 def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list[dict[str, str | int | float]]:
     """Waits by size class and run-time class, the classes of marts.job_classes; one row per class that has jobs.
 
@@ -110,8 +115,7 @@ def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list
     Cancelled jobs are in none.
     """
     runs = _Runs(jobs, schedule, schedule.started)
-    limits = (cluster_procs / 16, cluster_procs / 4)
-    size = np.where(runs.procs == 1, 0, 1 + np.searchsorted(limits, runs.procs, side="left"))
+    size = size_classes(runs.procs, cluster_procs)
     length = np.searchsorted(_RUNTIME_LIMITS_S, runs.runtime, side="right")
     slowdown = bounded_slowdown(runs.wait, runs.runtime)
     rows: list[dict[str, str | int | float]] = []

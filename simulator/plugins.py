@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +81,7 @@ class PlugIn:
                     columns["submit"], columns["estimate"], columns["procs"], columns["user"], score,
                 )  # fmt: skip
             except Exception as error:
-                raise ValueError(f"policy {self.name} failed: {type(error).__name__}: {error}") from error
+                raise self.failure(error) from error
         else:
             values: dict[str, Any] = {name: columns[name][queue] for name in self.reads if name in columns}
             values |= {"now": now, "free": free, "cluster": cluster}
@@ -89,7 +90,7 @@ class PlugIn:
             try:
                 score = np.asarray(self.function(*(values[name] for name in self.reads)), dtype=np.float64)
             except Exception as error:
-                raise ValueError(f"policy {self.name} failed: {type(error).__name__}: {error}") from error
+                raise self.failure(error) from error
             if score.shape != (len(queue),):
                 raise ValueError(
                     f"policy {self.name} must return one score per waiting job, shape {(len(queue),)}, got {score.shape}"
@@ -100,6 +101,13 @@ class PlugIn:
                 f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number"
             )
         return score
+
+    def failure(self, error: Exception) -> ValueError:
+        """What to raise when the function has raised `error`: where it was, as far as that is known."""
+        code = getattr(getattr(self.function, "py_func", self.function), "__code__", None)
+        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
+        where = f" in line {lines[-1]}" if lines else ""
+        return ValueError(f"policy {self.name} failed{where}: {type(error).__name__}: {error}")
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
         """Scores of all jobs, float64 (num_jobs,); for functions whose scores never change."""
@@ -132,6 +140,8 @@ def load_plugin(file: Path, name: str) -> PlugIn:
     except Exception as error:
         raise ValueError(f"{file}: cannot be loaded: {type(error).__name__}: {error}") from error
     functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    if not name:
+        raise ValueError(f"{file}: which function? It has {', '.join(functions) or 'none'}: give {file}:NAME")
     if name not in vars(module):
         raise ValueError(f"{file}: has no function {name!r}; it has {', '.join(functions) or 'none'}: give {file}:NAME")
     return _checked(f"{file}:{name}", vars(module)[name])

@@ -164,12 +164,21 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
     )  # fmt: skip
 
 
-def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> ValueError:
+class NeverStarts(ValueError):
+    """A job for which the outages never leave enough processors. index: of the job among those replayed."""
+
+    def __init__(self, index: int, procs: int, cluster_procs: int) -> None:
+        self.index = index
+        self.why = (
+            f"({procs} processors) can never start: the outages never leave it enough of the cluster's {cluster_procs} "
+            "processors"
+        )
+        super().__init__(f"job at index {index} {self.why}")
+
+
+def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
     job = int(np.argmax(start[tasks.first : tasks.last] == CANCELLED))
-    return ValueError(
-        f"job at index {job} ({tasks.procs[tasks.first + job]} processors) can never start: the outages never leave it "
-        f"enough of the cluster's {rules.cluster_procs} processors"
-    )
+    return NeverStarts(job, int(tasks.procs[tasks.first + job]), rules.cluster_procs)
 
 
 @dataclass(frozen=True)

@@ -146,5 +146,5 @@ def guess_format(path: Path) -> str:
         raise LogError(f"{path}: the log is empty; check the file, or whether its copy has finished")
     raise LogError(
         f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments) or PBS accounting "
-        "(date;type;id;key=value ...): name it with --format or `format =` in the catalogue"
+        "(date;type;id;key=value ...): name it with `format =` in the catalogue or `tracehouse ingest --format`"
     )

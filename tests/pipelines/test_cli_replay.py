@@ -13,7 +13,7 @@ import pytest
 
 from simulator.metrics import METRICS, SEMANTICS
 from simulator.policies import NAMES
-from tests.pipelines.command_line import GOOD, fail, succeed, use_home
+from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line
 
@@ -146,7 +146,9 @@ def test_outages_take_processors(log: Path, tmp_path: Path) -> None:
     table = tmp_path / "outages.csv"
     table.write_text("start,end,procs\n0,2000000,8\n")
     told, whole = told_of(log, "--outages", table, "--drop-wider"), told_of(log)
-    assert told["outages"] == 1
+    assert (told["outages"], told["outage_list"][0]["procs"]) == (1, 8)
+    table.write_text("start,end,procs\n0,,15\n")
+    assert "can never start: the outages never leave it enough" in fail("replay", log, "--outages", table)
     assert told["average_wait_s"] > whole["average_wait_s"]
     table.write_text("start,end,procs\n0,100,8\n5,3,1\n")
     assert fail("replay", log, "--outages", table).startswith(f"{table}:3: expected an end after the start 5")
@@ -176,7 +178,9 @@ def test_plug_ins_of_a_file_compiled_or_not_give_the_same(log: Path, tmp_path: P
         assert plain["policy"] == f"{file}:narrow"
         assert {name: plain[name] for name in METRICS} == {name: compiled[name] for name in METRICS}
     assert plain["average_wait_s"] != told_of(log, "--backfill", "selective")["average_wait_s"]
-    assert "undefined" in fail("replay", log, "--policy", f"{file}:broken")
+    message = fail("replay", log, "--policy", f"{file}:broken")
+    assert f"policy {file}:broken failed in line 15: NameError: name 'undefined' is not defined" in message
+    assert "which function? It has narrow, compiled, broken" in fail("replay", log, "--policy", file)
     assert "nosuch" in fail("replay", log, "--policy", f"{file}:nosuch")
     assert "none.py" in fail("replay", log, "--policy", f"{tmp_path / 'none.py'}:narrow")
 
@@ -215,6 +219,13 @@ def test_plots_and_schedule_are_written(log: Path, tmp_path: Path) -> None:
     assert len(schedule.read_text().splitlines()) == 401
 
 
+def test_plots_of_a_small_cluster(catalogue: Path, tmp_path: Path) -> None:
+    log = tmp_path / "small.swf"
+    log.write_text("; MaxProcs: 4\n" + "".join(swf_line(k, 10 * k, 0, 100, 1 + k % 4) for k in range(1, 30)))
+    succeed("replay", log, "--plots", tmp_path)
+    assert (tmp_path / "gantt.png").exists()
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A home with the source `mine`, its runs fcfs, fcfs-easy, fcfs-conservative and saf-easy, and one called wfp3."""
@@ -234,7 +245,7 @@ def rows_of(query: str) -> list[dict]:
 
 def test_a_saved_run_is_what_was_told(saved: None) -> None:
     runs = {row["run"]: row for row in rows_of("FROM replay.runs")}
-    assert sorted(runs) == ["fcfs", "fcfs-conservative", "fcfs-easy", "saf-easy", "wfp3"]
+    assert {"fcfs", "fcfs-conservative", "fcfs-easy", "saf-easy", "wfp3"} <= set(runs)
     told = told_of("mine", "--policy", "WFP3")
     kept = ("policy", "backfill", "procs", "jobs", "trace_sha256", "engine", "semantics", *METRICS)
     assert {name: runs["wfp3"][name] for name in kept} == {name: told[name] for name in kept}
@@ -254,12 +265,23 @@ def test_two_runs_compared(saved: None) -> None:
 
 
 def test_comparisons_that_cannot_be_made(saved: None) -> None:
-    assert "it has fcfs, fcfs-conservative, fcfs-easy, saf-easy, wfp3" in fail("compare", "mine", "fcfs", "nosuch")
+    assert "has no saved run 'nosuch'; it has " in fail("compare", "mine", "fcfs", "nosuch")
     assert "unknown source 'nosuch'" in fail("compare", "nosuch", "fcfs", "wfp3")
     assert "has no saved runs yet" in fail("compare", "campus-pbs", "fcfs", "wfp3")
 
 
+def test_settings_that_are_absent_are_told_as_none(saved: None, tmp_path: Path) -> None:
+    (tmp_path / "outages.csv").write_text("start,end,procs\n0,100000,4\n")
+    result = call("replay", "mine", "--outages", tmp_path / "outages.csv", "--drop-wider", "--save", "fewer")
+    assert "Next: tracehouse compare mine fcfs-easy fewer" in result.stderr
+    text = succeed("compare", "mine", "fcfs-easy", "fewer")
+    assert re.search(r"outages, A +none\n", text) and '"procs": 4' in text
+    result = call("replay", "mine", "--window", "0:50", "--save", "early")
+    assert result.exit_code == 0 and "tracehouse compare" not in result.stderr  # there is nothing over the same jobs
+
+
 def test_what_cannot_be_saved(saved: None, tmp_path: Path) -> None:
+    assert "not in the warehouse yet" in fail("replay", "campus-pbs", "--save", "x")
     (tmp_path / "a.swf").write_text(GOOD.format(n=1))
     assert "runs of a log are not saved" in fail("replay", tmp_path / "a.swf", "--save", "x")
     assert "bad name of a run" in fail("replay", "mine", "--save", "a b")
