@@ -84,9 +84,9 @@ def test_the_tree_answers_as_a_plain_list_does(widths: str, estimates: str) -> N
         first = int(rng.integers(0, 4))
         queue = some_queue(rng, size, widths, estimates, first)
         plain = Plain(queue)
-        for step in range(240):
+        for step in range(160):
             # Waves, so that the tree is nearly empty and nearly full by turns.
-            enters = rng.random() < (0.85 if step // 60 % 2 == 0 else 0.15)
+            enters = rng.random() < (0.85 if step // 40 % 2 == 0 else 0.15)
             ranks = np.flatnonzero(plain.waiting != enters)
             for rank in (
                 rng.choice(ranks, min(len(ranks), 1 + size // 40), replace=False).tolist() if len(ranks) else []
@@ -177,14 +177,14 @@ def test_a_full_list_moves_into_the_tree_and_what_is_left_of_it_back(first: int)
 EXTREMES = (0, 1, -1, 2**31, -(2**31), 2**53, -(2**53), 2**62, -(2**62), 2**63 - 1, -(2**63))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(scores=st.lists(st.one_of(st.sampled_from(EXTREMES), st.integers(-5, 5)), min_size=1, max_size=40))
 def test_the_order_of_whole_numbers_is_a_stable_sort(scores: list[int]) -> None:
     expected = sorted(range(len(scores)), key=lambda job: (scores[job], job))
     assert order_of(np.array(scores, dtype=np.int64)).tolist() == expected
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(scores=st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
 def test_the_order_of_decimals_is_a_stable_sort(scores: list[float]) -> None:
     expected = sorted(range(len(scores)), key=lambda job: (scores[job], job))
