@@ -54,6 +54,8 @@ class Batch:
     jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as in
     simulator.replay.replay; with EASY, jobs behind a blocked choice are taken in submit order (easy) or shortest first. A choice
     is asked for only where more than one job waits and one of them fits. threads: default, one per core.
+
+    Every step writes into the same arrays, observations and `start` alike: copy what must outlast the next one.
     """
 
     def __init__(
@@ -98,6 +100,8 @@ class Batch:
         a place where no job waits.
         """
         action = np.asarray(action, dtype=np.int64)
+        if action.shape != self._first.shape:
+            raise ValueError(f"expected one action per episode, shape {self._first.shape}, got {action.shape}")
         episodes = np.arange(len(action))
         allowed = (action >= 0) & (action < VISIBLE_JOBS)
         allowed[allowed] = self._seen.mask[episodes[allowed], action[allowed]]
@@ -218,8 +222,8 @@ def _clear(state: Episode) -> None:
 
 
 @compiled
-def _window(tasks, first, window_jobs, kind, scoring):
-    """Tasks and policy of one window: views of the trace's."""
+def _window(tasks, first, window_jobs, kind, scoring, users):
+    """Tasks and policy of one window, which has so many users: views of the trace's."""
     last = first + window_jobs
     none = tasks.announced
     window = Tasks(
@@ -228,10 +232,22 @@ def _window(tasks, first, window_jobs, kind, scoring):
     )  # fmt: skip
     fixed = scoring.fixed[first:last] if kind == FIXED else scoring.fixed
     of_window = Scoring(
-        scoring.kind, fixed, scoring.parameters, scoring.half_life_s, scoring.users, scoring.follows_free,
+        scoring.kind, fixed, scoring.parameters, scoring.half_life_s, users, scoring.follows_free,
         scoring.ops, scoring.constants, scoring.weights, scoring.origin,
     )  # fmt: skip
     return window, of_window
+
+
+@compiled
+def _num_users(user, seen):
+    """How many users there are; seen: float64 (users of the trace,), overwritten."""
+    seen[:] = 0.0
+    count = 0
+    for number in user:
+        if seen[number] == 0.0:
+            seen[number] = 1.0
+            count += 1
+    return count
 
 
 @compiled
@@ -251,7 +267,7 @@ def _step(
     for e in range(begin, end):
         if why[e] != engine.WANT_CHOICE:
             continue
-        window, of_window = _window(tasks, first[e], window_jobs, scoring.kind, scoring)
+        window, of_window = _window(tasks, first[e], window_jobs, scoring.kind, scoring, scoring.users)
         episode = _episode(state, e)
         why[e] = advance(window, rules, of_window, episode, recorder, action[e])
         features[e] = 0.0
@@ -271,7 +287,10 @@ def _step(
 def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, start, backfilled):
     """Replays windows begin : end one after another in one state; returns why the last one stopped, and its number."""
     for k in range(begin, end):
-        window, of_window = _window(tasks, first[k], window_jobs, scoring.kind, scoring)
+        users = scoring.users
+        if scoring.half_life_s > 0.0:
+            users = _num_users(tasks.user[first[k] : first[k] + window_jobs], state.usage[0])
+        window, of_window = _window(tasks, first[k], window_jobs, scoring.kind, scoring, users)
         state.counters[:] = 0
         state.start[:] = CANCELLED
         state.backfilled[:] = False

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs import column_of
+
 IntArray = NDArray[np.int64]
 
 FOREVER = 1 << 61
@@ -92,7 +94,7 @@ class Cluster:
 def _as_columns(owner: object, names: tuple[str, ...]) -> None:
     length = len(getattr(owner, names[0]))
     for name in names:
-        column = np.ascontiguousarray(getattr(owner, name), dtype=np.int64)
+        column = column_of(getattr(owner, name))
         if column.shape != (length,):
             raise ValueError(f"{type(owner).__name__}.{name} must have one value per row, got shape {column.shape}")
         object.__setattr__(owner, name, column)

@@ -365,13 +365,16 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                 if queued == 0:
                     break
                 if scoring.follows_free:
-                    phase = ORDER
+                    k = 0  # where no job fits any more, nobody need be asked
+                    while k < queued and procs[queue[k]] > free:
+                        k += 1
+                    phase = ORDER if k < queued else EVENTS
                     break
             else:
                 queue[place] = -1
                 if free == 0:
                     break
-        if why >= 0 or phase == ORDER:
+        if why >= 0 or phase in (ORDER, EVENTS):
             continue
         if phase == FILL:
             kept = 0

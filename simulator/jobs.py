@@ -15,6 +15,14 @@ NEVER = 1 << 61
 COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel")
 
 
+def column_of(values: object) -> IntArray:
+    """The values as int64 in one piece, read-only: numba compiles anew for every mixture of arrays that may and may not be
+    written, and what comes from a data frame mostly may not."""
+    column = np.ascontiguousarray(values, dtype=np.int64).view()
+    column.flags.writeable = False
+    return column
+
+
 def _unset() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
@@ -51,7 +59,7 @@ class Jobs:
         if len(self.cancel) != num_jobs and len(self.cancel) == 0:
             object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
         for name in COLUMNS:
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
+            column = column_of(getattr(self, name))
             if column.ndim != 1 or len(column) != num_jobs:
                 raise ValueError(f"Jobs.{name} must have one value per job, got shape {column.shape}")
             object.__setattr__(self, name, column)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,10 +97,7 @@ class PlugIn:
                     f"policy {self.name} must return one score per waiting job, shape {(len(queue),)}, got {score.shape}"
                 )
         if np.isnan(score).any():
-            job = int(queue[int(np.argmax(np.isnan(score)))])
-            raise ValueError(
-                f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number"
-            )
+            raise self.no_score(int(queue[int(np.argmax(np.isnan(score)))]), now)
         return score
 
     def failure(self, error: Exception) -> ValueError:
@@ -108,6 +106,9 @@ class PlugIn:
         lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
         where = f" in line {lines[-1]}" if lines else ""
         return ValueError(f"policy {self.name} failed{where}: {type(error).__name__}: {error}")
+
+    def no_score(self, job: int, now: int) -> ValueError:
+        return ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
         """Scores of all jobs, float64 (num_jobs,); for functions whose scores never change."""
@@ -119,7 +120,14 @@ _registered: dict[str, PlugIn] = {}
 
 
 def register_policy(name: str, function: Callable[..., Any]) -> None:
-    """Makes `function` a policy that can be named wherever a built-in can. Raises ValueError for parameters it cannot read."""
+    """Makes `function` a policy that can be named wherever a built-in can.
+
+    Raises ValueError for the name of a built-in, and for parameters that nothing is known of.
+    """
+    from simulator.policies import NAMES
+
+    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, NAMES)}:
+        raise ValueError(f"policy {name!r} is built in: choose another name")
     _registered[name] = _checked(name, function)
 
 
@@ -132,9 +140,10 @@ def load_plugin(file: Path, name: str) -> PlugIn:
     """The function `name` of a Python file. Raises ValueError that says what is missing or wrong."""
     if not file.exists():
         raise ValueError(f"{file}: no such file (policy {file}:{name})")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    spec = importlib.util.spec_from_file_location(f"policy {file}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # dataclasses look themselves up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -151,8 +160,10 @@ def _checked(name: str, function: Callable[..., Any]) -> PlugIn:
     if not callable(function):
         raise ValueError(f"policy {name} must be a function, got {type(function).__name__}")
     plain = getattr(function, "py_func", function)
-    reads = tuple(inspect.signature(plain).parameters)
-    unknown = [read for read in reads if read not in READS]
+    parameters = inspect.signature(plain).parameters
+    reads = tuple(parameters)
+    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    unknown = [read for read in reads if read not in READS or parameters[read].kind in starred]
     if unknown or not reads:
         raise ValueError(
             f"policy {name} has a parameter {unknown[0]!r}, which nothing is known of; expected some of {', '.join(READS)}"

@@ -10,7 +10,8 @@ ends in time. Where every processor count of the trace is a class of its own, a 
 not hold.
 
 Nodes hold NOTHING minus the least value, so that zero means that no job waits: fresh memory is an empty tree, and what a
-replay never touches costs nothing.
+replay never touches costs nothing. A leaf holds all that is asked of its job in one number, so that the leaves of a node are
+one line of the cache.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ BACK = 16
 """Jobs left in the tree when it gives way to the list; far below SHORT, so that moving costs little per job."""
 NOTHING = 2**31 - 1
 """Above every processor count, and above every estimate below 68 years; longer ones are looked at one by one."""
+MOST_PROCS = (1 << 28) - 1
+"""Most processors of a job in the tree."""
 
 
 class Queue(NamedTuple):
@@ -40,9 +43,9 @@ class Queue(NamedTuple):
 
     rank: of each task, int64 (num_tasks,); job_at: task of each rank, int64 (num_jobs,). procs, estimate: by task.
     rows: the list, ascending by rank: rank, processors, estimate; int64 (SHORT, 3).
-    The tree: waiting by rank, uint8 (num_jobs,); first_node of each level, the lowest first, int64 (levels + 1,), multiples
-    of FANOUT; narrow int32 (nodes,), short int32 (nodes, MOST_CLASSES), never falling from class to class; narrowest: fewest
-    processors of each width class, int64 (at most MOST_CLASSES,).
+    The tree: leaf by rank, see _packed, int64 (num_jobs, up to a multiple of FANOUT); first_node of each level, the lowest
+    first, int64 (levels + 1,), multiples of FANOUT; narrow int32 (nodes,), short int32 (nodes, MOST_CLASSES), never falling
+    from class to class; narrowest: fewest processors of each width class, int64 (at most MOST_CLASSES,).
     """
 
     rank: IntArray
@@ -50,7 +53,7 @@ class Queue(NamedTuple):
     procs: IntArray
     estimate: IntArray
     rows: IntArray
-    waiting: NDArray[np.uint8]
+    leaf: IntArray
     first_node: IntArray
     narrow: NDArray[np.int32]
     short: NDArray[np.int32]
@@ -74,7 +77,7 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
     return Queue(
         rank, job_at, procs, estimate,
         np.zeros((SHORT, 3), dtype=np.int64),
-        np.zeros(num_jobs, dtype=np.uint8),
+        np.zeros(-(-num_jobs // FANOUT) * FANOUT, dtype=np.int64),
         first_node.astype(np.int64),
         np.zeros(first_node[-1], dtype=np.int32),
         np.zeros((first_node[-1], MOST_CLASSES), dtype=np.int32),
@@ -165,12 +168,11 @@ def tree_to_list(queue):
 
 @lean
 def enter_tree(queue, job):
-    rank = queue.rank[job]
-    queue.waiting[rank] = 1
+    index = queue.rank[job]
     narrow = np.int32(NOTHING - queue.procs[job])
     short = _shortness(queue.estimate[job])
     width = width_class(queue, queue.procs[job])
-    index = rank
+    queue.leaf[index] = _packed(width, short, queue.procs[job])
     for level in range(len(queue.first_node) - 1):
         index >>= SHIFT
         node = queue.first_node[level] + index
@@ -182,12 +184,12 @@ def enter_tree(queue, job):
 
 @lean
 def leave_tree(queue, job):
-    rank = queue.rank[job]
-    queue.waiting[rank] = 0
-    gone_narrow = np.int32(NOTHING - queue.procs[job])
-    gone_short = _shortness(queue.estimate[job])
-    width = width_class(queue, queue.procs[job])
-    index = rank
+    index = queue.rank[job]
+    leaf = queue.leaf[index]
+    queue.leaf[index] = 0
+    gone_narrow = np.int32(NOTHING - _procs(leaf))
+    gone_short = _short(leaf)
+    width = _width(leaf)
     for level in range(len(queue.first_node) - 1):
         below = (index >> SHIFT) << SHIFT
         index >>= SHIFT
@@ -195,20 +197,53 @@ def leave_tree(queue, job):
         if gone_narrow < queue.narrow[node] and gone_short < queue.short[node, width]:
             return
         narrow = np.int32(0)
+        before = _sum_classes(queue.short, node)
         if level == 0:
             _clear_classes(queue.short, node)
-            for i in range(below, min(below + FANOUT, len(queue.waiting))):
-                if queue.waiting[i]:
-                    other = queue.job_at[i]
-                    narrow = max(narrow, np.int32(NOTHING - queue.procs[other]))
-                    other_width = width_class(queue, queue.procs[other])
-                    _raise_classes(queue.short, node, other_width, _shortness(queue.estimate[other]))
+            for i in range(np.uint64(below), np.uint64(below + FANOUT)):
+                other = queue.leaf[i]
+                if other != 0:
+                    narrow = max(narrow, np.int32(NOTHING - _procs(other)))
+                    _raise_classes(queue.short, node, _width(other), _short(other))
         else:
             below += queue.first_node[level - 1]
             for i in range(below, below + FANOUT):
                 narrow = max(narrow, queue.narrow[i])
             _take_classes(queue.short, node, below)
+        # values only fall, so that their sum tells whether any did
+        if narrow == queue.narrow[node] and _sum_classes(queue.short, node) == before:
+            return
         queue.narrow[node] = narrow
+
+
+@lean
+def _sum_classes(short, node):
+    n = np.uint64(node)
+    total = np.int64(0)
+    for c in range(MOST_CLASSES):
+        total += short[n, c]
+    return total
+
+
+@lean
+def _packed(width, short, procs):
+    """A leaf: width class, shortness (never 0), processors."""
+    return (np.int64(width) << 59) | (np.int64(short) << 28) | procs
+
+
+@lean
+def _procs(leaf):
+    return leaf & MOST_PROCS
+
+
+@lean
+def _short(leaf):
+    return np.int32((leaf >> 28) & NOTHING)
+
+
+@lean
+def _width(leaf):
+    return leaf >> 59
 
 
 @lean
@@ -265,39 +300,42 @@ def next_in_tree(queue, rank, extra, free, slack):
     """First rank from `rank` on whose job waits and needs at most `extra` processors, or at most `free` for at most
     `slack` seconds; the number of jobs when there is none. Nodes that cannot hold such a job are passed over, the larger
     the better."""
-    num_jobs = len(queue.waiting)
-    levels = len(queue.first_node) - 1
+    num_jobs = np.int64(len(queue.job_at))
+    top = len(queue.first_node) - 2
     width = width_class(queue, free)
     narrow = max(NOTHING - extra, 1)
     short = max(NOTHING - slack, 1)
-    root = queue.first_node[levels - 1]
-    if queue.narrow[root] < narrow and queue.short[root, width] < short:
-        return np.int64(num_jobs)
-    while rank < num_jobs:
-        if rank & (FANOUT - 1) == 0:
-            index = rank >> SHIFT
-            level = 0
-            skip = 0
-            while not (
-                queue.narrow[queue.first_node[level] + index] >= narrow
-                or queue.short[queue.first_node[level] + index, width] >= short
-            ):
-                skip = FANOUT << (SHIFT * level)
-                level += 1
-                if level == levels:
-                    return np.int64(num_jobs)
-                if index & (FANOUT - 1) != 0:
-                    break
-                index >>= SHIFT
-            if skip > 0:
-                rank += skip
+    level = -1  # that of the jobs themselves
+    index = rank
+    while True:
+        while index & (FANOUT - 1) == 0 and level < top:  # the whole of the next node is still ahead
+            index >>= SHIFT
+            level += 1
+        if level == top and index > 0:
+            return num_jobs
+        if level >= 0:
+            node = queue.first_node[level] + index
+            if queue.narrow[node] < narrow and queue.short[node, width] < short:
+                index += 1
                 continue
-        end = min((rank | (FANOUT - 1)) + 1, num_jobs)
-        while rank < end:
-            if queue.waiting[rank]:
-                job = queue.job_at[rank]
-                procs = queue.procs[job]
-                if procs <= extra or (procs <= free and queue.estimate[job] <= slack):
-                    return np.int64(rank)
-            rank += 1
-    return np.int64(num_jobs)
+            index <<= SHIFT
+            level -= 1
+            while level >= 0:
+                node = queue.first_node[level] + index
+                if queue.narrow[node] >= narrow or queue.short[node, width] >= short:
+                    index <<= SHIFT
+                    level -= 1
+                else:
+                    index += 1  # what the node above promises is in one of its other children
+        end = (index | (FANOUT - 1)) + 1
+        while index < end:
+            leaf = queue.leaf[index]
+            if leaf != 0:
+                procs = _procs(leaf)
+                if procs <= extra:
+                    return index
+                in_time = procs <= free and _short(leaf) >= short
+                if in_time and (short > 1 or queue.estimate[queue.job_at[index]] <= slack):
+                    return index
+            index += 1
+        level = -1

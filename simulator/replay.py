@@ -19,7 +19,7 @@ from simulator.formula import explain_failure
 from simulator.jobs import Jobs
 from simulator.network import NUM_FEATURES, KernelWeights, no_weights
 from simulator.policies import Policy, parse_options, parse_policy
-from simulator.queue_tree import queue_by
+from simulator.queue_tree import MOST_PROCS, queue_by
 from simulator.running import CORRECTIONS
 from simulator.sampling import seed_draws
 from simulator.schedule import CANCELLED, Schedule
@@ -54,7 +54,8 @@ def replay(
     rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
     if len(jobs) == 0:
         return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
-    if policy.kind == FIXED and rules.backfill != engine.RESERVE and not rules.planned:
+    plain = rules.backfill != engine.RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
+    if policy.kind == FIXED and plain:
         start, backfilled = _run_static(jobs, tasks, rules, policy)
     else:
         start, backfilled = _run_general(jobs, tasks, rules, policy)
@@ -121,7 +122,13 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
     assert plug_in is not None
     columns = {"submit": tasks.submit, "estimate": tasks.estimate, "procs": tasks.procs, "user": tasks.user}
     if plug_in.is_compiled:
-        return _driver(plug_in)(tasks, rules, scoring, episode, no_recorder())
+        try:
+            why = _driver(plug_in)(tasks, rules, scoring, episode, no_recorder())
+        except Exception as error:
+            raise plug_in.failure(error) from error
+        if why == engine.WANT_SCORES:  # the one who was asked gave no score
+            raise plug_in.no_score(int(episode.counters[at.FAILED]), int(episode.counters[at.NOW]))
+        return int(why)
     while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == engine.WANT_SCORES:
         counters = episode.counters
         queue = episode.queue[: counters[at.QUEUED]]
@@ -132,7 +139,8 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
 
 @lru_cache(maxsize=32)
 def _driver(plug_in: Any) -> Any:
-    """A loop around the engine that asks a compiled plug-in without leaving compiled code."""
+    """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
+    job in FAILED, where a score is not a number."""
     fill = plug_in.fill
     want_scores = engine.WANT_SCORES
 
@@ -146,6 +154,10 @@ def _driver(plug_in: Any) -> Any:
                 episode.queue, episode.counters[at.QUEUED], episode.counters[at.NOW], episode.counters[at.FREE],
                 rules.cluster_procs, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score,
             )  # fmt: skip
+            for k in range(episode.counters[at.QUEUED]):
+                if np.isnan(episode.score[k]):
+                    episode.counters[at.FAILED] = episode.queue[k]
+                    return why
 
     return drive
 

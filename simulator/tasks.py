@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cluster import Cluster, Outages, RunningJobs
-from simulator.jobs import NEVER, Jobs
+from simulator.jobs import NEVER, Jobs, column_of
 
 IntArray = NDArray[np.int64]
 
@@ -52,7 +52,8 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     if len(cancel_order):
         cancel_order = cancel_order[np.argsort(jobs.cancel[cancel_order], kind="stable")]
     running, outages = cluster.running, cluster.outages
-    none = np.zeros(0, dtype=np.int64)
+    cancel_order = column_of(cancel_order)
+    none = column_of([])
     if not len(jobs) or not (len(running) or len(outages)):
         return Tasks(*columns, 0, len(jobs), none, none, cancel_order)
 
@@ -62,19 +63,20 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     length = outages.end - outages.start
     num_running, num_jobs = len(running), len(jobs)
     columns = (
-        np.concatenate([running.start, jobs.submit, outages.start]),
-        np.concatenate([running.runtime, jobs.runtime, length]),
-        np.concatenate([running.procs, jobs.procs, outages.procs]),
-        np.concatenate([running.estimate, jobs.estimate, length]),
-        np.concatenate([running.limit, jobs.limit, length]),
-        np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)]),
-        np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)]),
+        column_of(np.concatenate([running.start, jobs.submit, outages.start])),
+        column_of(np.concatenate([running.runtime, jobs.runtime, length])),
+        column_of(np.concatenate([running.procs, jobs.procs, outages.procs])),
+        column_of(np.concatenate([running.estimate, jobs.estimate, length])),
+        column_of(np.concatenate([running.limit, jobs.limit, length])),
+        column_of(np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)])),
+        column_of(np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)])),
     )
     ahead = np.flatnonzero(outages.announced < outages.start)
     ahead = ahead[np.argsort(outages.announced[ahead], kind="stable")]
     return Tasks(
         *columns, num_running, num_running + num_jobs,
-        outages.announced[ahead], ahead + num_running + num_jobs, cancel_order + num_running,
+        column_of(outages.announced[ahead]), column_of(ahead + num_running + num_jobs),
+        column_of(cancel_order + num_running),
     )  # fmt: skip
 
 

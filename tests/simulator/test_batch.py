@@ -166,7 +166,6 @@ def test_a_choice_is_asked_for_only_where_several_jobs_wait() -> None:
     assert min(fewest) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="after a start in the same pass a choice is asked for even where no job fits")
 def test_a_choice_is_asked_for_only_where_a_job_fits() -> None:
     def choose(seen: Observation) -> np.ndarray:
         assert seen.features[seen.choosing][:, :, FITS].any(axis=1).all()
@@ -277,9 +276,6 @@ def test_a_place_where_no_job_waits_is_refused(place: int) -> None:
     assert batch.start.tolist() == [[0, 9, 18, 27, 36]] * 2
 
 
-@pytest.mark.xfail(
-    strict=True, reason="step does not look at the shape: one action for two episodes steps the first only"
-)
 @pytest.mark.parametrize("action", [np.array([0]), np.array([0, 0, 0]), np.array([[0], [0]])])
 def test_a_step_needs_one_action_per_episode(action: np.ndarray) -> None:
     batch = Batch(busy_jobs(50, load=9.0), PROCS, 20, 2)

@@ -94,7 +94,7 @@ def test_the_tree_answers_as_a_plain_list_does(widths: str, estimates: str) -> N
                 (enter_tree if enters else leave_tree)(queue, queue.job_at[rank])
                 plain.waiting[rank] = enters
             assert_answers(queue, plain, rng)
-        assert (queue.waiting != 0).tolist() == plain.waiting.tolist()
+        assert (queue.leaf[: len(plain.waiting)] != 0).tolist() == plain.waiting.tolist()
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -107,7 +107,7 @@ def test_a_tree_that_is_left_by_all_is_as_new(widths: str) -> None:
             enter_tree(queue, queue.job_at[rank])
         for rank in rng.permutation(700).tolist():
             leave_tree(queue, queue.job_at[rank])
-        assert not queue.waiting.any() and not queue.narrow.any() and not queue.short.any()
+        assert not queue.leaf.any() and not queue.narrow.any() and not queue.short.any()
 
 
 def test_the_tree_holds_all_jobs_at_once() -> None:
@@ -170,7 +170,7 @@ def test_a_full_list_moves_into_the_tree_and_what_is_left_of_it_back(first: int)
         left = np.flatnonzero(plain.waiting)
         expected = np.stack([left, plain.procs[left], plain.estimate[left]], axis=1)
         assert np.array_equal(queue.rows[:BACK], expected)
-        assert not queue.waiting.any() and not queue.narrow.any() and not queue.short.any()
+        assert not queue.leaf.any() and not queue.narrow.any() and not queue.short.any()
         plain.waiting[:] = False
 
 

@@ -60,7 +60,6 @@ def test_multifactor_replays_windows_in_which_all_users_are() -> None:
     assert_as_replayed(jobs, FIRST, found, "multifactor", "easy")
 
 
-@pytest.mark.xfail(strict=True, reason="multifactor takes the number of users of the whole trace, not of the window")
 def test_multifactor_counts_the_users_of_a_window() -> None:
     jobs = busy_jobs(500, users=200)
     found = replay_windows(jobs, PROCS, FIRST, WINDOW, "multifactor")
