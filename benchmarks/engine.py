@@ -146,8 +146,9 @@ def sweeps(jobs: Jobs, procs: int) -> None:
         print(f"  {policy:<50}{rates}   {seconds[0] / seconds[1]:.2f}x")
 
 
-def stepping(jobs: Jobs, procs: int, episodes: int = 1000, window_jobs: int = 256) -> None:
+def stepping(jobs: Jobs, procs: int, episodes: int = 4000, window_jobs: int = 256) -> None:
     first = np.linspace(0, len(jobs) - window_jobs, episodes).astype(np.int64)
+    alone = 0.0
     for threads in (1, len(os.sched_getaffinity(0))):
         batch = Batch(jobs, procs, window_jobs, episodes, threads=threads)
         batch.reset(first)
@@ -159,8 +160,9 @@ def stepping(jobs: Jobs, procs: int, episodes: int = 1000, window_jobs: int = 25
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(
             f"stepping {episodes:,} episodes of {window_jobs} jobs, {threads} thread(s): {steps / wall:,.0f} decisions/s, "
-            f"{steps / cpu:,.0f} per CPU-second, observations included"
+            f"{steps / cpu:,.0f} per CPU-second, observations included" + (f", {alone / wall:.2f}x" if alone else "")
         )
+        alone = wall
 
 
 def compilation() -> None:
@@ -180,4 +182,4 @@ def engine(traces: dict[str, tuple[Jobs, int]]) -> None:
     jobs, procs = max(traces.values(), key=lambda trace: len(trace[0]))
     sweeps(jobs, procs)
     print()
-    stepping(*next(iter(traces.values())))
+    stepping(jobs, procs)

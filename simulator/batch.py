@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from simulator import engine
 from simulator import episode as at
 from simulator.cluster import Cluster
-from simulator.compiled import compiled
+from simulator.compiled import lean
 from simulator.engine import advance
 from simulator.episode import UNPROTECTED, Episode, new_episode
 from simulator.jobs import NEVER, Jobs
@@ -31,8 +31,10 @@ from simulator.tasks import Tasks, tasks_of
 
 IntArray = NDArray[np.int64]
 
-CHUNKS_PER_THREAD = 2
+CHUNKS_PER_THREAD = 4
 """Windows differ in work: a thread that is done early takes the next chunk."""
+LEAST_STEPPED = 256
+"""Fewest episodes that a thread is woken for: stepping them takes about as long as waking it."""
 
 
 class Observation(NamedTuple):
@@ -127,7 +129,7 @@ class Batch:
                 begin, end, action, self._why, *self._seen,
             )  # fmt: skip
 
-        self._threads.share(len(action), work)
+        self._threads.share(len(action), LEAST_STEPPED, work)
         return self._seen
 
 
@@ -171,24 +173,35 @@ def replay_windows(
             window = jobs.window(int(first[failed]), window_jobs)
             check_outcome(why, tasks_of(window, Cluster(cluster_procs)), rules, policy, episode)
 
-    _Threads(threads).share(len(first), work)
+    _Threads(threads).share(len(first), 1, work)
     return start, backfilled
 
 
 class _Threads:
-    """Shares ranges of episodes among threads; one thread alone works in the caller's."""
+    """Shares ranges of episodes among threads, the caller's among them, which has nothing else to do and need not be woken."""
 
     def __init__(self, threads: int | None) -> None:
         self._count = threads or len(os.sched_getaffinity(0))
-        self._pool = ThreadPoolExecutor(self._count) if self._count > 1 else None
+        self._pool = ThreadPoolExecutor(self._count - 1) if self._count > 1 else None
 
-    def share(self, episodes: int, work: Callable[[int, int], None]) -> None:
-        if self._pool is None or episodes < 2:
+    def share(self, episodes: int, least: int, work: Callable[[int, int], None]) -> None:
+        """Calls work(begin, end) for ranges that cover all episodes, each of at least `least`."""
+        chunks = min(episodes // least, CHUNKS_PER_THREAD * self._count)
+        if self._pool is None or chunks < 2:
             work(0, episodes)
             return
-        edges = np.linspace(0, episodes, min(episodes, CHUNKS_PER_THREAD * self._count) + 1).astype(int).tolist()
-        for done in [self._pool.submit(work, a, b) for a, b in itertools.pairwise(edges)]:
-            done.result()
+        ranges = itertools.pairwise(np.linspace(0, episodes, chunks + 1).astype(int).tolist())
+
+        def take() -> None:
+            for begin, end in ranges:  # one iterator for all: each takes the next range when it is done with its last
+                work(begin, end)
+
+        others = [self._pool.submit(take) for _ in range(min(self._count, chunks) - 1)]
+        try:
+            take()
+        finally:
+            for other in others:
+                other.result()
 
 
 def _check(jobs: Jobs, window_jobs: int) -> None:
@@ -221,7 +234,7 @@ def _clear(state: Episode) -> None:
     state.backfilled[:] = False
 
 
-@compiled
+@lean
 def _window(tasks, first, window_jobs, kind, scoring, users):
     """Tasks and policy of one window, which has so many users: views of the trace's."""
     last = first + window_jobs
@@ -238,7 +251,7 @@ def _window(tasks, first, window_jobs, kind, scoring, users):
     return window, of_window
 
 
-@compiled
+@lean
 def _num_users(user, seen):
     """How many users there are; seen: float64 (users of the trace,), overwritten."""
     seen[:] = 0.0
@@ -250,7 +263,7 @@ def _num_users(user, seen):
     return count
 
 
-@compiled
+@lean
 def _episode(state, e):
     return Episode(
         state.counters[e], state.queue[e], state.score[e], state.order[e], state.heap_end[e], state.heap_job[e],
@@ -260,7 +273,7 @@ def _episode(state, e):
     )  # fmt: skip
 
 
-@compiled
+@lean
 def _step(
     tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, action, why, features, mask, choosing
 ):
@@ -283,7 +296,7 @@ def _step(
             mask[e, :visible] = True
 
 
-@compiled
+@lean
 def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, start, backfilled):
     """Replays windows begin : end one after another in one state; returns why the last one stopped, and its number."""
     for k in range(begin, end):
@@ -301,6 +314,7 @@ def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, be
         why = advance(window, rules, of_window, episode, recorder, 0)
         if why != engine.DONE:
             return why, k
-        start[k] = episode.start
-        backfilled[k] = episode.backfilled
+        for i in range(window_jobs):
+            start[k, i] = episode.start[i]
+            backfilled[k, i] = episode.backfilled[i]
     return engine.DONE, -1
