@@ -15,9 +15,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 import sql
-from tests.tiny import SOURCE, TRACEHOUSE, Home
+from tests.pipelines.command_line import call, use_home
+from tests.tiny import SOURCE, Home
 
 PROJECT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md"))]
@@ -49,15 +51,11 @@ def write_shown_files(folder: Path) -> None:
             (folder / name).write_text(content)
 
 
-def run_in(home: Home, folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(TRACEHOUSE), *arguments],
-        env=home.environment(),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run_in(home: Home, folder: Path, arguments: list[str], patch: pytest.MonkeyPatch) -> Result:
+    """Runs a command in this process, in a working folder."""
+    use_home(patch, home.folder)
+    patch.chdir(folder)
+    return call(*arguments)
 
 
 def saves_runs(command: str) -> bool:
@@ -71,17 +69,20 @@ def home(finished: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     shutil.copytree(finished.folder, folder / "home")
     own = Home(folder / "home")
     write_shown_files(folder)
-    for document, command in commands():
-        if saves_runs(command):
-            done = run_in(own, folder, shlex.split(command)[1:])
-            assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
+    with pytest.MonkeyPatch.context() as patch:
+        for document, command in commands():
+            if saves_runs(command):
+                done = run_in(own, folder, shlex.split(command)[1:], patch)
+                assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
     return own
 
 
 @pytest.mark.parametrize(("document", "query"), blocks("sql"))
-def test_sql_examples_run(home: Home, document: str, query: str) -> None:
-    done = home.call("sql", query, "--format", "csv")
-    assert done.returncode == 0, f"{document}: {done.stderr}"
+def test_sql_examples_run(
+    home: Home, document: str, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run_in(home, tmp_path, ["sql", query, "--format", "csv"], monkeypatch)
+    assert done.exit_code == 0, f"{document}: {done.stderr}"
     # an example about the user's own cluster has no rows here; one about the bundled source must have
     assert len(done.stdout.splitlines()) > 1 or "mycluster" in query, f"{document}: no rows"
 
@@ -95,7 +96,7 @@ def test_python_examples_run(document: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("document", "command"), [c for c in commands() if c[1].startswith("tracehouse ") and not saves_runs(c[1])]
 )
-def test_commands_run(home: Home, document: str, command: str, tmp_path: Path) -> None:
+def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shown_files(tmp_path)
     (tmp_path / "month.swf").write_text("; MaxProcs: 4\n1 0 5 60 1 -1 -1 1 90 -1 1 1 1 1 1 1 -1 -1\n")
     accounting = tmp_path / "accounting"
@@ -115,8 +116,8 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path) -
     local = {"/path/to/accounting": str(accounting), "/path/to/month.swf": str(tmp_path / "month.swf")}
     arguments = [local.get(argument, argument) for argument in arguments]
     # an ingest adds a source: not in the shared home
-    done = run_in(Home(tmp_path / "home") if arguments[0] == "ingest" else home, tmp_path, arguments)
-    assert done.returncode == 0, f"{document}: {command}: {done.stderr}"
+    done = run_in(Home(tmp_path / "home") if arguments[0] == "ingest" else home, tmp_path, arguments, monkeypatch)
+    assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
 
 
 @pytest.mark.parametrize(("document", "command"), [c for c in commands() if c[1].startswith("make ")])
