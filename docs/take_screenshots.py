@@ -35,7 +35,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 ASSETS = (
     "log", "jobs", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "scheduling_policy",
-    "evaluation", "leaderboard", "report",
+    "evaluation", "runs", "leaderboard", "report",
 )  # fmt: skip
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
