@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from traces.log import REJECT_SCHEMA, ParsedLog, read_bytes, sha256
+from traces.pbs_scan import BLANK, LARGEST_S, MISSING, NUMBERS, ODD, OTHER, STRINGS, Scan, gather, scan
 
 RECORD_SCHEMA = {
     "line": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8, "group_name": pl.Utf8, "account": pl.Utf8,
@@ -24,8 +27,8 @@ RECORD_SCHEMA = {
 }  # fmt: skip
 """Columns of the records; times are Unix seconds."""
 
-LARGEST_S = 10**11
-"""A larger number of seconds is a fault of the log: it is more than three thousand years."""
+_COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", "queue": "queue", "jobname": "job_name",
+              "exec_host": "exec_host"}  # fmt: skip
 
 _RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;(.);([^;]*);(.*)$", re.DOTALL)
 # a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
@@ -41,31 +44,70 @@ def read_pbs(path: Path) -> ParsedLog:
     processor count can be found. Raises LogError when the file cannot be read.
     """
     stored, content = read_bytes(path)
-    raw_lines = content.split(b"\n")
-    if raw_lines and raw_lines[-1] == b"":
-        raw_lines.pop()
-    records: list[dict[str, object]] = []
+    found = scan(content)
     rejects: list[tuple[int, str, str]] = []
     ignored: Counter[str] = Counter()
-    for number, raw in enumerate(raw_lines, start=1):
-        text = raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
-        if not text.strip():
-            ignored["blank line"] += 1
-            continue
-        found = _RECORD.match(text)
-        if not found:
-            rejects.append((number, "not an accounting record (date time;type;id;message)", text))
-        elif found.group(1) != "E":
-            ignored[f"record type {found.group(1)}"] += 1
-        else:
-            try:
-                records.append({"line": number} | _end_record(found.group(2), found.group(3)))
-            except ValueError as error:
-                rejects.append((number, str(error), text))
+    if blank := int((found.kind == BLANK).sum()):
+        ignored["blank line"] = blank
+    per_type = np.bincount(found.type[found.kind == OTHER], minlength=256)
+    ignored.update({f"record type {chr(code)}": int(per_type[code]) for code in np.flatnonzero(per_type)})
+    odd: list[dict[str, object]] = []
+    for line in np.flatnonzero(found.kind == ODD).tolist():
+        raw = content[found.line_start[line] : found.line_start[line + 1]].removesuffix(b"\n")
+        _read_line(line + 1, raw, odd, rejects, ignored)
+    records = _frame(content, found)
+    if odd:
+        records = pl.concat([records, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line")
     return ParsedLog(
-        path, "pbs", len(stored), sha256(stored), len(raw_lines), pl.DataFrame(records, schema=RECORD_SCHEMA),
+        path, "pbs", len(stored), sha256(stored), len(found.kind), records,
         pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"), dict(ignored),
     )  # fmt: skip
+
+
+def _frame(content: bytes, found: Scan) -> pl.DataFrame:
+    """The records that the scan has taken, as in RECORD_SCHEMA."""
+    columns: dict[str, pl.Series] = {"line": pl.Series(found.row_line + 1), "job_id": _texts(content, found.job_id)}
+    columns |= {
+        _COLUMN_OF[key]: _texts(content, np.ascontiguousarray(found.strings[:, k])) for k, key in enumerate(STRINGS)
+    }
+    for k, name in enumerate(NUMBERS):
+        values = np.ascontiguousarray(found.numbers[:, k])
+        columns[name] = pl.Series(values).set(pl.Series(values == MISSING), None)
+    return pl.DataFrame(columns).select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items())
+
+
+def _texts(content: bytes, spans: np.ndarray) -> pl.Series:
+    """Strings from their offsets and lengths (rows, 2); null where the length is below 0."""
+    length = spans[:, 1]
+    offsets, data = np.empty(len(spans) + 1, dtype=np.int64), np.empty(int(length.clip(0).sum()), dtype=np.uint8)
+    gather(np.frombuffer(content, dtype=np.uint8), spans, offsets, data)
+    known = pa.py_buffer(np.packbits(length >= 0, bitorder="little"))
+    array = pa.Array.from_buffers(pa.large_string(), len(spans), [known, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return pl.Series(pl.from_arrow(array))
+
+
+def _read_line(
+    number: int,
+    raw: bytes,
+    records: list[dict[str, object]],
+    rejects: list[tuple[int, str, str]],
+    ignored: Counter[str],
+) -> None:
+    """Puts one line where it belongs: the rules in full, for lines that the scan does not take."""
+    text = raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
+    if not text.strip():
+        ignored["blank line"] += 1
+        return
+    found = _RECORD.match(text)
+    if not found:
+        rejects.append((number, "not an accounting record (date time;type;id;message)", text))
+    elif found.group(1) != "E":
+        ignored[f"record type {found.group(1)}"] += 1
+    else:
+        try:
+            records.append({"line": number} | _end_record(found.group(2), found.group(3)))
+        except ValueError as error:
+            rejects.append((number, str(error), text))
 
 
 def duration_s(text: str) -> int:
