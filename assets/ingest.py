@@ -87,8 +87,9 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
     )
     records = {log.source.format: _with_file(log, "records")}
     first_submission = 0
-    if log.source.format == "pbs":  # a clock that counts from 1970: policies count from the first submission instead
-        first_submission = int(records["pbs"]["ctime_s"].min())  # type: ignore[arg-type]
+    submitted = {"pbs": "ctime_s", "slurm": "submit_s"}.get(log.source.format)
+    if submitted:  # a clock that counts from 1970: policies count from the first submission instead
+        first_submission = int(records[log.source.format][submitted].min())  # type: ignore[arg-type]
     source_row = pl.DataFrame(
         {
             "format": [log.source.format],
@@ -101,7 +102,7 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
         }
     )
     with warehouse.write() as connection:
-        for log_format, other in (("swf", "raw.swf_jobs"), ("pbs", "raw.pbs_jobs")):
+        for log_format, other in (("swf", "raw.swf_jobs"), ("pbs", "raw.pbs_jobs"), ("slurm", "raw.slurm_jobs")):
             replace_partition(connection, other, name, records.get(log_format, pl.DataFrame()))
         replace_partition(connection, "raw.rejects", name, _with_file(log, "rejects"))
         replace_partition(connection, "raw.log_headers", name, headers)

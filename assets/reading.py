@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import available_timezones
 
 import numpy as np
@@ -13,11 +14,10 @@ from assets.generated_logs import generated_log
 from traces.catalogue import Source
 from traces.log import LogError, ParsedLog, guess_format, line_texts, log_files, read_bytes
 from traces.pbs import read_pbs
+from traces.slurm import read_slurm
 from traces.swf import LARGEST, header_value, read_swf
 
 COMMAND_LINE = "command line"
-
-READERS = {"swf": read_swf, "pbs": read_pbs}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def read_source(source: Source, default_time_zone: str = "UTC") -> SourceLog:
     path = source.path or generated_log(source)
     log_format = guess_format(path) if source.format == "auto" else source.format
     source = replace(source, format=log_format)
-    files = [READERS[log_format](file) for file in log_files(path)]
+    files = [_read(file, source, default_time_zone) for file in log_files(path)]
     if not any(file.accepted for file in files):
         raise LogError(_nothing_accepted(source, files))
     procs, procs_from = _cluster_procs(source, files)
@@ -53,6 +53,12 @@ def read_source(source: Source, default_time_zone: str = "UTC") -> SourceLog:
         raise LogError(f"{path}: every job is wider than the cluster's {procs} processors: correct `procs`")
     time_zone = source.time_zone or _header_time_zone(files) or default_time_zone
     return SourceLog(source, checked, procs, procs_from, time_zone, _clock_zero(files))
+
+
+def _read(file: Path, source: Source, default_time_zone: str) -> ParsedLog:
+    if source.format == "slurm":
+        return read_slurm(file, source.time_zone or default_time_zone, source.columns)
+    return read_swf(file) if source.format == "swf" else read_pbs(file)
 
 
 def _clock_zero(files: list[ParsedLog]) -> datetime:

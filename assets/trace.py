@@ -138,7 +138,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         test_position=int(np.searchsorted(replayable["job_index"].to_numpy(), split[0])) if split else None,
         clock_zero=clock_zero,
         # an SWF log without UnixStartTime counts from a second 0 that nobody knows
-        has_calendar=log_format == "pbs" or clock_zero.year > 1970,
+        has_calendar=log_format != "swf" or clock_zero.year > 1970,
         time_zone=time_zone,
         procs_per_node=_procs_per_node(header),
         log_faults=faults,

@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli_replay import compare, replay
 from pipelines.errors import plain_errors, raise_failures
-from traces.catalogue import add_source, load_catalogue, local_catalogue_path, remove_source
+from traces.catalogue import FORMATS, add_source, load_catalogue, local_catalogue_path, remove_source
 from warehouse import first_row
 
 
@@ -70,9 +70,7 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
 @main.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option(
-    "--format", "log_format", type=click.Choice(["swf", "pbs"]), help="Format of the log; found out if not given."
-)
+@click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log; found out if not given.")
 @click.option("--name", help="Name of the source; default: the file's name.")
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')

@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 PROJECT = Path(__file__).resolve().parents[1]
-FORMATS = ("swf", "pbs")
+FORMATS = ("swf", "pbs", "slurm")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 
 
@@ -28,12 +28,13 @@ class CatalogueError(Exception):
 class Source:
     """One named trace.
 
-    format: "swf" or "pbs".
+    format: "swf", "pbs" or "slurm".
     path: the log file, or a directory of log files; None for a generated source.
     procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
     time_zone: of the cluster, for the calendar and the names of written files; None takes the SWF header's
         TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
+    columns: of a Slurm log without a header line, as sacct calls them, between commas.
     generator: options of `traces.workload.WorkloadOptions` for a generated source, else empty.
     declared_at: "file:line" of the declaration, for error messages.
     """
@@ -45,6 +46,7 @@ class Source:
     time_zone: str | None = None
     description: str = ""
     drop_wider: bool = False
+    columns: str = ""
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""
 
@@ -92,8 +94,8 @@ def load_catalogue() -> Catalogue:
 
 
 def inbox_name(path: Path) -> str:
-    """Source name of a file in the inbox: its name without .swf, .log, .txt, .gz, .zst, odd characters made dashes."""
-    stem = re.sub(r"(\.(swf|log|txt|gz|zst))+$", "", path.name)
+    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, odd characters made dashes."""
+    stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst))+$", "", path.name)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
 
@@ -257,6 +259,7 @@ class _Checker:
             self.time_zone(table["time_zone"], name) if "time_zone" in table else time_zone if generator else None,
             self.typed(table, "description", str, name) or "",
             bool(self.typed(table, "drop_wider", bool, name)),
+            self.typed(table, "columns", str, name) or "",
             generator,
             f"{self.path}:{self.line(name, None)}",
         )

@@ -129,7 +129,9 @@ def line_texts(content: bytes, lines: Iterable[int]) -> dict[int, str]:
 
 
 def guess_format(path: Path) -> str:
-    """ "swf" or "pbs", from the first lines of the log. Raises LogError when it is neither."""
+    """ "swf", "pbs" or "slurm", from the first lines of the log. Raises LogError when it is none of them."""
+    from traces.slurm import looks_like_sacct
+
     empty = True
     for file in log_files(path):
         _, content = read_bytes(file)
@@ -140,11 +142,14 @@ def guess_format(path: Path) -> str:
                 continue
             if text.count(";") >= 3 and text[2:3] == "/" and text[5:6] == "/":
                 return "pbs"  # first: a record may well have 18 words
+            if looks_like_sacct(text):
+                return "slurm"
             if text.startswith(";") or len(text.split()) == 18:
                 return "swf"
     if empty:
         raise LogError(f"{path}: the log is empty; check the file, or whether its copy has finished")
     raise LogError(
-        f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments) or PBS accounting "
-        "(date;type;id;key=value ...): name it with `format =` in the catalogue or `tracehouse ingest --format`"
+        f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments), PBS accounting (date;type;id;key=value ...) "
+        "or Slurm's sacct -P (columns between |, named on the first line): name it with `format =` in the catalogue or "
+        "`tracehouse ingest --format`"
     )

@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from traces.log import REJECT_SCHEMA, ParsedLog, read_bytes, sha256
-from traces.pbs_scan import BLANK, LARGEST_S, MISSING, NUMBERS, ODD, OTHER, STRINGS, Scan, gather, scan
+from traces.pbs_scan import BLANK, LARGEST_S, MISSING, NUMBERS, ODD, OTHER, STRINGS, Scan, scan
+from traces.spans import texts_of
 
 RECORD_SCHEMA = {
     "line": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8, "group_name": pl.Utf8, "account": pl.Utf8,
@@ -66,24 +66,12 @@ def read_pbs(path: Path) -> ParsedLog:
 
 def _frame(content: bytes, found: Scan) -> pl.DataFrame:
     """The records that the scan has taken, as in RECORD_SCHEMA."""
-    columns: dict[str, pl.Series] = {"line": pl.Series(found.row_line + 1), "job_id": _texts(content, found.job_id)}
-    columns |= {
-        _COLUMN_OF[key]: _texts(content, np.ascontiguousarray(found.strings[:, k])) for k, key in enumerate(STRINGS)
-    }
+    columns: dict[str, pl.Series] = {"line": pl.Series(found.row_line + 1), "job_id": texts_of(content, found.job_id)}
+    columns |= {_COLUMN_OF[key]: texts_of(content, found.strings[:, k]) for k, key in enumerate(STRINGS)}
     for k, name in enumerate(NUMBERS):
         values = np.ascontiguousarray(found.numbers[:, k])
         columns[name] = pl.Series(values).set(pl.Series(values == MISSING), None)
     return pl.DataFrame(columns).select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items())
-
-
-def _texts(content: bytes, spans: np.ndarray) -> pl.Series:
-    """Strings from their offsets and lengths (rows, 2); null where the length is below 0."""
-    length = spans[:, 1]
-    offsets, data = np.empty(len(spans) + 1, dtype=np.int64), np.empty(int(length.clip(0).sum()), dtype=np.uint8)
-    gather(np.frombuffer(content, dtype=np.uint8), spans, offsets, data)
-    known = pa.py_buffer(np.packbits(length >= 0, bitorder="little"))
-    array = pa.Array.from_buffers(pa.large_string(), len(spans), [known, pa.py_buffer(offsets), pa.py_buffer(data)])
-    return pl.Series(pl.from_arrow(array))
 
 
 def _read_line(

@@ -13,6 +13,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from traces.spans import line_starts
+
 BLANK, OTHER, END, ODD = range(4)
 """What a line is: blank; a sound record of another type; an end record that was taken; left to the reader."""
 
@@ -113,27 +115,7 @@ class Scan(NamedTuple):
 
 def scan(content: bytes) -> Scan:
     text = np.frombuffer(content, dtype=np.uint8)
-    return Scan(*_scan(text, _line_starts(text)))
-
-
-@numba.njit(cache=True, nogil=True)
-def _line_starts(text):
-    """Offset of each line and of the end of the text."""
-    size = len(text)
-    lines = 0
-    for i in range(size):
-        lines += text[i] == 10
-    if size > 0 and text[size - 1] != 10:
-        lines += 1
-    starts = np.empty(lines + 1, dtype=np.int64)
-    starts[0] = 0
-    found = 1
-    for i in range(size):
-        if text[i] == 10 and found <= lines:
-            starts[found] = i + 1
-            found += 1
-    starts[lines] = size
-    return starts
+    return Scan(*_scan(text, line_starts(text)))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -526,16 +508,3 @@ def _exit_status(text, spans):
     if number < 0:
         return np.int64(MISSING)
     return -number if negative else number
-
-
-@numba.njit(cache=True, nogil=True)
-def gather(text, spans, offsets, data):
-    """Copies texts side by side: spans int64 (rows, 2), a length below 0 as 0; fills offsets int64 (rows + 1,), and data."""
-    position = 0
-    for row in range(len(spans)):
-        offsets[row] = position
-        begin = spans[row, 0]
-        for k in range(spans[row, 1]):
-            data[position + k] = text[begin + k]
-        position += max(spans[row, 1], 0)
-    offsets[len(spans)] = position

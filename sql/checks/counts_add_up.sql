@@ -14,6 +14,8 @@ stored AS (
     SELECT file, count(*) AS jobs FROM raw.swf_jobs WHERE source = $source GROUP BY file
     UNION ALL
     SELECT file, count(*) AS jobs FROM raw.pbs_jobs WHERE source = $source GROUP BY file
+    UNION ALL
+    SELECT file, count(*) AS jobs FROM raw.slurm_jobs WHERE source = $source GROUP BY file
 ),
 
 rejects AS (

@@ -14,8 +14,8 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     requested_walltime_s BIGINT, -- wall time requested, seconds
     user_name VARCHAR, -- user, by name or number
     group_name VARCHAR, -- group, by name or number
-    queue VARCHAR, -- queue, by name or number
-    executable VARCHAR, -- application number (SWF) or job name (PBS)
+    queue VARCHAR, -- queue or partition, by name or number
+    executable VARCHAR, -- application number (SWF) or job name (PBS, Slurm)
     status VARCHAR, -- completed, failed, cancelled or unknown
     file VARCHAR NOT NULL, -- log file that the job comes from
     line BIGINT NOT NULL, -- line number in that file, from 1

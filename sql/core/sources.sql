@@ -1,7 +1,7 @@
 -- One row per materialized source: its cluster and its clock.
 CREATE TABLE IF NOT EXISTS core.sources (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    format VARCHAR NOT NULL, -- swf or pbs
+    format VARCHAR NOT NULL, -- swf, pbs or slurm
     description VARCHAR, -- from the catalogue
     cluster_procs BIGINT NOT NULL, -- processors of the cluster
     cluster_procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, or peak of processors in use

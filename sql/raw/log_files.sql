@@ -3,7 +3,7 @@
 CREATE TABLE IF NOT EXISTS raw.log_files (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
-    format VARCHAR NOT NULL, -- swf or pbs
+    format VARCHAR NOT NULL, -- swf, pbs or slurm
     size_bytes BIGINT NOT NULL, -- size of the file as stored
     sha256 VARCHAR NOT NULL, -- hash of the file as stored, in hexadecimal
     lines BIGINT NOT NULL, -- lines in the file

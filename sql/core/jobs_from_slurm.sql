@@ -1,0 +1,37 @@
+-- Canonical jobs of one Slurm source; $clock_zero is 1970, since times are Unix seconds. A job that was cancelled before it
+-- started has no start; it waited until its end.
+WITH slurm AS (
+    SELECT * FROM raw.slurm_jobs WHERE source = $source
+),
+
+final AS (
+    SELECT
+        source,
+        row_number() OVER (ORDER BY submit_s, file, line) - 1 AS job_index,
+        job_id,
+        $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
+        $clock_zero::TIMESTAMP + to_seconds(coalesce(eligible_s, submit_s)) AS eligible_time,
+        $clock_zero::TIMESTAMP + to_seconds(start_s) AS start_time,
+        $clock_zero::TIMESTAMP + to_seconds(end_s) AS end_time,
+        coalesce(start_s, end_s) - submit_s AS wait_s,
+        end_s - coalesce(start_s, end_s) AS runtime_s,
+        procs,
+        requested_procs,
+        CASE WHEN time_limit_s > 0 THEN time_limit_s END AS requested_walltime_s,
+        user_name,
+        group_name,
+        partition AS queue,
+        job_name AS executable,
+        CASE
+            WHEN state = 'COMPLETED' THEN 'completed'
+            WHEN state IN ('CANCELLED', 'REVOKED') THEN 'cancelled'
+            WHEN state IN ('FAILED', 'TIMEOUT', 'NODE_FAIL', 'BOOT_FAIL', 'LAUNCH_FAILED', 'RECONFIG_FAIL', 'OUT_OF_MEMORY', 'DEADLINE',
+                'PREEMPTED') THEN 'failed'
+            ELSE 'unknown'
+        END AS status,
+        file,
+        line
+    FROM slurm
+)
+
+SELECT * FROM final

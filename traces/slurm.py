@@ -1,0 +1,262 @@
+"""Slurm accounting as `sacct --parsable2` (`-P`) prints it: one line per job or job step, columns between `|`.
+
+Columns and their meaning: Slurm's sacct manual, "Job Accounting Fields". The first line may name the columns (sacct's
+default); without it (`--noheader`) they must be given, unless they are those of COLUMNS.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from traces.log import REJECT_SCHEMA, LogError, ParsedLog, read_bytes, sha256
+from traces.spans import lines_of
+
+COLUMNS = (
+    "JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible",
+    "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES",
+    "Timelimit", "NodeList", "JobName",
+)  # fmt: skip
+"""The columns of a log without a header line: those that Open XDMoD asks sacct for."""
+
+RECORD_SCHEMA = {
+    "line": pl.Int64, "job_id": pl.Utf8, "raw_job_id": pl.Utf8, "array_tasks": pl.Int64, "cluster": pl.Utf8,
+    "partition": pl.Utf8, "qos": pl.Utf8, "account": pl.Utf8, "group_name": pl.Utf8, "user_name": pl.Utf8,
+    "job_name": pl.Utf8, "submit_s": pl.Int64, "eligible_s": pl.Int64, "start_s": pl.Int64, "end_s": pl.Int64,
+    "elapsed_s": pl.Int64, "suspended_s": pl.Int64, "time_limit_s": pl.Int64, "state": pl.Utf8, "exit_code": pl.Int64,
+    "signal": pl.Int64, "nodes": pl.Int64, "procs": pl.Int64, "requested_procs": pl.Int64, "gpus": pl.Int64,
+    "requested_memory_kb": pl.Int64, "used_memory_kb": pl.Int64, "used_cpu_s": pl.Float64, "node_list": pl.Utf8,
+}  # fmt: skip
+"""Columns of the records; times are Unix seconds, memory is of the whole job."""
+
+UNFINISHED = (
+    "PENDING", "RUNNING", "REQUEUED", "RESIZING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "STOPPED",
+    "SIGNALING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+)  # fmt: skip
+"""States of jobs that are not over: they will be in a later log."""
+
+_NUMBER_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4, "": 1024.0}
+_UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVALID")
+LATEST_S = 10**11
+
+
+def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedLog:
+    """Reads one file of `sacct -P`, plain, `.gz` or `.zst`; records as in `RECORD_SCHEMA`, one per finished job.
+
+    time_zone: of the cluster, since sacct prints local times (`SLURM_TIME_FORMAT=%s` prints Unix seconds, which are taken too).
+    An hour that occurs twice is taken for the first. columns: names as sacct calls them, between commas or `|`, for a
+    log without a header line; a header line in the file counts more.
+
+    Job steps (`123.batch`) are folded into their job: the largest memory of any step, `used_memory_kb`. Jobs that are not over
+    are ignored by state. A line is rejected when it has another number of columns, when a time, duration or count is
+    none, when a finished job has no submission, end or processors, or when times are out of order. Raises LogError when the
+    file cannot be read or the columns are unknown.
+    """
+    stored, content = read_bytes(path)
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        content = content.decode("utf-8", errors="backslashreplace").encode()
+    texts = lines_of(content.replace(b"\0", b"\\x00"))
+    lines = pl.DataFrame({"line": pl.Series(range(1, len(texts) + 1), dtype=pl.Int64), "text": texts})
+    filled = lines.filter(pl.col("text").str.strip_chars() != "")
+    ignored = {"blank line": lines.height - filled.height} if lines.height > filled.height else {}
+    names, is_header = _columns(path, filled["text"].head(1).to_list(), columns)
+    header = filled.head(int(is_header))
+    if is_header:
+        repeated = filled["text"] == header["text"][0]  # files put together: each brings its header
+        ignored["header"] = int(repeated.sum())
+        filled = filled.filter(~repeated)
+    width = pl.col("text").str.count_matches("|", literal=True).cast(pl.Int64) + 1
+    # a job may have a | in its name: where the name comes last, the name gets it
+    fits = width >= len(names) if names[-1] == "jobname" else width == len(names)
+    odd = filled.filter(~fits).select(
+        "line", pl.format(f"expected {len(names)} columns, found {{}}", width).alias("reason"), "text"
+    )
+    fields = pl.col("text").str.splitn("|", len(names)).struct.rename_fields(names)
+    jobs = filled.filter(fits).with_columns(fields.alias("field"))
+    jobs = jobs.with_columns(pl.col("field").struct.field(name).alias(f"in_{name}") for name in names).drop("field")
+    jobs = jobs.with_columns(pl.lit("").alias(f"in_{name}") for name in _READ if f"in_{name}" not in jobs.columns)
+
+    steps = jobs.filter(pl.col("in_jobid").str.contains(".", literal=True))
+    if steps.height:
+        ignored["job step"] = steps.height
+    jobs = jobs.filter(~pl.col("in_jobid").str.contains(".", literal=True))
+    jobs = jobs.with_columns(state=pl.col("in_state").str.extract(r"^\s*(\w+)", 1).str.to_uppercase())
+    unfinished = jobs.filter(pl.col("state").is_in(UNFINISHED))
+    ignored |= {
+        f"unfinished job: {state}": count for state, count in unfinished["state"].value_counts(sort=True).rows()
+    }
+    jobs = _records(jobs.filter(~pl.col("state").is_in(UNFINISHED).fill_null(False)), steps, time_zone)
+    jobs = jobs.with_columns(reason=_fault())
+    records = jobs.filter(pl.col("reason").is_null())
+    rejects = pl.concat([odd, jobs.filter(pl.col("reason").is_not_null()).select("line", "reason", "text")])
+    return ParsedLog(
+        path, "slurm", len(stored), sha256(stored), lines.height,
+        records.select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items()),
+        rejects.select(pl.col(name).cast(kind) for name, kind in REJECT_SCHEMA.items()).sort("line"), ignored,
+        [("Columns", header["text"][0])] if is_header else [],
+    )  # fmt: skip
+
+
+_READ = (
+    "jobid", "jobidraw", "cluster", "partition", "qos", "account", "group", "user", "submit", "eligible", "start", "end",
+    "elapsed", "elapsedraw", "suspended", "exitcode", "state", "nnodes", "ncpus", "alloccpus", "reqcpus", "reqmem", "reqtres",
+    "alloctres", "timelimit", "timelimitraw", "nodelist", "jobname", "maxrss", "totalcpu",
+)  # fmt: skip
+_TIMES = ("submit", "eligible", "start", "end")
+_DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit"}
+
+
+def is_header_line(text: str) -> bool:
+    """Whether a line names sacct's columns."""
+    names = {name.strip().lower() for name in text.split("|")}
+    return len(names) > 1 and "state" in names and ("jobid" in names or "jobidraw" in names)
+
+
+def looks_like_sacct(text: str) -> bool:
+    """Whether a line may be sacct's: a header, or a job with the columns of COLUMNS."""
+    fields = text.split("|")
+    return is_header_line(text) or (len(fields) >= len(COLUMNS) and fields[0][:1].isdigit() and "T" in fields[10])
+
+
+def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], bool]:
+    """(names of the columns, whether the first line names them)."""
+    if first and is_header_line(first[0]):
+        names = [name.strip().partition("%")[0].lower() for name in first[0].rstrip("|").split("|")]
+        found = True
+    else:
+        names = [name.strip().partition("%")[0].lower() for name in given.replace("|", ",").split(",") if name.strip()]
+        names, found = names or [name.lower() for name in COLUMNS], False
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise LogError(f"{path}:1: column {twice!r} is named twice: name every column once")
+    if "jobid" not in names and "jobidraw" not in names:
+        raise LogError(f"{path}: no column JobID among {', '.join(names)}: correct `columns` of the source")
+    if "jobid" not in names:
+        names[names.index("jobidraw")] = "jobid"
+    return names, found
+
+
+def _records(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """The columns of RECORD_SCHEMA; beside them bad_..., the words of what is no time, duration or count."""
+    jobs = jobs.with_columns(
+        job_id=_text("jobid"),
+        raw_job_id=pl.coalesce(_text("jobidraw"), _text("jobid")),
+        array_tasks=_array_tasks(pl.col("in_jobid")),
+        group_name=_text("group"),
+        user_name=_text("user"),
+        job_name=_text("jobname"),
+        node_list=_text("nodelist"),
+        **{name: _text(name) for name in ("cluster", "partition", "qos", "account")},
+        **{f"{name}_s": _unix_seconds(pl.col(f"in_{name}"), time_zone) for name in _TIMES},
+        **{column: _duration_s(pl.col(f"in_{name}")).cast(pl.Int64) for column, name in _DURATIONS.items()},
+        used_cpu_s=_duration_s(pl.col("in_totalcpu")),
+        exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
+        signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
+        nodes=pl.coalesce(_count("nnodes"), _tres("alloctres", "node"), _tres("reqtres", "node")),
+        requested_procs=pl.coalesce(_count("reqcpus"), _tres("reqtres", "cpu")),
+        gpus=pl.coalesce(_gpus("alloctres"), _gpus("reqtres")),
+    )
+    jobs = jobs.with_columns(
+        procs=pl.coalesce(_count("ncpus"), _count("alloccpus"), _tres("alloctres", "cpu"), pl.col("requested_procs")),
+        elapsed_s=pl.coalesce("elapsed_s", _count("elapsedraw")),
+        time_limit_s=pl.coalesce("time_limit_s", _count("timelimitraw") * 60),
+    )
+    largest = (
+        steps.with_columns(
+            job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1), used_memory_kb=_kilobytes(pl.col("in_maxrss"))
+        )
+        .group_by("job_id")
+        .agg(pl.col("used_memory_kb").max())
+    )
+    memory = pl.col("in_reqmem")
+    per_cpu, per_node = memory.str.ends_with("c"), memory.str.ends_with("n")
+    units = pl.when(per_cpu).then("procs").when(per_node).then("nodes").otherwise(1).fill_null(1)
+    return jobs.with_columns(
+        requested_memory_kb=(_kilobytes(memory.str.strip_chars_end("cn")) * units).cast(pl.Int64, strict=False),
+    ).join(largest.cast({"used_memory_kb": pl.Int64}), on="job_id", how="left", maintain_order="left")
+
+
+def _fault() -> Any:
+    """Why a line is not a finished job; null for a sound one."""
+    faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
+    for name in _TIMES:
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(f"{name}_s").is_null()
+        faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))
+    for column, name in _DURATIONS.items():
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
+        faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no duration: {{}}", f"in_{name}"))
+    return (
+        faults.when(pl.col("submit_s").is_null()).then(pl.lit("no Submit time"))
+        .when(pl.col("end_s").is_null()).then(pl.lit("a job that is over has no End time"))
+        .when(pl.col("start_s").is_between("submit_s", "end_s").not_() | (pl.col("submit_s") > pl.col("end_s")))
+        .then(pl.lit("times out of order: expected Submit <= Start <= End"))
+        .when(pl.col("procs").is_null()).then(pl.lit("no processor count (NCPUS, AllocTRES or ReqCPUS)"))
+        .otherwise(None)
+    )  # fmt: skip
+
+
+def _text(name: str) -> pl.Expr:
+    value = pl.col(f"in_{name}").str.strip_chars()
+    return pl.when(value != "").then(value)
+
+
+def _unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
+    text = text.str.strip_chars()
+    local = text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
+    zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
+    # an hour that does not exist is one that a clock, set too late, has shown: as if it had been set in time
+    late = (local + pl.duration(hours=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
+    seconds = pl.coalesce(zoned.dt.epoch("s"), late.dt.epoch("s") - 3600)
+    unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
+    found = pl.coalesce(seconds, unix)
+    return pl.when(found.is_between(0, LATEST_S)).then(found)
+
+
+def _duration_s(text: pl.Expr) -> pl.Expr:
+    """Seconds of `[D-]H:M:S[.fraction]`, `M:S` or `D-H[:M]`; float, null for what is none."""
+    text = text.str.strip_chars()
+    form = r"^(?:(\d{1,6})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?(\.\d+)?$"
+    parts = text.str.extract_groups(form)
+    days, first, second, third, fraction = (parts.struct.field(str(k)).cast(pl.Float64) for k in range(1, 6))
+    after_days = first * 3600 + second.fill_null(0) * 60 + third.fill_null(0)
+    plain = pl.when(third.is_not_null()).then(after_days).when(second.is_not_null()).then(first * 60 + second)
+    seconds = pl.when(days.is_not_null()).then(days * 86400 + after_days).otherwise(plain) + fraction.fill_null(0)
+    return pl.when(seconds <= LATEST_S).then(seconds)
+
+
+def _count(name: str) -> pl.Expr:
+    """A whole number above 0, null for anything else."""
+    number = pl.col(f"in_{name}").str.extract(r"^\s*(\d{1,9})\s*$", 1).cast(pl.Int64)
+    return pl.when(number > 0).then(number)
+
+
+def _tres(name: str, resource: str) -> pl.Expr:
+    return pl.col(f"in_{name}").str.extract(rf"(?:^|,){resource}=(\d{{1,9}})(?:,|$)", 1).cast(pl.Int64)
+
+
+def _gpus(name: str) -> pl.Expr:
+    """gres/gpu=4, or the sum of gres/gpu:a100=2,gres/gpu:v100=1; null where there are no trackable resources at all."""
+    text = pl.col(f"in_{name}")
+    typed = text.str.extract_all(r"gres/gpu:[^=,]+=\d{1,9}").list.eval(
+        pl.element().str.extract(r"=(\d+)$", 1).cast(pl.Int64)
+    )
+    return pl.when(text != "").then(pl.coalesce(_tres(name, "gres/gpu"), typed.list.sum()))
+
+
+def _array_tasks(job_id: pl.Expr) -> pl.Expr:
+    """How many tasks a line stands for: 3 for `12_[1-3]`, `12_[1,5]` has 2; 1 for anything else."""
+    listed = job_id.str.extract(r"_\[([\d,\-]+)(?::\d+)?(?:%\d+)?\]$", 1).str.split(",")
+    first = pl.element().str.extract(r"^(\d{1,9})", 1).cast(pl.Int64)
+    last = pl.coalesce(pl.element().str.extract(r"-(\d{1,9})$", 1).cast(pl.Int64), first)
+    return listed.list.eval(last - first + 1).list.sum().fill_null(1).clip(1)
+
+
+def _kilobytes(text: pl.Expr) -> pl.Expr:
+    """Of `48000M`, `1.50G`; a number alone is megabytes, as Slurm counts; null for what is none."""
+    found = text.str.strip_chars().str.extract_groups(r"^(\d{1,15}(?:\.\d+)?|\.\d+)([KMGTP]?)$")
+    unit = found.struct.field("2").replace_strict(_NUMBER_OF, default=None, return_dtype=pl.Float64)
+    return (found.struct.field("1").cast(pl.Float64) * unit).round()
