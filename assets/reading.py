@@ -110,11 +110,12 @@ def _cluster_procs(source: Source, files: list[ParsedLog]) -> tuple[int, str]:
         used = pl.concat([file.records for file in files]).select(
             start="start_s", runtime=pl.col("end_s") - pl.col("start_s"), procs="procs"
         )
+    widest = int(used["procs"].fill_null(0).to_numpy().max())  # it may have been cancelled while it waited
     used = used.drop_nulls()
     if used.is_empty():
         raise LogError(f"source {source.name!r} needs `procs` (or --procs): its log does not tell the cluster's size")
     start, runtime, procs = (used[name].to_numpy() for name in used.columns)
-    return peak_procs(start, start + np.maximum(runtime, 1), procs), "peak"
+    return max(peak_procs(start, start + np.maximum(runtime, 1), procs), widest), "peak"
 
 
 def _check_width(source: Source, file: ParsedLog, cluster_procs: int, procs_from: str) -> ParsedLog:

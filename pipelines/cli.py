@@ -129,6 +129,23 @@ def ingest(
 
 
 @main.command()
+@click.argument("source")
+@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@click.option("--format", "log_format", type=click.Choice(["swf"]), default="swf", show_default=True)
+@plain_errors
+def export(source: str, file: Path, log_format: str) -> None:
+    """Write all jobs of a source to FILE in the Standard Workload Format; gzipped if its name ends in .gz.
+
+    Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
+    """
+    from assets.export import export_swf
+    from assets.storage import open_warehouse
+
+    jobs = export_swf(open_warehouse(), load_catalogue().source(source).name, file)
+    click.echo(f"wrote {jobs:,} jobs to {file}", err=True)
+
+
+@main.command()
 @click.argument("query")
 @click.option("--format", "output_format", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
               show_default=True)  # fmt: skip

@@ -181,7 +181,7 @@ def _known_source(name: str) -> Source:
     if not name:
         raise ValueError("give a log (a path) or a source (see `tracehouse sources`)")
     catalogue = load_catalogue()
-    looks_like_a_path = "/" in name or Path(name).suffix in (".swf", ".gz", ".zst", ".log")
+    looks_like_a_path = "/" in name or Path(name).suffix in (".swf", ".gz", ".zst", ".xz", ".log", ".psv")
     if looks_like_a_path and name not in catalogue.sources:
         raise ValueError(f"{name}: no such log file, and no source of that name (see `tracehouse sources`)")
     return catalogue.source(name)

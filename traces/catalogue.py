@@ -94,8 +94,8 @@ def load_catalogue() -> Catalogue:
 
 
 def inbox_name(path: Path) -> str:
-    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, odd characters made dashes."""
-    stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst))+$", "", path.name)
+    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, .xz, odd characters made dashes."""
+    stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst|xz))+$", "", path.name)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import lzma
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -71,7 +72,7 @@ class ParsedLog:
 
 
 def read_bytes(path: Path) -> tuple[bytes, bytes]:
-    """(content as stored, content decompressed); `.gz` and `.zst` by their name. Raises LogError."""
+    """(content as stored, content decompressed); `.gz`, `.zst` and `.xz` by their name. Raises LogError."""
     try:
         stored = path.read_bytes()
     except FileNotFoundError:
@@ -83,6 +84,8 @@ def read_bytes(path: Path) -> tuple[bytes, bytes]:
             return stored, gzip.decompress(stored)
         if path.suffix == ".zst":
             return stored, _unpack_zst(stored)
+        if path.suffix == ".xz":
+            return stored, lzma.decompress(stored)
     except Exception as error:  # gzip and zstandard raise several unrelated types for a damaged file
         raise LogError(f"{path}: damaged {path.suffix} file ({error}); copy it again or unpack it by hand") from None
     return stored, stored
@@ -149,7 +152,7 @@ def guess_format(path: Path) -> str:
     if empty:
         raise LogError(f"{path}: the log is empty; check the file, or whether its copy has finished")
     raise LogError(
-        f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments), PBS accounting (date;type;id;key=value ...) "
-        "or Slurm's sacct -P (columns between |, named on the first line): name it with `format =` in the catalogue or "
-        "`tracehouse ingest --format`"
+        f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments), PBS accounting "
+        "(date;type;id;key=value ...) or Slurm's sacct -P (columns between |, named on the first line): name it with "
+        "`format =` in the catalogue or `tracehouse ingest --format`"
     )

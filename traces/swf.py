@@ -96,7 +96,7 @@ def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> 
     columns = []
     for name in FIELDS:
         column = pl.col(name).fill_null(-1) if name in jobs.columns else pl.lit(-1)
-        columns.append(column.cast(pl.Utf8).alias(name))
+        columns.append(column.cast(pl.Utf8).str.strip_suffix(".0").alias(name))  # whole where it is whole
     lines = jobs.select(pl.concat_str(columns, separator=" "))
     text = "".join(f"; {key}: {value}\n" for key, value in header) + "\n".join(lines.to_series().to_list()) + "\n"
     content = text.encode()

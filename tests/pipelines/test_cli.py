@@ -172,7 +172,7 @@ def test_ingest_of_an_unknown_format(catalogue: Path, tmp_path: Path) -> None:
     assert (
         f"{tmp_path / 'table.csv'}:1: not an accounting record" in message and "(2 lines read, 2 rejected)" in message
     )
-    assert "'slurm' is not one of 'swf', 'pbs'" in fail("ingest", tmp_path / "table.csv", "--format", "slurm")
+    assert "'lsf' is not one of 'swf', 'pbs', 'slurm'" in fail("ingest", tmp_path / "table.csv", "--format", "lsf")
     assert catalogue.read_text() == ""
 
 

@@ -109,7 +109,7 @@ BAD = '[sources.bad]\nformat = "swf"\n'  # lines 7 and 8
 
 FAULTS = {
     "unknown key": (BAD + 'path = "x"\nproc = 3\n', 10, "unknown key 'proc'; expected one of .*procs"),
-    "unknown format": ('[sources.bad]\nformat = "slurm"\npath = "x"\n', 8, "unknown format 'slurm'; .* swf, pbs"),
+    "unknown format": ('[sources.bad]\nformat = "lsf"\npath = "x"\n', 8, "unknown format 'lsf'; .* swf, pbs, slurm"),
     "no format": ('[sources.bad]\npath = "x"\n', 7, "format"),
     "no format, but the next has": (
         '[sources.bad]\npath = "x"\n\n[sources.next]\nformat = "swf"\npath = "y"\n',
