@@ -104,6 +104,7 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
     with warehouse.write() as connection:
         for log_format, other in (("swf", "raw.swf_jobs"), ("pbs", "raw.pbs_jobs"), ("slurm", "raw.slurm_jobs")):
             replace_partition(connection, other, name, records.get(log_format, pl.DataFrame()))
+        replace_partition(connection, "raw.pbs_requeues", name, _with_file(log, "requeues"))
         replace_partition(connection, "raw.rejects", name, _with_file(log, "rejects"))
         replace_partition(connection, "raw.log_headers", name, headers)
         replace_partition(connection, "raw.line_counts", name, counts)
@@ -118,10 +119,15 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
         found = first_row(connection, "SELECT format, clock_zero FROM core.sources WHERE source = ?", [source])
         if found is None:
             raise ValueError(f"source {source!r} has no raw log in the warehouse: materialize raw/log first")
+        parameters = {"source": source, "clock_zero": found[1]}
         query = sql.load(f"core.jobs_from_{found[0]}")
-        return replace_partition_by_query(
-            connection, "core.jobs", source, query, {"source": source, "clock_zero": found[1]}
-        )
+        rows = replace_partition_by_query(connection, "core.jobs", source, query, parameters)
+        if found[0] == "pbs":
+            query = sql.load("core.requeues_from_pbs")
+            replace_partition_by_query(connection, "core.requeues", source, query, parameters)
+        else:
+            replace_partition(connection, "core.requeues", source, pl.DataFrame())
+        return rows
 
 
 def _with_file(log: SourceLog, part: str) -> pl.DataFrame:

@@ -28,6 +28,7 @@ class ParsedLog:
         (bytes that are not UTF-8 appear as \\xNN).
     ignored: lines that hold no finished job, by reason (comments, blank lines, other record types).
     header: (key, value) pairs in file order, a key may repeat.
+    requeues: attempts of jobs that ended in a requeue, with the columns of `records`; empty where the format tells none.
     """
 
     path: Path
@@ -39,6 +40,7 @@ class ParsedLog:
     rejects: pl.DataFrame
     ignored: dict[str, int]
     header: list[tuple[str, str]] = field(default_factory=list)
+    requeues: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def accepted(self) -> int:
@@ -67,7 +69,7 @@ class ParsedLog:
         return ParsedLog(
             self.path, self.format, self.size_bytes, self.sha256, self.lines,
             self.records.filter(~pl.col("line").is_in(wanted)),
-            pl.concat([self.rejects, rejects]).sort("line"), self.ignored, self.header,
+            pl.concat([self.rejects, rejects]).sort("line"), self.ignored, self.header, self.requeues,
         )  # fmt: skip
 
 

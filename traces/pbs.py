@@ -1,7 +1,7 @@
-"""PBS accounting logs (PBS Pro, OpenPBS, Torque): end-of-job records, and a writer for synthetic logs.
+"""PBS accounting logs (PBS Pro, OpenPBS, Torque): end-of-job and requeue records, and a writer for synthetic logs.
 
 A record is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value ...` (Altair PBS Professional Administrator's Guide,
-"Accounting"). Only `E` records become jobs; the others are counted by type.
+"Accounting"). `E` records become jobs, `R` records their earlier attempts; the others are counted by type.
 """
 
 from __future__ import annotations
@@ -21,14 +21,19 @@ from traces.spans import texts_of
 
 RECORD_SCHEMA = {
     "line": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8, "group_name": pl.Utf8, "account": pl.Utf8,
-    "queue": pl.Utf8, "job_name": pl.Utf8, "ctime_s": pl.Int64, "qtime_s": pl.Int64, "etime_s": pl.Int64,
+    "project": pl.Utf8, "queue": pl.Utf8, "job_name": pl.Utf8, "ctime_s": pl.Int64, "qtime_s": pl.Int64, "etime_s": pl.Int64,
     "start_s": pl.Int64, "end_s": pl.Int64, "exec_host": pl.Utf8, "procs": pl.Int64, "requested_procs": pl.Int64,
     "requested_walltime_s": pl.Int64, "used_walltime_s": pl.Int64, "used_cpu_s": pl.Int64, "exit_status": pl.Int64,
+    "eligible_wait_s": pl.Int64, "gpus": pl.Int64, "nodes": pl.Int64, "run_count": pl.Int64,
+    "requested_memory_kb": pl.Int64, "used_memory_kb": pl.Int64,
 }  # fmt: skip
-"""Columns of the records; times are Unix seconds."""
+"""Columns of the records and of the requeues; times are Unix seconds, memory is of the whole job."""
 
-_COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", "queue": "queue", "jobname": "job_name",
-              "exec_host": "exec_host"}  # fmt: skip
+_COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", "project": "project",
+              "queue": "queue", "jobname": "job_name", "exec_host": "exec_host"}  # fmt: skip
+
+REQUEUE = "requeue"
+"""`ignored` counts requeue records under this reason: none is a finished job; what they tell is in `requeues`."""
 
 _RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;(.);([^;]*);(.*)$", re.DOTALL)
 # a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
@@ -40,6 +45,7 @@ def read_pbs(path: Path) -> ParsedLog:
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
     the slots of `exec_host`, else what was requested (nodes x ppn).
+    `E` records are the records; `R` records, the attempts that ended in a requeue, are the requeues, with the same columns.
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. Raises LogError when the file cannot be read.
     """
@@ -51,16 +57,21 @@ def read_pbs(path: Path) -> ParsedLog:
         ignored["blank line"] = blank
     per_type = np.bincount(found.type[found.kind == OTHER], minlength=256)
     ignored.update({f"record type {chr(code)}": int(per_type[code]) for code in np.flatnonzero(per_type)})
-    odd: list[dict[str, object]] = []
+    odd: dict[str, list[dict[str, object]]] = {"E": [], "R": []}
     for line in np.flatnonzero(found.kind == ODD).tolist():
         raw = content[found.line_start[line] : found.line_start[line + 1]].removesuffix(b"\n")
         _read_line(line + 1, raw, odd, rejects, ignored)
-    records = _frame(content, found)
-    if odd:
-        records = pl.concat([records, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line")
+    taken = _frame(content, found)
+    is_end = pl.Series(found.type[found.row_line] == ord("E"))
+    records, requeues = (
+        pl.concat([part, pl.DataFrame(odd[kind], schema=RECORD_SCHEMA)]).sort("line")
+        for kind, part in (("E", taken.filter(is_end)), ("R", taken.filter(~is_end)))
+    )
+    if requeues.height:
+        ignored[REQUEUE] = requeues.height
     return ParsedLog(
         path, "pbs", len(stored), sha256(stored), len(found.kind), records,
-        pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"), dict(ignored),
+        pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"), dict(ignored), requeues=requeues,
     )  # fmt: skip
 
 
@@ -77,7 +88,7 @@ def _frame(content: bytes, found: Scan) -> pl.DataFrame:
 def _read_line(
     number: int,
     raw: bytes,
-    records: list[dict[str, object]],
+    records: dict[str, list[dict[str, object]]],
     rejects: list[tuple[int, str, str]],
     ignored: Counter[str],
 ) -> None:
@@ -89,12 +100,17 @@ def _read_line(
     found = _RECORD.match(text)
     if not found:
         rejects.append((number, "not an accounting record (date time;type;id;message)", text))
-    elif found.group(1) != "E":
-        ignored[f"record type {found.group(1)}"] += 1
-    else:
-        try:
-            records.append({"line": number} | _end_record(found.group(2), found.group(3)))
-        except ValueError as error:
+        return
+    kind = found.group(1)
+    if kind not in records:
+        ignored[f"record type {kind}"] += 1
+        return
+    try:
+        records[kind].append({"line": number} | _end_record(found.group(2), found.group(3)))
+    except ValueError as error:
+        if kind == "R":  # Torque writes some without anything: there is no attempt to be told
+            ignored["record type R"] += 1
+        else:
             rejects.append((number, str(error), text))
 
 
@@ -171,6 +187,7 @@ def _end_record(job_id: str, message: str) -> dict[str, object]:
         "user_name": pairs.get("user"),
         "group_name": pairs.get("group"),
         "account": pairs.get("account"),
+        "project": pairs.get("project"),
         "queue": pairs.get("queue"),
         "job_name": pairs.get("jobname"),
         "ctime_s": submitted,
@@ -184,8 +201,39 @@ def _end_record(job_id: str, message: str) -> dict[str, object]:
         "requested_walltime_s": _duration(pairs, "Resource_List.walltime"),
         "used_walltime_s": _duration(pairs, "resources_used.walltime"),
         "used_cpu_s": _duration(pairs, "resources_used.cput"),
-        "exit_status": int(exit_status) if re.fullmatch(r"-?\d{1,9}", exit_status) else None,
+        "exit_status": int(exit_status) if re.fullmatch(r"-?[0-9]{1,9}", exit_status) else None,
+        "eligible_wait_s": _known_duration(pairs.get("eligible_time", "")),
+        "gpus": _known_count(pairs, "Resource_List.ngpus"),
+        "nodes": _known_count(pairs, "Resource_List.nodect", "unique_node_count"),
+        "run_count": _known_count(pairs, "run_count", "start_count"),
+        "requested_memory_kb": kilobytes(pairs.get("Resource_List.mem", "")),
+        "used_memory_kb": kilobytes(pairs.get("resources_used.mem", "")),
     }
+
+
+def kilobytes(text: str) -> int | None:
+    """Of a size such as 10gb, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
+    found = re.fullmatch(r"([0-9]{1,12})([kKmMgGtT]?)([bBwW]?)", text)
+    if found is None:
+        return None
+    number = int(found.group(1)) * (8 if found.group(3) in ("w", "W") else 1)
+    power = " kmgt".index(found.group(2).lower() or " ")
+    return number * 1024 ** (power - 1) if power else -(-number // 1024)
+
+
+def _known_duration(text: str) -> int | None:
+    try:
+        return duration_s(text)
+    except ValueError:
+        return None
+
+
+def _known_count(pairs: dict[str, str], *keys: str) -> int | None:
+    """The first of the keys that is a whole number."""
+    for key in keys:
+        if re.fullmatch(r"[0-9]{1,9}", pairs.get(key, "")):
+            return int(pairs[key])
+    return None
 
 
 def _unix_seconds(pairs: dict[str, str], key: str) -> int | None:

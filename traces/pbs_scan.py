@@ -1,4 +1,4 @@
-"""The compiled part of the PBS reader: plain end-of-job records, straight from the bytes of a file.
+"""The compiled part of the PBS reader: plain end-of-job and requeue records, straight from the bytes of a file.
 
 It takes a line only where every rule of `traces.pbs` is met and every byte is plain ASCII text; whatever is odd in any way is
 left to the reader's own rules, line by line, so that both always agree (tested) and reasons for rejects are written
@@ -15,40 +15,41 @@ from numpy.typing import NDArray
 
 from traces.spans import line_starts
 
-BLANK, OTHER, END, ODD = range(4)
-"""What a line is: blank; a sound record of another type; an end record that was taken; left to the reader."""
+BLANK, OTHER, TAKEN, ODD = range(4)
+"""What a line is: blank; a sound record of another type; an end or requeue record that was taken; left to the reader."""
 
-STRINGS = ("user", "group", "account", "queue", "jobname", "exec_host")
+STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host")
 TIMES = ("ctime", "qtime", "etime", "start", "end")
-DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput")
+DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
 COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
+OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_count", "run_count", "start_count")
+SIZES = ("Resource_List.mem", "resources_used.mem")
 KEYS = (
-    *STRINGS,
-    *TIMES,
-    *DURATIONS,
-    *COUNTS,
-    "Resource_List.select",
-    "Resource_List.nodes",
-    "Exit_status",
-    "exit_status",
-)
+    *STRINGS, *TIMES, *DURATIONS, *COUNTS, *OPTIONAL_COUNTS, *SIZES, "Resource_List.select", "Resource_List.nodes",
+    "Exit_status", "exit_status",
+)  # fmt: skip
 
 _USER, _EXEC_HOST = KEYS.index("user"), KEYS.index("exec_host")
 _CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in TIMES)
-_LIMIT, _USED, _CPU = (KEYS.index(key) for key in DURATIONS)
+_LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in DURATIONS)
 _USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in COUNTS)
+_GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in OPTIONAL_COUNTS)
+_MEMORY, _USED_MEMORY = (KEYS.index(key) for key in SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
 _NUM_KEYS = len(KEYS)
 
 NUMBERS = (
     "ctime_s", "qtime_s", "etime_s", "start_s", "end_s", "procs", "requested_procs", "requested_walltime_s",
-    "used_walltime_s", "used_cpu_s", "exit_status",
+    "used_walltime_s", "used_cpu_s", "exit_status", "eligible_wait_s", "gpus", "nodes", "run_count", "requested_memory_kb",
+    "used_memory_kb",
 )  # fmt: skip
 MISSING = -(1 << 62)
 LARGEST_S = 10**11
 """A larger number of seconds is a fault of the log: it is more than three thousand years."""
 
+_PREFIXES = np.frombuffer(b"kmgt", dtype=np.uint8)
+_E, _R = ord("E"), ord("R")
 _TABLE_SIZE = 128
 _MOST_KEY = 32
 
@@ -127,7 +128,7 @@ def _scan(text, line_start):
     most_rows = 0
     for line in range(lines):
         begin = line_start[line]
-        if line_start[line + 1] - begin > 22 and text[begin + 20] == 69:
+        if line_start[line + 1] - begin > 22 and (text[begin + 20] == _E or text[begin + 20] == _R):
             most_rows += 1
     job_id = np.empty((most_rows, 2), dtype=np.int64)
     strings = np.empty((most_rows, len(STRINGS), 2), dtype=np.int64)
@@ -156,14 +157,14 @@ def _scan(text, line_start):
         if separator < 0:
             continue
         record_type[line] = text[begin + 20]
-        if text[begin + 20] != 69:
+        if text[begin + 20] != _E and text[begin + 20] != _R:
             kind[line] = OTHER
             continue
         if separator == begin + 22 or not _find_values(text, separator + 1, end, spans):
             continue
         if not _numbers_of(text, spans, numbers[rows]):
             continue
-        kind[line] = END
+        kind[line] = TAKEN
         row_line[rows] = line
         job_id[rows, 0] = begin + 22
         job_id[rows, 1] = separator - begin - 22
@@ -316,6 +317,17 @@ def _numbers_of(text, spans, numbers):
         if numbers[7 + k] == -1:
             return False
     numbers[10] = _exit_status(text, spans)
+    eligible = _duration(text, spans, _ELIGIBLE)
+    numbers[11] = eligible if eligible >= 0 else MISSING
+    numbers[12] = _optional_count(text, spans, _GPUS)
+    numbers[13] = _optional_count(text, spans, _NODECT)
+    if numbers[13] == MISSING:
+        numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
+    numbers[14] = _optional_count(text, spans, _RUNS)
+    if numbers[14] == MISSING:
+        numbers[14] = _optional_count(text, spans, _STARTS)
+    numbers[15] = _kilobytes(text, spans, _MEMORY)
+    numbers[16] = _kilobytes(text, spans, _USED_MEMORY)
     return True
 
 
@@ -377,6 +389,41 @@ def _count(text, spans, key):
         if text[i] < 48 or text[i] > 57:
             return np.int64(0)
     return _whole(text, begin, begin + length, 9)
+
+
+@numba.njit(cache=True, nogil=True)
+def _optional_count(text, spans, key):
+    """A whole number of up to 9 digits; MISSING for anything else."""
+    number = _whole(text, spans[key, 0], spans[key, 0] + spans[key, 1], 9)
+    return number if number >= 0 else np.int64(MISSING)
+
+
+@numba.njit(cache=True, nogil=True)
+def _kilobytes(text, spans, key):
+    """Of a size such as 10gb, 1024KB, 512mw or 30 (bytes), rounded up; MISSING for anything else."""
+    begin, end = spans[key, 0], spans[key, 0] + max(spans[key, 1], 0)
+    i = begin
+    while i < end and 48 <= text[i] <= 57:
+        i += 1
+    number = _whole(text, begin, i, 12)
+    if number < 0:
+        return np.int64(MISSING)
+    power = 0
+    for k in range(len(_PREFIXES)):
+        if i < end and text[i] | 32 == _PREFIXES[k]:
+            power = k + 1
+            i += 1
+            break
+    if i < end and text[i] | 32 == 119:  # w: words of 8 bytes
+        number *= 8
+        i += 1
+    elif i < end and text[i] | 32 == 98:  # b
+        i += 1
+    if i < end:
+        return np.int64(MISSING)
+    if power == 0:
+        return (number + 1023) >> 10
+    return number << (10 * (power - 1))
 
 
 @numba.njit(cache=True, nogil=True)

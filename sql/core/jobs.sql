@@ -7,16 +7,25 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     eligible_time TIMESTAMP, -- when the job could have started, UTC
     start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know
     end_time TIMESTAMP, -- end on the real system, UTC; NULL where the log does not know
-    wait_s BIGINT, -- start minus submission, seconds
+    wait_s BIGINT, -- start minus submission, seconds; of the last attempt, where a job was requeued
+    eligible_wait_s BIGINT, -- wait in which nothing but resources held the job back, seconds: as the system counts it, else from eligible_time
     runtime_s BIGINT, -- end minus start, seconds
     procs BIGINT, -- processors allocated, or requested where the log has no allocation
     requested_procs BIGINT, -- processors requested
     requested_walltime_s BIGINT, -- wall time requested, seconds
+    gpus BIGINT, -- GPUs; NULL where the log does not know
+    nodes BIGINT, -- nodes; NULL where the log does not know
+    requested_memory_kb BIGINT, -- memory requested for the whole job, kilobytes
+    used_memory_kb BIGINT, -- memory used, kilobytes: of the whole job (SWF, PBS), of its largest step (Slurm)
+    used_cpu_s DOUBLE, -- CPU time over all processors, seconds
     user_name VARCHAR, -- user, by name or number
     group_name VARCHAR, -- group, by name or number
+    account VARCHAR, -- account that pays
     queue VARCHAR, -- queue or partition, by name or number
     executable VARCHAR, -- application number (SWF) or job name (PBS, Slurm)
     status VARCHAR, -- completed, failed, cancelled or unknown
+    run_count BIGINT, -- times the job was started; NULL where the log does not know
+    requeued_s BIGINT NOT NULL, -- run time of attempts that ended in a requeue, seconds (core.requeues); not in runtime_s
     file VARCHAR NOT NULL, -- log file that the job comes from
     line BIGINT NOT NULL, -- line number in that file, from 1
 );

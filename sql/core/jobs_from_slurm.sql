@@ -14,12 +14,19 @@ final AS (
         $clock_zero::TIMESTAMP + to_seconds(start_s) AS start_time,
         $clock_zero::TIMESTAMP + to_seconds(end_s) AS end_time,
         coalesce(start_s, end_s) - submit_s AS wait_s,
+        greatest(coalesce(start_s, end_s) - coalesce(eligible_s, submit_s), 0) AS eligible_wait_s,
         end_s - coalesce(start_s, end_s) AS runtime_s,
         procs,
         requested_procs,
         CASE WHEN time_limit_s > 0 THEN time_limit_s END AS requested_walltime_s,
+        gpus,
+        nodes,
+        requested_memory_kb,
+        used_memory_kb,
+        used_cpu_s,
         user_name,
         group_name,
+        account,
         partition AS queue,
         job_name AS executable,
         CASE
@@ -29,6 +36,8 @@ final AS (
                 'PREEMPTED') THEN 'failed'
             ELSE 'unknown'
         END AS status,
+        NULL AS run_count,
+        0 AS requeued_s,
         file,
         line
     FROM slurm

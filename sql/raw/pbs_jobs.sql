@@ -7,6 +7,7 @@ CREATE TABLE IF NOT EXISTS raw.pbs_jobs (
     user_name VARCHAR, -- user
     group_name VARCHAR, -- group
     account VARCHAR, -- account
+    project VARCHAR, -- project
     queue VARCHAR, -- queue
     job_name VARCHAR, -- jobname
     ctime_s BIGINT NOT NULL, -- creation (submission), Unix seconds
@@ -21,4 +22,10 @@ CREATE TABLE IF NOT EXISTS raw.pbs_jobs (
     used_walltime_s BIGINT, -- resources_used.walltime, seconds
     used_cpu_s BIGINT, -- resources_used.cput, seconds over all processors
     exit_status BIGINT, -- Exit_status
+    eligible_wait_s BIGINT, -- eligible_time, seconds in the queue in which nothing but resources held the job back
+    gpus BIGINT, -- Resource_List.ngpus
+    nodes BIGINT, -- Resource_List.nodect, or Torque's unique_node_count
+    run_count BIGINT, -- run_count, or Torque's start_count
+    requested_memory_kb BIGINT, -- Resource_List.mem, kilobytes
+    used_memory_kb BIGINT, -- resources_used.mem, kilobytes
 );

@@ -136,7 +136,7 @@ def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:
     log = shared_file("traces", "pbs", "ncar-qhist-casper-testdata.log")
     told = json.loads(succeed("ingest", log, "--name", "casper", "--time-zone", "America/Denver", "--json"))
     assert (told["lines"], told["accepted"], told["rejected"], told["rejected_by_reason"]) == (18, 4, 0, {})
-    assert told["ignored_by_reason"] == {"record type Q": 8, "record type R": 1, "record type S": 5}
+    assert told["ignored_by_reason"] == {"record type Q": 8, "requeue": 1, "record type S": 5}
     assert (told["cluster_procs"], told["cluster_procs_from"]) == (6, "peak")
     (row,) = [row for row in json.loads(succeed("sources", "--json")) if row["name"] == "casper"]
     assert (row["format"], row["path"], row["time_zone"]) == ("pbs", str(log), "America/Denver")

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from traces.log import ParsedLog
 from traces.slurm import read_slurm
 
@@ -78,6 +80,147 @@ def assert_adds_up(log: ParsedLog) -> None:
 def unix(text: str) -> int:
     """Unix seconds of a time in UTC."""
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+def known(reason: str, *values: Any) -> Any:
+    """A case that the reader is known to get wrong."""
+    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, reason=reason))
+
+
+# What a careful reader makes of a value.
+
+USED_MEMORY = [
+    ("0", 0), ("3528K", 3528), ("1M", 1024), ("2.50M", 2560), ("2G", 2_097_152), ("1T", 2**30), ("1P", 2**40), ("", None),
+    known("what is left of a division by 1024 is bytes, also with --noconvert", "4308992", 4208),
+    known("a number too large for 64 bits costs the whole file", "999999999999999P", None),
+]  # fmt: skip
+"""MaxRSS, kilobytes."""
+
+LOCAL_TIMES = [
+    ("UTC", "2024-07-01T12:00:00", "2024-07-01T12:00:00"),
+    ("Europe/Berlin", "2024-01-01T00:30:00", "2023-12-31T23:30:00"),
+    ("Europe/Berlin", "2024-07-01T00:30:00", "2024-06-30T22:30:00"),
+    ("America/New_York", "2024-03-10T01:59:59", "2024-03-10T06:59:59"),
+    ("America/New_York", "2024-03-10T03:00:00", "2024-03-10T07:00:00"),  # the next second
+    ("Asia/Kolkata", "2024-02-29T05:00:00", "2024-02-28T23:30:00"),
+    # clocks were put back from 3 to 2 o'clock: the first of two hours
+    ("Europe/Berlin", "2024-10-27T01:59:59", "2024-10-26T23:59:59"),
+    ("Europe/Berlin", "2024-10-27T02:30:00", "2024-10-27T00:30:00"),
+    ("Europe/Berlin", "2024-10-27T03:00:00", "2024-10-27T02:00:00"),
+    # clocks were put forward from 2 to 3 o'clock: one that was not shows 2:30 for 3:30
+    known("an hour too early, before 01:59:59", "Europe/Berlin", "2024-03-31T02:30:00", "2024-03-31T01:30:00"),
+]
+"""Time zone, time there, time in UTC."""
+
+_MEMORY = {
+    "1024K": 1024, "500M": 512_000, "16G": 2**24, "1T": 2**30, "1P": 2**40, "4000": 4_096_000, "62.50G": 65_536_000, "0": 0,
+    "0n": 0, "0c": 0, "16Gn": 2**25, ".50Gn": 2**20, "62.50Gn": 131_072_000, "500Mn": 1_024_000, "2Gc": 2**24,
+    "3000Mc": 24_576_000, ".50Gc": 2**22, "2000c": 16_384_000, "": None, "lots": None, "G": None,
+}  # fmt: skip
+"""ReqMem of a job on 2 nodes and 8 processors, kilobytes: n is of a node, c of a processor; a bare number is megabytes."""
+_DURATIONS = {
+    "00:00:00": 0, "00:01:05": 65, "01:00:00": 3600, "23:59:59": 86_399, "1-00:00:00": 86_400, "05:07": 307, "00:05:07": 307,
+    "20-20:00:00": 1_800_000, "125-00:00:00": 10_800_000, "1-02:03:04": 93_784,
+}  # fmt: skip
+_TRES: list[tuple[str, str, int | None]] = [
+    ("cpu=8,gres/gpu=4,node=1", "", 4),
+    ("cpu=8,gres/gpu=4,gres/gpu:a100=4", "", 4),
+    ("cpu=8,gres/gpu:a100=2,gres/gpu:v100=1,mem=1G", "", 3),
+    ("gres/gpu:a100_1g.5gb=7", "", 7),
+    ("cpu=8,gres/gpumem=40G,gres/gpuutil=93,node=1", "", 0),
+    ("cpu=8,gres/gpu=1", "cpu=8,gres/gpu=2", 1),
+    ("cpu=8", "cpu=8,gres/gpu=2", 0),
+    ("", "cpu=8,gres/gpu=2", 2),
+    ("", "cpu=8,gres/gpu:a100=3", 3),
+    ("", "cpu=8", 0),
+    ("", "", None),
+]
+"""AllocTRES, ReqTRES, GPUs."""
+_ARRAYS = {
+    "12": 1, "12_7": 1, "12+1": 1, "12_[4]": 1, "12_[1-3]": 3, "12_[0-999]": 1000, "12_[1,5]": 2, "12_[1-10%2]": 10,
+    "12_[1,5-7%1]": 4, "12_[9-11,13,16-20]": 9,
+}  # fmt: skip
+
+VALUES: dict[str, list[Any]] = {
+    "ReqMem": [
+        ({"ReqMem": text, "ReqCPUS": "8"}, {"requested_memory_kb": kb, "requested_procs": 8}) for text, kb in _MEMORY.items()
+    ],
+    "durations": [
+        (dict.fromkeys(("Elapsed", "Suspended", "Timelimit", "TotalCPU"), text),
+         dict.fromkeys(("elapsed_s", "suspended_s", "time_limit_s", "used_cpu_s"), duration))
+        for text, duration in _DURATIONS.items()
+    ],
+    "TotalCPU": [
+        ({"TotalCPU": text}, {"used_cpu_s": cpu}) for text, cpu in {"00:00.500": 0.5, "05:07.250": 307.25, "": None}.items()
+    ],
+    "no limit": [({"Timelimit": text}, {"time_limit_s": None}) for text in ("UNLIMITED", "Partition_Limit", "")],
+    "INVALID": [({"Suspended": "INVALID"}, {"suspended_s": None})],
+    "GPUs": [
+        ({"AllocTRES": given, "ReqTRES": asked, "NCPUS": "8"}, {"gpus": count}) for given, asked, count in _TRES
+    ],
+    "arrays": [({"JobID": text}, {"job_id": text, "array_tasks": count}) for text, count in _ARRAYS.items()] + [
+        known("every third of ten is four", {"JobID": "12_[0-9:3]"}, {"job_id": "12_[0-9:3]", "array_tasks": 4}),
+        known("1, 3 ... 15 are eight", {"JobID": "12_[1-15:2%4]"}, {"job_id": "12_[1-15:2%4]", "array_tasks": 8}),
+    ],
+    "exit codes": [
+        ({"ExitCode": text}, {"exit_code": code, "signal": signal})
+        for text, code, signal in (
+            ("1:0", 1, 0), ("127:0", 127, 0), ("0:9", 0, 9), ("0:125", 0, 125), ("", None, None), ("x:y", None, None),
+        )
+    ],
+    "states": [
+        ({"State": text}, {"state": state})
+        for text, state in {
+            "CANCELLED by 423120": "CANCELLED", "CANCELLED": "CANCELLED", "OUT_OF_MEMORY": "OUT_OF_MEMORY", "": None,
+            "NODE_FAIL": "NODE_FAIL", "TIMEOUT": "TIMEOUT", "PREEMPTED": "PREEMPTED", "NEVER_HEARD_OF": "NEVER_HEARD_OF",
+        }.items()
+    ],
+    "processors": [
+        ({"NCPUS": ""}, {}),  # AllocTRES
+        ({"NCPUS": "", "AllocTRES": "gres/cpu=3,billing=9,cpu=4,license/cpu=5"}, {"procs": 4}),
+        ({"NCPUS": "0", "AllocTRES": ""}, {"procs": 6}),  # ReqCPUS
+        ({"NCPUS": "", "AllocTRES": "", "ReqCPUS": "", "ReqTRES": "cpu=5,node=3"}, {"procs": 5, "requested_procs": 5}),
+        ({"ReqCPUS": ""}, {}),  # ReqTRES
+        ({"ReqCPUS": "", "ReqTRES": ""}, {"requested_procs": None}),
+        ({"NNodes": "", "AllocTRES": "cpu=8,mem=4G,node=3", "ReqTRES": "node=5"}, {"nodes": 3}),
+        ({"NNodes": "", "AllocTRES": "", "ReqTRES": "node=5"}, {"nodes": 5}),
+        ({"NNodes": "", "AllocTRES": "", "ReqTRES": "cpu=6"}, {"nodes": None}),
+    ],
+}  # fmt: skip
+"""Values of a job's line, and what they change in its record."""
+
+HUGE = "9" * 25  # beyond 64 bits, and any calendar
+
+BROKEN = {
+    "word": ("rubbish", "expected 27 columns, found 1"),
+    "blanks around": ("  rubbish \t", "expected 27 columns, found 1"),
+    "NUL bytes": ("\0" * 4, "expected 27 columns, found 1"),
+    "cut": (job_line()[:-30], "expected 27 columns, found 2\\d"),
+    "no id": (job_line(JobID=""), "JobID"),
+    "bad submission": (job_line(Submit="yesterday"), "Submit is no time: yesterday"),
+    "bad eligible time": (job_line(Eligible="x"), "Eligible is no time: x"),
+    "bad start": (job_line(Start="2024-13-01T00:00:00"), "Start is no time: 2024-13-01"),
+    "no such day": (job_line(Start="2024-02-30T00:00:00"), "Start is no time: 2024-02-30"),
+    "bad end": (job_line(End="2024-01-15"), "End is no time: 2024-01-15"),
+    "beyond any calendar": (job_line(End=HUGE), "End is no time"),
+    "far too late": (job_line(End="9999-12-31T23:59:59"), "End is no time"),
+    "negative time": (job_line(Submit="-5"), "Submit is no time"),
+    "no submission": (job_line(Submit="Unknown"), "no Submit"),
+    "empty submission": (job_line(Submit=""), "no Submit"),
+    "over without end": (job_line(End="Unknown"), "no End"),
+    "bad elapsed": (job_line(Elapsed="long"), "Elapsed is no duration: long"),
+    "four parts": (job_line(Elapsed="1:02:03:04"), "Elapsed is no duration"),
+    "negative duration": (job_line(Elapsed="-01:00:00"), "Elapsed is no duration"),
+    "huge duration": (job_line(Elapsed=f"{HUGE}-00:00:00"), "Elapsed is no duration"),
+    "bad suspension": (job_line(Suspended="1h"), "Suspended is no duration: 1h"),
+    "bad limit": (job_line(Timelimit="forever"), "Timelimit is no duration: forever"),
+    "starts before its submission": (job_line(Start="2024-01-15T09:59:59"), "order"),
+    "ends before its start": (job_line(End="2024-01-15T10:00:59"), "order"),
+    "cancelled before its submission": (job_line(Start="Unknown", End="2024-01-15T09:59:59"), "order"),
+    "no processors": (job_line(NCPUS="0", AllocTRES="", ReqCPUS="", ReqTRES="mem=1G"), "no processor count"),
+    "huge processors": (job_line(NCPUS=HUGE, AllocTRES="", ReqCPUS="", ReqTRES=""), "no processor count"),
+}
+"""A line, and what its reason must say."""
 
 
 # Real logs.

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from tests.shared import shared_file
 from traces.log import LogError, ParsedLog, guess_format
-from traces.pbs import RECORD_SCHEMA, duration_s, read_pbs, write_pbs
+from traces.pbs import RECORD_SCHEMA, duration_s, kilobytes, read_pbs, write_pbs
 
 NOT_A_RECORD = "not an accounting record (date time;type;id;message)"
 PAIRS = {
@@ -138,7 +138,8 @@ def test_real_files(name: str) -> None:
     log, expected = read_pbs(shared_file("traces", "pbs", name)), REAL_FILES[name]
     assert_adds_up(log)
     assert log.lines == expected.lines
-    told = Counter(f"record type {kind}" for kind in expected.ignored)
+    # of the requeues in these files all tell their times
+    told = Counter("requeue" if kind == "R" else f"record type {kind}" for kind in expected.ignored)
     blank = expected.lines - len(expected.ignored) - len(expected.rejected) - len(expected.jobs)
     assert log.ignored == told | ({"blank line": blank} if blank else {})
     assert log.rejects["line"].to_list() == list(expected.rejected)
@@ -174,6 +175,7 @@ def test_a_real_record_in_full() -> None:
             "user_name": "bneuman",
             "group_name": "ncar",
             "account": "SCSG0001",  # quoted in the file
+            "project": "_pbs_project_default",
             "queue": "htc",
             "job_name": "bneuman_matlab",
             "ctime_s": 1_743_442_446,
@@ -188,8 +190,47 @@ def test_a_real_record_in_full() -> None:
             "used_walltime_s": 19,
             "used_cpu_s": 30,
             "exit_status": 0,
+            "eligible_wait_s": 8,
+            "gpus": 0,
+            "nodes": 1,
+            "run_count": 1,
+            "requested_memory_kb": 10_485_760,  # 10gb
+            "used_memory_kb": 3_163_632,
         }
     ]
+
+
+def test_a_real_requeue_is_an_attempt_with_its_usage() -> None:
+    log = read_pbs(shared_file("traces", "pbs", "ncar-pbsparse-tests.log"))
+    (requeue,) = log.requeues.to_dicts()
+    told = (
+        "line",
+        "job_id",
+        "start_s",
+        "end_s",
+        "procs",
+        "exit_status",
+        "run_count",
+        "eligible_wait_s",
+        "requested_memory_kb",
+    )
+    assert [requeue[name] for name in told] == [
+        2, "4400521.casper-pbs", 1_744_751_695, 1_744_751_698, 1, -3, 21, 13, 4_194_304,
+    ]  # fmt: skip
+    assert log.ignored["requeue"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0b", 0), ("1b", 1), ("1024b", 1), ("1025", 2), ("30", 1), ("10kb", 10), ("10KB", 10), ("3mb", 3072), ("5k", 5),
+        ("10gb", 10 << 20), ("1tb", 1 << 30), ("4224531456b", 4_125_519), ("143425316860b", 140_063_786), ("2w", 1),
+        ("512kw", 4096), ("1gw", 8 << 20), ("", None), ("kb", None), ("1.5gb", None), ("-1kb", None), ("10gbx", None),
+        ("1eb", None),
+    ],
+)  # fmt: skip
+def test_sizes(text: str, expected: int | None) -> None:
+    assert kilobytes(text) == expected
 
 
 def test_a_real_value_with_blanks_hides_nothing_after_it() -> None:

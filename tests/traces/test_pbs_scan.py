@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.shared import shared_file
 from traces.log import REJECT_SCHEMA
-from traces.pbs import RECORD_SCHEMA, _read_line, read_pbs
-from traces.pbs_scan import END, ODD, scan
+from traces.pbs import RECORD_SCHEMA, REQUEUE, _read_line, read_pbs
+from traces.pbs_scan import ODD, TAKEN, scan
 
 LOGS = (
     "bookie-torque.log", "bookie-torque-invalid-lines.log", "bookie-torque-invalid-lines-2.log", "hnormalise-torque-spec.log",
@@ -37,7 +37,9 @@ TORQUE = (
     b"Resource_List.neednodes=2:ppn=2 Resource_List.walltime=01:00:00 session=15273 total_execution_slots=4 "
     b"end=1491390413 exit_status=271 resources_used.cput=12 resources_used.walltime=00:01:44"
 )
+REQUEUED = PRO.replace(b";E;", b";R;").replace(b"Exit_status=-29", b"Exit_status=-3")
 OTHERS = (
+    REQUEUED, TORQUE.replace(b";E;", b";R;"), b"06/28/2017 14:31:09;R;80.head;queue=default",
     b"06/28/2017 14:31:09;Q;80.head;queue=default", b"09/02/2013 17:34:26;A;34106.head;", b"", b"   ", b"another; invalid",
     b"06/28/2017 14:31:09;E;;queue=default", b"06/28/2017 14:31:09;E;5", b"06/28/2017 14:31:09;EE;5;a=b",
 )  # fmt: skip
@@ -49,6 +51,10 @@ PIECES = (
     b" resources_used.ncpus=0", b" resources_used.ncpus=few", b" resources_used.ncpus=1234567890", b" Exit_status=--1",
     b" Exit_status=", b" Resource_List.walltime=1:2:3:4:5", b" Resource_List.walltime=:", b" resources_used.cput=",
     b" total_execution_slots=7", b' jobname="a b=c" x', b' jobname="a \\" b" queue=q', b" 9key=1", b" .a=1", b" -L tasks=1:x=2",
+    b" Resource_List.mem=10GB", b" Resource_List.mem=1024kb", b" Resource_List.mem=3", b" Resource_List.mem=5mw",
+    b" Resource_List.mem=7tB", b" Resource_List.mem=8pb", b" Resource_List.mem=x", b" resources_used.mem=1234567890123b",
+    b" resources_used.mem=kb", b" eligible_time=1:2", b" eligible_time=x", b" run_count=21", b" start_count=2", b" run_count=-1",
+    b" Resource_List.ngpus=4", b" Resource_List.nodect=2", b" unique_node_count=1", b" project=p q",
 )  # fmt: skip
 
 
@@ -56,7 +62,7 @@ def assert_as_by_the_rules(content: bytes, path: Path) -> tuple[int, int]:
     """Reads a file with this content both ways; returns how many lines were odd, and how many end records were not."""
     path.write_bytes(content)
     log = read_pbs(path)
-    records: list[dict[str, object]] = []
+    records: dict[str, list[dict[str, object]]] = {"E": [], "R": []}
     rejects: list[tuple[int, str, str]] = []
     ignored: Counter[str] = Counter()
     lines = content.split(b"\n")
@@ -65,13 +71,16 @@ def assert_as_by_the_rules(content: bytes, path: Path) -> tuple[int, int]:
     for number, line in enumerate(lines, start=1):
         _read_line(number, line, records, rejects, ignored)
     assert log.lines == len(lines)
-    assert log.records.rows() == pl.DataFrame(records, schema=RECORD_SCHEMA).rows()
-    assert log.records.schema == RECORD_SCHEMA
+    for found, kind in ((log.records, "E"), (log.requeues, "R")):
+        assert found.rows() == pl.DataFrame(records[kind], schema=RECORD_SCHEMA).rows()
+        assert found.schema == RECORD_SCHEMA
+    if records["R"]:
+        ignored[REQUEUE] = len(records["R"])
     assert log.rejects.rows() == pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row").rows()
     assert log.ignored == dict(ignored)
     assert log.accepted + log.rejected + sum(log.ignored.values()) == log.lines
     kinds = scan(content).kind
-    return int((kinds == ODD).sum()), int((kinds == END).sum())
+    return int((kinds == ODD).sum()), int((kinds == TAKEN).sum())
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -83,8 +92,8 @@ def test_real_logs(name: str, tmp_path: Path) -> None:
 
 
 def test_sound_records_are_not_odd(tmp_path: Path) -> None:
-    content = b"\n".join([PRO, TORQUE + b"  ", PRO + b"\r", *OTHERS[:2], TORQUE])
-    assert assert_as_by_the_rules(content, tmp_path / "log") == (0, 4)
+    content = b"\n".join([PRO, TORQUE + b"  ", PRO + b"\r", *OTHERS[:2], *OTHERS[3:5], TORQUE])
+    assert assert_as_by_the_rules(content, tmp_path / "log") == (0, 6)
     for ending in (b"", b"\n", b"\r\n", b"\n\n"):
         assert assert_as_by_the_rules(PRO + ending, tmp_path / "log") == (0, 1)
 

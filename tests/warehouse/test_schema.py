@@ -41,7 +41,7 @@ def test_comments_in_the_database_are_those_of_the_files(warehouse: Warehouse) -
             "SELECT comment FROM duckdb_columns() WHERE schema_name = 'core' AND table_name = 'jobs' "
             "AND column_name = 'wait_s'",
         )
-    assert row == ("start minus submission, seconds",)
+    assert row == ("start minus submission, seconds; of the last attempt, where a job was requeued",)
 
 
 def test_a_table_of_an_older_tracehouse_gives_way(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
