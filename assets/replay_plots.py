@@ -124,7 +124,7 @@ def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
     for row in run.by_class():
         place = SIZE_CLASSES.index(str(row["size_class"])), RUNTIME_CLASSES.index(str(row["runtime_class"]))
         hours[place], jobs[place] = float(row["average_wait_s"]) / 3600, int(row["jobs"])
-    image = _heat(ax, hours)
+    image = heat_map(ax, hours)
     for (y, x), value in np.ndenumerate(hours):
         if not np.isnan(value):
             shade = "white" if image.norm(max(value, image.norm.vmin)) > 0.55 else INK
@@ -153,14 +153,14 @@ def _hour_map(ax: Any, run: ReplayRun) -> None:
     )
     hours = np.full((7, 24), np.nan)
     hours[local["day"].to_numpy(), local["hour"].to_numpy()] = local["hours"].to_numpy()
-    image = _heat(ax, hours)
+    image = heat_map(ax, hours)
     ax.figure.colorbar(image, ax=ax, label="hours", pad=0.01).ax.tick_params(labelsize=8)
     ax.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)], fontsize=8)
     ax.set_yticks(range(7), WEEKDAYS, fontsize=8)
     ax.set_title(f"mean wait by submission ({run.trace.time_zone})", fontsize=9, loc="left")
 
 
-def _heat(ax: Any, hours: np.ndarray) -> Any:
+def heat_map(ax: Any, hours: np.ndarray) -> Any:
     """A heat map of waits in hours, colours on a logarithmic scale from a minute on, since waits range over decades."""
     from matplotlib.colors import LogNorm
 

@@ -34,7 +34,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 ASSETS = (
-    "log", "jobs", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "scheduling_policy",
+    "log", "jobs", "operations", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "scheduling_policy",
     "evaluation", "runs", "leaderboard", "report",
 )  # fmt: skip
 FLAGS = (

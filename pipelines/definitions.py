@@ -6,7 +6,17 @@ from datetime import timedelta
 
 import dagster as dg
 
-from assets import features, ingest, leaderboard, replay, replay_runs, report, runtime_prediction, scheduling_policies
+from assets import (
+    features,
+    ingest,
+    leaderboard,
+    operations,
+    replay,
+    replay_runs,
+    report,
+    runtime_prediction,
+    scheduling_policies,
+)
 from assets.checks import CHECKS
 from assets.storage import open_warehouse
 from pipelines.automation import inbox_sensor, nightly_schedule
@@ -14,7 +24,17 @@ from pipelines.jobs import JOBS
 from pipelines.step_log import step_logger
 from traces.catalogue import load_catalogue
 
-ASSET_MODULES = [ingest, features, runtime_prediction, scheduling_policies, replay, replay_runs, leaderboard, report]
+ASSET_MODULES = [
+    ingest,
+    operations,
+    features,
+    runtime_prediction,
+    scheduling_policies,
+    replay,
+    replay_runs,
+    leaderboard,
+    report,
+]
 
 
 def build_definitions() -> dg.Definitions:

@@ -4,9 +4,9 @@ import dagster as dg
 
 from assets.partitions import SOURCES
 
-INGEST = dg.AssetSelection.groups("ingest")
+INGEST = dg.AssetSelection.groups("ingest") | dg.AssetSelection.assets("marts/operations")
 TRAIN = dg.AssetSelection.groups("features", "runtime_prediction", "scheduling_policies")
-EVALUATE = dg.AssetSelection.groups("replay", "marts")
+EVALUATE = dg.AssetSelection.groups("replay", "marts") - dg.AssetSelection.assets("marts/operations")
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str):

@@ -48,10 +48,20 @@ def has_schema(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def relations() -> list[str]:
-    """Qualified names of all tables, then of all views (which read them)."""
+    """Qualified names of all tables, then of all views, each after those that it reads."""
     found = [name for name in sql.names() if name.split(".")[0] in SCHEMAS]
     created = [name for name in found if re.search(r"^CREATE (OR REPLACE )?(TABLE|VIEW)", sql.load(name), re.MULTILINE)]
-    return sorted(created, key=lambda name: (_is_view(sql.load(name)), name))
+    views = [name for name in created if _is_view(sql.load(name))]
+    ordered = [name for name in created if name not in views]
+    while views:
+        free = [
+            name
+            for name in views
+            if not any(re.search(rf"\b{re.escape(other)}\b", sql.load(name)) for other in views if other != name)
+        ]
+        ordered += free
+        views = [name for name in views if name not in free]
+    return ordered
 
 
 def relation_comment(statement: str) -> str:

@@ -19,6 +19,7 @@ LINEAGE = {
     "policies/trajectory_filter": {"predictions/runtime_predictions", "core/jobs"},
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {"policies/scheduling_policy", "predictions/runtime_predictions", "core/jobs"},
+    "marts/operations": {"core/jobs"},
     "replay/runs": {"core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
     "marts/report": {

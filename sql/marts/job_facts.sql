@@ -1,0 +1,36 @@
+-- Every job with what reports group and add up; the other marts of the real system read this one.
+CREATE OR REPLACE VIEW marts.job_facts AS
+WITH local AS (
+    SELECT jobs.*, sources.cluster_procs, timezone(sources.time_zone, timezone('UTC', jobs.submit_time)) AS local_time
+    FROM core.jobs AS jobs
+    INNER JOIN core.sources AS sources ON jobs.source = sources.source
+)
+
+SELECT
+    source AS source, -- name of the source in the catalogue
+    job_index AS job_index, -- as in core.jobs
+    date_trunc('month', local_time)::DATE AS month, -- of the submission, first day, in the cluster's time zone
+    isodow(local_time) AS weekday, -- of the submission, 1 Monday to 7 Sunday, in the cluster's time zone
+    hour(local_time) AS hour_of_day, -- of the submission, 0 to 23, in the cluster's time zone
+    coalesce(queue, 'unknown') AS queue, -- queue or partition
+    coalesce(account, 'unknown') AS account, -- account that pays
+    coalesce(user_name, 'unknown') AS user_name, -- user
+    CASE
+        WHEN procs = 1 THEN 'serial'
+        WHEN procs <= cluster_procs / 16 THEN 'small'
+        WHEN procs <= cluster_procs / 4 THEN 'medium'
+        WHEN procs > cluster_procs / 4 THEN 'large'
+        ELSE 'unknown'
+    END AS size_class, -- serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
+    status AS status, -- completed, failed, cancelled or unknown
+    wait_s AS wait_s, -- start minus submission, seconds
+    eligible_wait_s AS eligible_wait_s, -- wait in which nothing but resources held the job back, seconds
+    runtime_s AS runtime_s, -- run time, seconds
+    requested_walltime_s AS requested_walltime_s, -- wall time requested, seconds
+    procs * runtime_s / 3600 AS core_hours, -- processors times run time
+    gpus * runtime_s / 3600 AS gpu_hours, -- GPUs times run time; NULL where the log does not know
+    used_cpu_s / 3600 AS cpu_hours, -- CPU time used; NULL where the log does not know
+    CASE WHEN used_cpu_s IS NOT NULL THEN procs * runtime_s / 3600 END AS measured_core_hours, -- core hours of jobs with a known CPU time
+    run_count AS run_count, -- times the job was started
+    procs * requeued_s / 3600 AS requeued_core_hours, -- core hours of attempts that ended in a requeue
+FROM local
