@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from assets.generated_logs import generated_log
-from traces.catalogue import Source
+from traces.catalogue import Source, pseudonym_key_path
 from traces.log import LogError, ParsedLog, guess_format, line_texts, log_files, read_bytes
 from traces.pbs import read_pbs
+from traces.pseudonyms import read_key, replace_names
 from traces.slurm import read_slurm
 from traces.swf import LARGEST, header_value, read_swf
 
@@ -45,6 +46,9 @@ def read_source(source: Source, default_time_zone: str = "UTC") -> SourceLog:
     log_format = guess_format(path) if source.format == "auto" else source.format
     source = replace(source, format=log_format)
     files = [_read(file, source, default_time_zone) for file in log_files(path)]
+    if source.pseudonyms and log_format != "swf":  # SWF has numbers for names
+        key = read_key(pseudonym_key_path())
+        files = [_without_names(file, source.pseudonyms, key) for file in files]
     if not any(file.accepted for file in files):
         raise LogError(_nothing_accepted(source, files))
     procs, procs_from = _cluster_procs(source, files)
@@ -59,6 +63,14 @@ def _read(file: Path, source: Source, default_time_zone: str) -> ParsedLog:
     if source.format == "slurm":
         return read_slurm(file, source.time_zone or default_time_zone, source.columns)
     return read_swf(file) if source.format == "swf" else read_pbs(file)
+
+
+def _without_names(file: ParsedLog, kinds: tuple[str, ...], key: bytes) -> ParsedLog:
+    return replace(
+        file,
+        records=replace_names(file.records, kinds, key),
+        requeues=replace_names(file.requeues, kinds, key),
+    )
 
 
 def _clock_zero(files: list[ParsedLog]) -> datetime:

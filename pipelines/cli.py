@@ -9,7 +9,15 @@ import click
 
 from pipelines.cli_replay import compare, replay
 from pipelines.errors import plain_errors, raise_failures
-from traces.catalogue import FORMATS, add_source, load_catalogue, local_catalogue_path, remove_source
+from traces.catalogue import (
+    FORMATS,
+    add_source,
+    load_catalogue,
+    local_catalogue_path,
+    pseudonym_key_path,
+    remove_source,
+)
+from traces.pseudonyms import KINDS
 from warehouse import first_row
 
 
@@ -74,12 +82,23 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @click.option("--name", help="Name of the source; default: the file's name.")
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
+@click.option("--keep-names", is_flag=True, help="Keep users, groups, accounts, projects and job names as they are, instead of "
+              "pseudonyms.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def ingest(
-    path: Path, log_format: str | None, name: str | None, procs: int | None, time_zone: str | None, as_json: bool
+    path: Path,
+    log_format: str | None,
+    name: str | None,
+    procs: int | None,
+    time_zone: str | None,
+    keep_names: bool,
+    as_json: bool,
 ) -> None:
-    """Add a log (a file, or a folder of files) as a source and load it; running it again replaces the source."""
+    """Add a log (a file, or a folder of files) as a source and load it; running it again replaces the source.
+
+    Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
+    """
     from assets.storage import open_warehouse
     from pipelines.replaying import warn_of_peak
     from pipelines.running import run_job
@@ -88,7 +107,7 @@ def ingest(
 
     name = name or inbox_name(path)
     log_format = log_format or guess_format(path)
-    replaced = add_source(name, path, log_format, procs, time_zone)
+    replaced = add_source(name, path, log_format, procs, time_zone, keep_names)
     loaded = False
     try:
         raise_failures(run_job("ingest", [name]))
@@ -126,6 +145,26 @@ def ingest(
             click.echo(f"          {lines:>9,}  {reason}")
     warn_of_peak(*cluster)
     click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+@main.command()
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("names", nargs=-1, required=True)
+@plain_errors
+def pseudonym(kind: str, names: tuple[str, ...]) -> None:
+    """Print the pseudonym of every name; `-` reads names from standard input, one a line.
+
+    To find who is behind a pseudonym, give all names: getent passwd | cut -d: -f1 | tracehouse pseudonym user -
+    """
+    from traces import pseudonyms
+
+    path = pseudonym_key_path()
+    if not path.exists():
+        raise click.ClickException(f"{path}: no key yet; the first PBS or Slurm log that is loaded makes one")
+    key = pseudonyms.read_key(path)
+    given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
+    for name in given:
+        click.echo(f"{pseudonyms.pseudonym(key, kind, name)}\t{name}")
 
 
 @main.command()

@@ -8,6 +8,7 @@ import click
 
 from traces.catalogue import CatalogueError
 from traces.log import LogError
+from traces.pseudonyms import PseudonymError
 from warehouse import WarehouseError
 
 
@@ -18,7 +19,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (CatalogueError, LogError, WarehouseError, ValueError) as error:
+        except (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError) as error:
             raise click.ClickException(str(error)) from error
         except BrokenPipeError:  # whoever reads has seen enough; click ends quietly
             raise

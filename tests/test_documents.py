@@ -20,6 +20,7 @@ from click.testing import Result
 import sql
 from tests.pipelines.command_line import call, use_home
 from tests.tiny import SOURCE, Home
+from traces.pseudonyms import read_key
 
 PROJECT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md"))]
@@ -68,6 +69,7 @@ def home(finished: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("documents")
     shutil.copytree(finished.folder, folder / "home")
     own = Home(folder / "home")
+    read_key(own.folder / "pseudonym.key")  # as if a PBS log had been loaded
     write_shown_files(folder)
     with pytest.MonkeyPatch.context() as patch:
         for document, command in commands():

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
+from traces.pseudonyms import DEFAULT, KINDS
+
 PROJECT = Path(__file__).resolve().parents[1]
 FORMATS = ("swf", "pbs", "slurm")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
@@ -35,6 +37,8 @@ class Source:
         TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
     columns: of a Slurm log without a header line, as sacct calls them, between commas.
+    pseudonyms: kinds of names (traces.pseudonyms.KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
+        says otherwise.
     generator: options of `traces.workload.WorkloadOptions` for a generated source, else empty.
     declared_at: "file:line" of the declaration, for error messages.
     """
@@ -47,6 +51,7 @@ class Source:
     description: str = ""
     drop_wider: bool = False
     columns: str = ""
+    pseudonyms: tuple[str, ...] = ()
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""
 
@@ -78,6 +83,11 @@ def local_catalogue_path() -> Path:
     return Path(given).resolve() if given else home() / "sources.local.toml"
 
 
+def pseudonym_key_path() -> Path:
+    """The key of all pseudonyms. Keep a copy of it, away from the warehouse."""
+    return home() / "pseudonym.key"
+
+
 def inbox() -> Path:
     return home() / "inbox"
 
@@ -99,7 +109,9 @@ def inbox_name(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
 
-def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None) -> str:
+def add_source(
+    name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None, keep_names: bool = False
+) -> str:
     """Declares a source in the second catalogue; returns the declaration it replaces there, or "".
 
     Raises CatalogueError for a bad name or time zone, or a name that `sources.toml` already has.
@@ -119,6 +131,8 @@ def add_source(name: str, log: Path, log_format: str, procs: int | None, time_zo
         entry.append(f"procs = {procs}")
     if time_zone is not None:
         entry.append(f"time_zone = {_toml_string(time_zone)}")
+    if keep_names:
+        entry.append("pseudonyms = []")
     return _edit_declaration(name, "\n".join(entry) + "\n", bundled)
 
 
@@ -184,7 +198,9 @@ def _inbox_sources(known: Catalogue) -> dict[str, Source]:
         name = next((name for name in names if name not in known.sources and name not in found), None)
         if name is None:
             raise CatalogueError(f"{path}: no free name for this source; rename the file")
-        found[name] = Source(name, "auto", path, description="found in the inbox", declared_at=str(path))
+        found[name] = Source(
+            name, "auto", path, description="found in the inbox", pseudonyms=DEFAULT, declared_at=str(path)
+        )
     return found
 
 
@@ -260,9 +276,18 @@ class _Checker:
             self.typed(table, "description", str, name) or "",
             bool(self.typed(table, "drop_wider", bool, name)),
             self.typed(table, "columns", str, name) or "",
+            self.pseudonyms(name, table) if log_path else (),
             generator,
             f"{self.path}:{self.line(name, None)}",
         )
+
+    def pseudonyms(self, name: str, table: dict[str, Any]) -> tuple[str, ...]:
+        kinds = table.get("pseudonyms", list(DEFAULT))
+        if not isinstance(kinds, list) or not all(kind in KINDS for kind in kinds):
+            self.fail(
+                name, "pseudonyms", f"expected a list of {', '.join(KINDS)} ([] keeps all names), found {kinds!r}"
+            )
+        return tuple(kinds)
 
     def generator(self, name: str, options: dict[str, Any], procs: int) -> None:
         from traces.workload import WorkloadOptions

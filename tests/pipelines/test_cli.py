@@ -33,7 +33,9 @@ REJECTED = {
 OPTIONS = {
     "sources": ["--json"],
     "run": ["--source", "--job", "--config"],
-    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--json"],
+    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--keep-names", "--json"],
+    "export": ["SOURCE", "FILE", "--format"],
+    "pseudonym": ["user", "group", "NAMES"],
     "replay": [
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--correction", "--rules", "--window", "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",

@@ -1,0 +1,65 @@
+"""Pseudonyms for the people in a log: a keyed hash in place of a name.
+
+The key is a file beside the catalogue, never in the database: who has only the warehouse cannot find out who is who, and who
+has the key can turn any name into its pseudonym, and so look back. The same name has the same pseudonym in all files and
+sources.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+import polars as pl
+
+KINDS = {"user": "user_name", "group": "group_name", "account": "account", "project": "project", "job": "job_name"}
+"""What can be replaced, and the column of the records that holds it."""
+
+DEFAULT = tuple(KINDS)
+LENGTH = 10
+"""Characters of a pseudonym, 5 bits each: among a million names two are alike with a chance of 1 in 2,000."""
+
+
+class PseudonymError(Exception):
+    """A key that cannot be used; the message names the file and the remedy."""
+
+
+def read_key(path: Path) -> bytes:
+    """The key in a file; made at random, readable by its owner only, if there is none. Raises PseudonymError."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+        if len(text) < 32:
+            raise PseudonymError(
+                f"{path}: expected a key of at least 32 characters, found {len(text)}: put the right one back; without it "
+                "new pseudonyms differ from those in the warehouse"
+            ) from None
+        return text.encode()
+    key = secrets.token_hex(32)
+    with os.fdopen(handle, "w") as file:
+        file.write(key + "\n")
+    return key.encode()
+
+
+def pseudonym(key: bytes, kind: str, name: str) -> str:
+    """Such as user-k3m5a7q2xy. A user and a group of the same name have different ones."""
+    digest = hmac.new(key, f"{kind}\0{name}".encode(), hashlib.sha256).digest()
+    return f"{kind}-{base64.b32encode(digest).decode().lower()[:LENGTH]}"
+
+
+def replace_names(records: pl.DataFrame, kinds: tuple[str, ...], key: bytes) -> pl.DataFrame:
+    """The records with the names of these kinds replaced; what is unknown stays unknown."""
+    for kind in kinds:
+        column = KINDS[kind]
+        if column not in records.columns or records.is_empty():
+            continue
+        names = records[column].drop_nulls().unique()
+        names = names.filter(names != "")
+        table = {name: pseudonym(key, kind, name) for name in names.to_list()}
+        records = records.with_columns(pl.col(column).replace(table))
+    return records
