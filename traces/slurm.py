@@ -37,7 +37,9 @@ UNFINISHED = (
 )  # fmt: skip
 """States of jobs that are not over: they will be in a later log."""
 
-_NUMBER_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4, "": 1024.0}
+_KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
+_PER_CPU = 2.0**31
+"""Old sacct prints the flag that says "per CPU" as part of the number of megabytes."""
 _UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVALID")
 LATEST_S = 10**11
 
@@ -59,31 +61,35 @@ def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedL
         content.decode()
     except UnicodeDecodeError:
         content = content.decode("utf-8", errors="backslashreplace").encode()
-    texts = lines_of(content.replace(b"\0", b"\\x00"))
+    texts = lines_of(content.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"\\x00"))
     lines = pl.DataFrame({"line": pl.Series(range(1, len(texts) + 1), dtype=pl.Int64), "text": texts})
     filled = lines.filter(pl.col("text").str.strip_chars() != "")
     ignored = {"blank line": lines.height - filled.height} if lines.height > filled.height else {}
-    names, is_header = _columns(path, filled["text"].head(1).to_list(), columns)
-    header = filled.head(int(is_header))
-    if is_header:
-        repeated = filled["text"] == header["text"][0]  # files put together: each brings its header
+    names, header = _columns(path, filled["text"].head(10).to_list(), columns)
+    if header:
+        repeated = filled["text"] == header  # files put together: each brings its header
         ignored["header"] = int(repeated.sum())
         filled = filled.filter(~repeated)
-    width = pl.col("text").str.count_matches("|", literal=True).cast(pl.Int64) + 1
+    if header.endswith("|") or (not header and filled.height and filled["text"].str.ends_with("|").all()):
+        filled = filled.with_columns(pl.col("text").str.strip_suffix("|").alias("fields"))  # sacct -p ends lines so
+    else:
+        filled = filled.with_columns(pl.col("text").alias("fields"))
+    width = pl.col("fields").str.count_matches("|", literal=True).cast(pl.Int64) + 1
     # a job may have a | in its name: where the name comes last, the name gets it
     fits = width >= len(names) if names[-1] == "jobname" else width == len(names)
     odd = filled.filter(~fits).select(
         "line", pl.format(f"expected {len(names)} columns, found {{}}", width).alias("reason"), "text"
     )
-    fields = pl.col("text").str.splitn("|", len(names)).struct.rename_fields(names)
+    fields = pl.col("fields").str.splitn("|", len(names)).struct.rename_fields(names)
     jobs = filled.filter(fits).with_columns(fields.alias("field"))
     jobs = jobs.with_columns(pl.col("field").struct.field(name).alias(f"in_{name}") for name in names).drop("field")
     jobs = jobs.with_columns(pl.lit("").alias(f"in_{name}") for name in _READ if f"in_{name}" not in jobs.columns)
 
-    steps = jobs.filter(pl.col("in_jobid").str.contains(".", literal=True))
+    is_step = pl.col("in_jobid").str.contains(r"^[^\[.]*\.")  # a dot in brackets is of a list that was cut short
+    steps = jobs.filter(is_step)
     if steps.height:
         ignored["job step"] = steps.height
-    jobs = jobs.filter(~pl.col("in_jobid").str.contains(".", literal=True))
+    jobs = jobs.filter(~is_step)
     jobs = jobs.with_columns(state=pl.col("in_state").str.extract(r"^\s*(\w+)", 1).str.to_uppercase())
     unfinished = jobs.filter(pl.col("state").is_in(UNFINISHED))
     ignored |= {
@@ -97,7 +103,7 @@ def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedL
         path, "slurm", len(stored), sha256(stored), lines.height,
         records.select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items()),
         rejects.select(pl.col(name).cast(kind) for name, kind in REJECT_SCHEMA.items()).sort("line"), ignored,
-        [("Columns", header["text"][0])] if is_header else [],
+        [("Columns", header)] if header else [],
     )  # fmt: skip
 
 
@@ -107,37 +113,46 @@ _READ = (
     "alloctres", "timelimit", "timelimitraw", "nodelist", "jobname", "maxrss", "totalcpu",
 )  # fmt: skip
 _TIMES = ("submit", "eligible", "start", "end")
-_DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit"}
+_DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit", "used_cpu_s": "totalcpu"}
+_COUNTS = {"ncpus": "NCPUS", "alloccpus": "AllocCPUS", "reqcpus": "ReqCPUS", "nnodes": "NNodes"}
+_NAMES = {"totalcpu": "TotalCPU"}
 
 
 def is_header_line(text: str) -> bool:
     """Whether a line names sacct's columns."""
-    names = {name.strip().lower() for name in text.split("|")}
-    return len(names) > 1 and "state" in names and ("jobid" in names or "jobidraw" in names)
+    names = _names_of(text)
+    return len(names) > 1 and ("jobid" in names or "jobidraw" in names)
+
+
+def _names_of(text: str) -> list[str]:
+    """Columns in lower case, without their widths (`JobName%30`)."""
+    return [name.strip().partition("%")[0].lower() for name in text.rstrip("|").split("|")]
 
 
 def looks_like_sacct(text: str) -> bool:
     """Whether a line may be sacct's: a header, or a job with the columns of COLUMNS."""
     fields = text.split("|")
-    return is_header_line(text) or (len(fields) >= len(COLUMNS) and fields[0][:1].isdigit() and "T" in fields[10])
+    return is_header_line(text) or (
+        len(fields) >= len(COLUMNS) and fields[0][:1].isdigit() and ("T" in fields[10] or (fields[10].isdigit() and len(fields[10]) >= 9))
+    )
 
 
-def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], bool]:
-    """(names of the columns, whether the first line names them)."""
-    if first and is_header_line(first[0]):
-        names = [name.strip().partition("%")[0].lower() for name in first[0].rstrip("|").split("|")]
-        found = True
+def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], str]:
+    """(names of the columns, the line that names them or ""); first: the first lines of the file."""
+    header = next((text for text in first if is_header_line(text)), "")
+    if header:
+        names = _names_of(header)
     else:
-        names = [name.strip().partition("%")[0].lower() for name in given.replace("|", ",").split(",") if name.strip()]
-        names, found = names or [name.lower() for name in COLUMNS], False
+        names = [name for name in _names_of(given.replace(",", "|")) if name] or [name.lower() for name in COLUMNS]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise LogError(f"{path}:1: column {twice!r} is named twice: name every column once")
+        where = f"{path}: the header line" if header else f"{path}: `columns` of the source"
+        raise LogError(f"{where} names column {twice!r} twice: name every column once")
     if "jobid" not in names and "jobidraw" not in names:
         raise LogError(f"{path}: no column JobID among {', '.join(names)}: correct `columns` of the source")
     if "jobid" not in names:
         names[names.index("jobidraw")] = "jobid"
-    return names, found
+    return names, header
 
 
 def _records(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -152,8 +167,9 @@ def _records(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Data
         node_list=_text("nodelist"),
         **{name: _text(name) for name in ("cluster", "partition", "qos", "account")},
         **{f"{name}_s": _unix_seconds(pl.col(f"in_{name}"), time_zone) for name in _TIMES},
-        **{column: _duration_s(pl.col(f"in_{name}")).cast(pl.Int64) for column, name in _DURATIONS.items()},
-        used_cpu_s=_duration_s(pl.col("in_totalcpu")),
+        **{
+            column: _duration_s(pl.col(f"in_{name}")).cast(RECORD_SCHEMA[column]) for column, name in _DURATIONS.items()
+        },
         exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(_count("nnodes"), _tres("alloctres", "node"), _tres("reqtres", "node")),
@@ -162,33 +178,60 @@ def _records(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Data
     )
     jobs = jobs.with_columns(
         procs=pl.coalesce(_count("ncpus"), _count("alloccpus"), _tres("alloctres", "cpu"), pl.col("requested_procs")),
-        elapsed_s=pl.coalesce("elapsed_s", _count("elapsedraw")),
+        elapsed_s=pl.coalesce("elapsed_s", _whole("elapsedraw")),
         time_limit_s=pl.coalesce("time_limit_s", _count("timelimitraw") * 60),
+    )
+    at_once = (pl.col("start_s") == pl.col("end_s")) & (pl.col("elapsed_s").fill_null(0) == 0)
+    unassigned = pl.col("in_nodelist").str.strip_chars().is_in(["None assigned", ""])
+    jobs = jobs.with_columns(
+        logged_start_s="start_s",
+        # sacct gives a job that was cancelled while it waited the time of its end as its start
+        start_s=pl.when(at_once & unassigned & (pl.col("state") == "CANCELLED"))
+        .then(None)
+        .otherwise(
+            pl.coalesce("start_s", pl.when(pl.col("elapsed_s") > 0).then(pl.col("end_s") - pl.col("elapsed_s")))
+        ),
+        node_list=pl.when(~unassigned).then("node_list"),
     )
     largest = (
         steps.with_columns(
-            job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1), used_memory_kb=_kilobytes(pl.col("in_maxrss"))
+            job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1),
+            used_memory_kb=_kilobytes(pl.col("in_maxrss"), bare=1 / 1024),
         )
         .group_by("job_id")
         .agg(pl.col("used_memory_kb").max())
     )
-    memory = pl.col("in_reqmem")
-    per_cpu, per_node = memory.str.ends_with("c"), memory.str.ends_with("n")
-    units = pl.when(per_cpu).then("procs").when(per_node).then("nodes").otherwise(1).fill_null(1)
-    return jobs.with_columns(
-        requested_memory_kb=(_kilobytes(memory.str.strip_chars_end("cn")) * units).cast(pl.Int64, strict=False),
-    ).join(largest.cast({"used_memory_kb": pl.Int64}), on="job_id", how="left", maintain_order="left")
+    return jobs.with_columns(requested_memory_kb=_requested_memory()).join(
+        largest.cast({"used_memory_kb": pl.Int64}), on="job_id", how="left", maintain_order="left"
+    )
+
+
+def _requested_memory() -> pl.Expr:
+    """Kilobytes of the whole job: ReqMem, which may be per node (n) or per CPU (c), else mem of ReqTRES."""
+    text = pl.col("in_reqmem").str.strip_chars()
+    of_tres = _kilobytes(pl.col("in_reqtres").str.extract(r"(?:^|,)mem=([^,]*)", 1).fill_null(""), bare=1024.0)
+    amount = _kilobytes(text.str.strip_chars_end("cn"), bare=1024.0, largest=1e18)
+    flagged = amount >= _PER_CPU * 1024
+    per_cpu = text.str.ends_with("c") | flagged
+    units = pl.when(per_cpu).then("procs").when(text.str.ends_with("n")).then("nodes").otherwise(1).fill_null(1)
+    whole = (amount - pl.when(flagged).then(_PER_CPU * 1024).otherwise(0.0)) * units
+    return pl.coalesce(pl.when(whole <= _MOST_KB).then(whole), of_tres).cast(pl.Int64)
 
 
 def _fault() -> Any:
     """Why a line is not a finished job; null for a sound one."""
     faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
     for name in _TIMES:
-        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(f"{name}_s").is_null()
+        column = "logged_start_s" if name == "start" else f"{name}_s"
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
         faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))
     for column, name in _DURATIONS.items():
         wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
-        faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no duration: {{}}", f"in_{name}"))
+        shown = _NAMES.get(name, name.capitalize())
+        faults = faults.when(wrong).then(pl.format(f"{shown} is no duration: {{}}", f"in_{name}"))
+    for name, shown in _COUNTS.items():
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & _whole(name).is_null()
+        faults = faults.when(wrong).then(pl.format(f"{shown} is no count: {{}}", f"in_{name}"))
     return (
         faults.when(pl.col("submit_s").is_null()).then(pl.lit("no Submit time"))
         .when(pl.col("end_s").is_null()).then(pl.lit("a job that is over has no End time"))
@@ -208,9 +251,9 @@ def _unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
     text = text.str.strip_chars()
     local = text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
     zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    # an hour that does not exist is one that a clock, set too late, has shown: as if it had been set in time
-    late = (local + pl.duration(hours=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    seconds = pl.coalesce(zoned.dt.epoch("s"), late.dt.epoch("s") - 3600)
+    # a time that the clock leaves out is one that a clock shows which was not put forward: the offset of the day before holds
+    before = (local - pl.duration(days=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
+    seconds = pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
     unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
     found = pl.coalesce(seconds, unix)
     return pl.when(found.is_between(0, LATEST_S)).then(found)
@@ -230,8 +273,11 @@ def _duration_s(text: pl.Expr) -> pl.Expr:
 
 def _count(name: str) -> pl.Expr:
     """A whole number above 0, null for anything else."""
-    number = pl.col(f"in_{name}").str.extract(r"^\s*(\d{1,9})\s*$", 1).cast(pl.Int64)
-    return pl.when(number > 0).then(number)
+    return pl.when(_whole(name) > 0).then(_whole(name))
+
+
+def _whole(name: str) -> pl.Expr:
+    return pl.col(f"in_{name}").str.extract(r"^\s*(\d{1,9})\s*$", 1).cast(pl.Int64)
 
 
 def _tres(name: str, resource: str) -> pl.Expr:
@@ -248,15 +294,21 @@ def _gpus(name: str) -> pl.Expr:
 
 
 def _array_tasks(job_id: pl.Expr) -> pl.Expr:
-    """How many tasks a line stands for: 3 for `12_[1-3]`, `12_[1,5]` has 2; 1 for anything else."""
-    listed = job_id.str.extract(r"_\[([\d,\-]+)(?::\d+)?(?:%\d+)?\]$", 1).str.split(",")
+    """How many tasks a line stands for: 3 for `12_[1-3]`, 2 for `12_[1,5]`, 4 for `12_[0-9:3%2]`; 1 for anything else, and no
+    more than are written where sacct has cut the list short."""
+    listed = job_id.str.extract(r"_\[([\d,\-:]+?)(?:,?\.\.\.)?(?:%\d+)?\]$", 1).str.split(",")
     first = pl.element().str.extract(r"^(\d{1,9})", 1).cast(pl.Int64)
-    last = pl.coalesce(pl.element().str.extract(r"-(\d{1,9})$", 1).cast(pl.Int64), first)
-    return listed.list.eval(last - first + 1).list.sum().fill_null(1).clip(1)
+    last = pl.coalesce(pl.element().str.extract(r"^\d+-(\d{1,9})", 1).cast(pl.Int64), first)
+    step = pl.coalesce(pl.element().str.extract(r":(\d{1,9})$", 1).cast(pl.Int64), pl.lit(1)).clip(1)
+    return listed.list.eval((last - first) // step + 1).list.sum().fill_null(1).clip(1)
 
 
-def _kilobytes(text: pl.Expr) -> pl.Expr:
-    """Of `48000M`, `1.50G`; a number alone is megabytes, as Slurm counts; null for what is none."""
+_MOST_KB = 1e15
+
+
+def _kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.Expr:
+    """Of `48000M`, `1.50G`; bare: kilobytes of a number alone, 1. Float; null for what is no size, or none that can be."""
     found = text.str.strip_chars().str.extract_groups(r"^(\d{1,15}(?:\.\d+)?|\.\d+)([KMGTP]?)$")
-    unit = found.struct.field("2").replace_strict(_NUMBER_OF, default=None, return_dtype=pl.Float64)
-    return (found.struct.field("1").cast(pl.Float64) * unit).round()
+    unit = found.struct.field("2").replace_strict(_KILOBYTES_OF | {"": bare}, default=None, return_dtype=pl.Float64)
+    amount = (found.struct.field("1").cast(pl.Float64) * unit).round()
+    return pl.when(amount <= largest).then(amount)

@@ -5,8 +5,8 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     job_id VARCHAR NOT NULL, -- identifier in the log; may repeat when a system reuses ids
     submit_time TIMESTAMP NOT NULL, -- submission, UTC
     eligible_time TIMESTAMP, -- when the job could have started, UTC
-    start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know
-    end_time TIMESTAMP, -- end on the real system, UTC; NULL where the log does not know
+    start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know, and for a job cancelled while it waited
+    end_time TIMESTAMP, -- end on the real system, UTC, or when a waiting job was cancelled; NULL where the log does not know
     wait_s BIGINT, -- start minus submission, seconds; of the last attempt, where a job was requeued
     eligible_wait_s BIGINT, -- wait in which nothing but resources held the job back, seconds: as the system counts it, else from eligible_time
     runtime_s BIGINT, -- end minus start, seconds

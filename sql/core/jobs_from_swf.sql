@@ -7,7 +7,8 @@ timed AS (
     SELECT
         *,
         $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
-        CASE WHEN wait_s >= 0 THEN $clock_zero::TIMESTAMP + to_seconds(submit_s + wait_s) END AS start_time
+        CASE WHEN wait_s >= 0 THEN $clock_zero::TIMESTAMP + to_seconds(submit_s + wait_s) END AS left_queue_time,
+        coalesce(status = 5 AND runtime_s = 0, false) AS never_ran -- cancelled while it waited: then it has left the queue, not started
     FROM swf
 ),
 
@@ -18,8 +19,8 @@ final AS (
         job_number::VARCHAR AS job_id,
         submit_time,
         submit_time AS eligible_time,
-        start_time,
-        start_time + to_seconds(runtime_s) AS end_time,
+        CASE WHEN NOT never_ran THEN left_queue_time END AS start_time,
+        left_queue_time + to_seconds(runtime_s) AS end_time,
         CASE WHEN wait_s >= 0 THEN wait_s END AS wait_s,
         CASE WHEN wait_s >= 0 THEN wait_s END AS eligible_wait_s,
         runtime_s,
