@@ -131,10 +131,13 @@ def _names_of(text: str) -> list[str]:
 
 def looks_like_sacct(text: str) -> bool:
     """Whether a line may be sacct's: a header, or a job with the columns of COLUMNS."""
+    if is_header_line(text):
+        return True
     fields = text.split("|")
-    return is_header_line(text) or (
-        len(fields) >= len(COLUMNS) and fields[0][:1].isdigit() and ("T" in fields[10] or (fields[10].isdigit() and len(fields[10]) >= 9))
-    )
+    if len(fields) < len(COLUMNS) or not fields[0][:1].isdigit():
+        return False
+    submit = fields[COLUMNS.index("Submit")]
+    return "T" in submit or (submit.isdigit() and len(submit) >= 9)
 
 
 def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], str]:
