@@ -29,7 +29,8 @@ def waits_by_queue(waits: pl.DataFrame) -> Figure:
     for ax, name in ((top, "median"), (bottom, "95th percentile")):
         ax.set_ylabel(f"wait, h: {name}", fontsize=9)
         ax.set_ylim(bottom=0)
-    top.legend(frameon=False, fontsize=8, ncols=4, title="queue", title_fontsize=8)
+    if waits.height:
+        top.legend(frameon=False, fontsize=8, ncols=4, title="queue", title_fontsize=8)
     return canvas
 
 
