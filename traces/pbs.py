@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 
 from traces.log import REJECT_SCHEMA, ParsedLog, read_bytes, sha256
-from traces.pbs_scan import BLANK, LARGEST_S, MISSING, NUMBERS, ODD, OTHER, STRINGS, Scan, scan
+from traces.pbs_scan import BLANK, ODD, OTHER, Scan, scan
+from traces.pbs_values import LARGEST_S, MISSING, NUMBERS, STRINGS
 from traces.spans import texts_of
 
 RECORD_SCHEMA = {

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from traces.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def line_starts(text):
     """Offset of each line and of the end of the text, int64 (lines + 1,); text: uint8 (bytes,)."""
     size = len(text)
@@ -45,7 +46,7 @@ def texts_of(content: bytes, spans: NDArray[np.int64]) -> pl.Series:
     return pl.Series(pl.from_arrow(array))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gather(text, spans, offsets, data):
     position = 0
     for row in range(len(spans)):

@@ -1,0 +1,306 @@
+"""What the values of a PBS record mean, in compiled code: numbers, durations, sizes, counts of processors.
+
+Each function takes the bytes of a file, and where the values are in it; the rules are those of `traces.pbs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from traces.compiled import compiled
+
+STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host")
+TIMES = ("ctime", "qtime", "etime", "start", "end")
+DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
+COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
+OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_count", "run_count", "start_count")
+SIZES = ("Resource_List.mem", "resources_used.mem")
+KEYS = (
+    *STRINGS, *TIMES, *DURATIONS, *COUNTS, *OPTIONAL_COUNTS, *SIZES, "Resource_List.select", "Resource_List.nodes",
+    "Exit_status", "exit_status",
+)  # fmt: skip
+
+_USER, _EXEC_HOST = KEYS.index("user"), KEYS.index("exec_host")
+_CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in TIMES)
+_LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in DURATIONS)
+_USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in COUNTS)
+_GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in OPTIONAL_COUNTS)
+_MEMORY, _USED_MEMORY = (KEYS.index(key) for key in SIZES)
+_SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
+_EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
+NUM_KEYS = len(KEYS)
+
+NUMBERS = (
+    "ctime_s", "qtime_s", "etime_s", "start_s", "end_s", "procs", "requested_procs", "requested_walltime_s",
+    "used_walltime_s", "used_cpu_s", "exit_status", "eligible_wait_s", "gpus", "nodes", "run_count", "requested_memory_kb",
+    "used_memory_kb",
+)  # fmt: skip
+MISSING = -(1 << 62)
+LARGEST_S = 10**11
+"""A larger number of seconds is a fault of the log: it is more than three thousand years."""
+
+_PREFIXES = np.frombuffer(b"kmgt", dtype=np.uint8)
+
+
+@compiled
+def numbers_of(text, spans, numbers):
+    """Fills the record's NUMBERS; False for what breaks a rule of the reader."""
+    for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
+        numbers[k] = _unix_seconds(text, spans, key)
+        if numbers[k] == -1:
+            return False
+    if numbers[0] == MISSING:
+        numbers[0] = numbers[1]
+    if numbers[0] == MISSING or numbers[3] == MISSING or numbers[4] == MISSING:
+        return False
+    if numbers[0] > numbers[3] or numbers[3] > numbers[4]:
+        return False
+    requested = _requested_procs(text, spans)
+    allocated = _allocated_procs(text, spans)
+    if requested == -1 or allocated == -1 or (requested == 0 and allocated == 0):
+        return False
+    numbers[5] = allocated if allocated > 0 else requested
+    numbers[6] = requested if requested > 0 else MISSING
+    for k, key in enumerate((_LIMIT, _USED, _CPU)):
+        numbers[7 + k] = _duration(text, spans, key)
+        if numbers[7 + k] == -1:
+            return False
+    numbers[10] = _exit_status(text, spans)
+    eligible = _duration(text, spans, _ELIGIBLE)
+    numbers[11] = eligible if eligible >= 0 else MISSING
+    numbers[12] = _optional_count(text, spans, _GPUS)
+    numbers[13] = _optional_count(text, spans, _NODECT)
+    if numbers[13] == MISSING:
+        numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
+    numbers[14] = _optional_count(text, spans, _RUNS)
+    if numbers[14] == MISSING:
+        numbers[14] = _optional_count(text, spans, _STARTS)
+    numbers[15] = _kilobytes(text, spans, _MEMORY)
+    numbers[16] = _kilobytes(text, spans, _USED_MEMORY)
+    return True
+
+
+@compiled
+def _whole(text, begin, end, most_digits):
+    """The number of 1 to `most_digits` digits, -1 for anything else."""
+    if end <= begin or end - begin > most_digits:
+        return np.int64(-1)
+    number = np.int64(0)
+    for i in range(begin, end):
+        if text[i] < 48 or text[i] > 57:
+            return np.int64(-1)
+        number = number * 10 + (text[i] - 48)
+    return number
+
+
+@compiled
+def _unix_seconds(text, spans, key):
+    """MISSING for none, -1 for what is no Unix time."""
+    begin, length = spans[key, 0], spans[key, 1]
+    if length <= 0 or (length == 1 and text[begin] == 48):
+        return np.int64(MISSING)
+    number = _whole(text, begin, begin + length, 12)
+    return number if number <= LARGEST_S else np.int64(-1)
+
+
+@compiled
+def _duration(text, spans, key):
+    """Seconds of [[D:]H:]M:S; MISSING for none, -1 for what is no duration."""
+    begin, length = spans[key, 0], spans[key, 1]
+    if length < 0:
+        return np.int64(MISSING)
+    seconds = np.int64(0)
+    parts = 0
+    end = begin + length
+    unit = np.int64(1)
+    while True:
+        colon = end - 1
+        while colon >= begin and text[colon] != 58:
+            colon -= 1
+        number = _whole(text, colon + 1, end, 12)
+        if number < 0 or parts == 4:
+            return np.int64(-1)
+        parts += 1
+        seconds += number * unit
+        unit = np.int64(60 if parts == 1 else 3600 if parts == 2 else 86400)
+        if colon < begin:
+            return seconds if seconds <= LARGEST_S else np.int64(-1)
+        end = colon
+
+
+@compiled
+def _count(text, spans, key):
+    """0 where the key is missing, 0 or a word; -1 for a number that is too large."""
+    begin, length = spans[key, 0], spans[key, 1]
+    if length <= 0:
+        return np.int64(0)
+    for i in range(begin, begin + length):
+        if text[i] < 48 or text[i] > 57:
+            return np.int64(0)
+    return _whole(text, begin, begin + length, 9)
+
+
+@compiled
+def _optional_count(text, spans, key):
+    """A whole number of up to 9 digits; MISSING for anything else."""
+    number = _whole(text, spans[key, 0], spans[key, 0] + spans[key, 1], 9)
+    return number if number >= 0 else np.int64(MISSING)
+
+
+@compiled
+def _kilobytes(text, spans, key):
+    """Of a size such as 10gb, 1024KB, 512mw or 30 (bytes), rounded up; MISSING for anything else."""
+    begin, end = spans[key, 0], spans[key, 0] + max(spans[key, 1], 0)
+    i = begin
+    while i < end and 48 <= text[i] <= 57:
+        i += 1
+    number = _whole(text, begin, i, 12)
+    if number < 0:
+        return np.int64(MISSING)
+    power = 0
+    for k in range(len(_PREFIXES)):
+        if i < end and text[i] | 32 == _PREFIXES[k]:
+            power = k + 1
+            i += 1
+            break
+    if i < end and text[i] | 32 == 119:  # w: words of 8 bytes
+        number *= 8
+        i += 1
+    elif i < end and text[i] | 32 == 98:  # b
+        i += 1
+    if i < end:
+        return np.int64(MISSING)
+    if power == 0:
+        return (number + 1023) >> 10
+    return number << (10 * (power - 1))
+
+
+@compiled
+def _requested_procs(text, spans):
+    """0 for none, -1 for what is odd."""
+    if spans[_NODES, 1] <= 0 or spans[_SELECT, 1] >= 0:
+        return _count(text, spans, _NCPUS)
+    total = np.int64(0)
+    i = spans[_NODES, 0]
+    end = i + spans[_NODES, 1]
+    while i <= end:
+        chunk = i
+        while i < end and text[i] != 43:  # +
+            i += 1
+        total += _procs_of_chunk(text, chunk, i)
+        if total < 0 or total > 1_000_000_000:
+            return np.int64(-1)
+        i += 1
+    return total
+
+
+@compiled
+def _procs_of_chunk(text, begin, end):
+    """Processors of `2:ppn=12:himem` or `node01:ppn=2`; far below 0 for what is odd."""
+    i = begin
+    digits = True
+    while i < end and text[i] != 58:
+        digits &= 48 <= text[i] <= 57
+        i += 1
+    nodes = _whole(text, begin, i, 9) if digits and i > begin else np.int64(1)
+    ppn = np.int64(-1)
+    while i < end:
+        i += 1
+        word = i
+        while i < end and text[i] != 58:
+            i += 1
+        is_ppn = i - word > 4 and text[word] == 112 and text[word + 1] == 112 and text[word + 2] == 110
+        if ppn < 0 and is_ppn and text[word + 3] == 61:
+            digits = True
+            for k in range(word + 4, i):
+                digits &= 48 <= text[k] <= 57
+            if digits:
+                ppn = _whole(text, word + 4, i, 9)
+                if ppn < 0:
+                    return np.int64(MISSING)
+    if nodes < 0:
+        return np.int64(MISSING)
+    return nodes * (ppn if ppn >= 0 else 1)
+
+
+@compiled
+def _allocated_procs(text, spans):
+    """0 for none, -1 for what is odd."""
+    for key in (_USED_NCPUS, _NCPUS, _SLOTS):
+        # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
+        if key == _NCPUS and spans[_SELECT, 1] < 0:
+            continue
+        count = _count(text, spans, key)
+        if count != 0:
+            return count
+    if spans[_EXEC_HOST, 1] <= 0:
+        return np.int64(0)
+    return _slots_of(text, spans[_EXEC_HOST, 0], spans[_EXEC_HOST, 0] + spans[_EXEC_HOST, 1])
+
+
+@compiled
+def _slots_of(text, begin, end):
+    """Slots of `n1/0*4+n2/0-3,7`, -1 for what is odd."""
+    slots = np.int64(0)
+    i = begin
+    while i <= end:
+        while i < end and text[i] != 47 and text[i] != 43:  # / +
+            i += 1
+        if i == end or text[i] == 43:
+            slots += 1
+            i += 1
+            continue
+        i += 1
+        where = i
+        star = np.int64(-1)
+        while i < end and text[i] != 43:
+            if text[i] == 42 and star < 0:
+                star = i
+            i += 1
+        if star >= 0:
+            count = _whole(text, star + 1, i, 9)
+            if count < 0:
+                return np.int64(-1)
+            slots += count
+        else:
+            slots += _slots_listed(text, where, i)
+        if slots < 0 or slots > 1_000_000_000:
+            return np.int64(-1)
+        i += 1
+    return max(slots, np.int64(1))
+
+
+@compiled
+def _slots_listed(text, begin, end):
+    """Slots of `0-3,7`; far below 0 for what is odd."""
+    slots = np.int64(0)
+    i = begin
+    while i <= end:
+        part = i
+        dash = np.int64(-1)
+        while i < end and text[i] != 44:
+            if text[i] == 45 and dash < 0:
+                dash = i
+            i += 1
+        if dash < 0:
+            slots += 1
+        else:
+            first, last = _whole(text, part, dash, 9), _whole(text, dash + 1, i, 9)
+            if first < 0 or last < 0 or last < first:
+                return np.int64(MISSING)
+            slots += last - first + 1
+        i += 1
+    return slots
+
+
+@compiled
+def _exit_status(text, spans):
+    key = _EXIT if spans[_EXIT, 1] >= 0 else _EXIT_TORQUE
+    begin, length = spans[key, 0], spans[key, 1]
+    if length <= 0:
+        return np.int64(MISSING)
+    negative = text[begin] == 45
+    number = _whole(text, begin + 1 if negative else begin, begin + length, 9)
+    if number < 0:
+        return np.int64(MISSING)
+    return -number if negative else number
