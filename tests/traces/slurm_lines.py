@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.traces.logs import assert_adds_up, written
 from traces.log import ParsedLog
 from traces.slurm import read_slurm
 
@@ -56,9 +57,7 @@ def table(*jobs: dict[str, str]) -> str:
 
 
 def read(folder: Path, content: bytes | str, name: str = "sacct.psv", **options: str) -> ParsedLog:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    log = read_slurm(path, **options)
+    log = read_slurm(written(folder, content, name), **options)
     assert_adds_up(log)
     return log
 
@@ -68,11 +67,6 @@ def one_job(folder: Path, content: str, **options: str) -> dict[str, Any]:
     assert log.rejects.rows() == []
     (job,) = log.records.to_dicts()
     return job
-
-
-def assert_adds_up(log: ParsedLog) -> None:
-    assert log.lines == log.accepted + sum(log.ignored.values()) + log.rejected
-    assert log.lines == sum(lines for _, _, lines in log.line_counts())
 
 
 def unix(text: str) -> int:

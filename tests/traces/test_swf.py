@@ -1,4 +1,4 @@
-"""The SWF reader accounts for every line, on real logs and on broken ones; the writer is its inverse.
+"""The SWF reader accounts for every line, on real logs and on broken ones.
 
 What a line should become is decided here by two independent readers: numpy's for the real logs, and one line of plain
 Python at a time (`line_of_log`) for everything that may be broken.
@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import shared_file
-from traces.log import LogError, ParsedLog, guess_format
-from traces.swf import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, header_value, read_swf, write_swf
+from tests.traces.logs import assert_adds_up, written
+from traces.log import ParsedLog, guess_format
+from traces.swf import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, header_value, read_swf
 
 HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
 CTC = "CTC-SP2-1996-3.1-cln.swf.gz"
@@ -47,21 +48,13 @@ GOOD = "7 100 5 60 4 59.5 -1 4 120 -1 1 3 2 9 1 1 -1 -1"
 
 
 def read(folder: Path, content: bytes | str, name: str = "log.swf") -> ParsedLog:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_swf(path)
+    return read_swf(written(folder, content, name))
 
 
 def with_field(name: str, value: str) -> str:
     fields = GOOD.split()
     fields[FIELDS.index(name)] = value
     return " ".join(fields)
-
-
-def assert_adds_up(log: ParsedLog) -> None:
-    assert log.lines == log.accepted + sum(log.ignored.values()) + log.rejected
-    assert log.lines == sum(lines for _, _, lines in log.line_counts())
-    assert len(set(log.records["line"].to_list()) | set(log.rejects["line"].to_list())) == log.accepted + log.rejected
 
 
 # Real logs.
@@ -387,109 +380,3 @@ def test_any_mixture_adds_up_and_equals_the_plain_reader(lines: list[bytes], end
         if outcome == "rejected"
     ]
     assert log.ignored == {kind: list(expected.values()).count(kind) for kind in ("comment", "blank line")}
-
-
-# Files that cannot be used at all.
-
-
-def assert_log_error(path: Path, *fragments: str) -> None:
-    with pytest.raises(LogError) as error:
-        read_swf(path)
-    for fragment in (str(path), *fragments):
-        assert fragment in str(error.value)
-
-
-def many_lines() -> bytes:
-    """Lines that do not pack into nothing, so that half of the packed file holds some of them."""
-    numbers = np.random.default_rng(0).integers(0, 10**6, (5000, len(FIELDS)))
-    return "\n".join(" ".join(map(str, row)) for row in numbers.tolist()).encode()
-
-
-PACKERS = {".gz": gzip.compress, ".zst": lambda content: zstandard.ZstdCompressor().compress(content)}
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-@pytest.mark.parametrize("kept", [0.5, 0.999])
-def test_a_file_that_was_cut_short_is_an_error_and_not_a_shorter_log(tmp_path: Path, suffix: str, kept: float) -> None:
-    packed = PACKERS[suffix](many_lines())
-    path = tmp_path / f"cut.swf{suffix}"
-    path.write_bytes(packed[: int(kept * len(packed))])
-    assert_log_error(path, suffix, "copy it again")
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_a_file_that_is_not_packed_as_its_name_says_is_an_error(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"plain.swf{suffix}"
-    path.write_text(GOOD)
-    assert_log_error(path, suffix)
-
-
-def test_a_damaged_gz_is_an_error(tmp_path: Path) -> None:
-    packed = bytearray(gzip.compress(many_lines()))
-    packed[len(packed) // 2] ^= 0xFF
-    path = tmp_path / "bits.swf.gz"
-    path.write_bytes(bytes(packed))
-    assert_log_error(path, "damaged .gz")
-
-
-def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    assert_log_error(tmp_path / "none.swf", "no such log file", "check the path")
-
-
-def test_a_directory_is_an_error(tmp_path: Path) -> None:
-    assert_log_error(tmp_path)
-
-
-# The writer.
-
-JOBS = st.fixed_dictionaries(
-    {
-        name: (
-            st.integers(0, LARGEST)
-            if name in ("job_number", "submit_s")
-            else st.none() | st.integers(0, 10**11).map(lambda hundredths: hundredths / 100)
-            if name in FRACTIONAL
-            else st.none() | st.integers(0, LARGEST)
-        )
-        for name in FIELDS
-    }
-)
-
-
-@settings(max_examples=50, deadline=None)
-@given(jobs=st.lists(JOBS, min_size=1, max_size=10), suffix=st.sampled_from(["", ".gz"]))
-def test_what_is_written_is_read_again(jobs: list[dict[str, float | None]], suffix: str) -> None:
-    schema = {name: pl.Float64 if name in FRACTIONAL else pl.Int64 for name in FIELDS}
-    frame = pl.DataFrame(jobs, schema=schema)
-    header = [("Version", "2.2"), ("MaxProcs", "338 (batch)"), ("Queue", "1 short"), ("Queue", "2 long")]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"log.swf{suffix}"
-        write_swf(frame, header, path)
-        log = read_swf(path)
-    assert log.records.drop("line").equals(frame)
-    assert log.header == header
-    assert (log.lines, log.accepted) == (len(header) + len(jobs), len(jobs))
-
-
-def test_columns_that_are_not_given_are_unknown(tmp_path: Path) -> None:
-    path = tmp_path / "log.swf"
-    write_swf(pl.DataFrame({"submit_s": [0, 5], "job_number": [1, 2], "runtime_s": [None, 9]}), [], path)
-    assert path.read_text().splitlines()[1] == "2 5 -1 9" + " -1" * 14
-    records = read_swf(path).records
-    assert records["runtime_s"].to_list() == [None, 9]
-    assert all(records[name].null_count() == 2 for name in FIELDS[4:])
-
-
-def test_the_same_jobs_give_the_same_bytes(tmp_path: Path) -> None:
-    paths = [tmp_path / "a.swf.gz", tmp_path / "b.swf.gz"]
-    for path in paths:
-        write_swf(pl.DataFrame({"job_number": [1], "submit_s": [0]}), [("Version", "2.2")], path)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-def test_a_real_log_survives_the_round_trip(tmp_path: Path) -> None:
-    log = real_log(LUBLIN)
-    write_swf(log.records, log.header, tmp_path / "again.swf.gz")
-    again = read_swf(tmp_path / "again.swf.gz")
-    assert again.records.drop("line").equals(log.records.drop("line"))
-    assert again.header == log.header

@@ -1,0 +1,20 @@
+"""What the tests of all readers share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from traces.log import ParsedLog
+
+
+def written(folder: Path, content: bytes | str, name: str) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def assert_adds_up(log: ParsedLog) -> None:
+    """Every line of the file is told of once."""
+    assert log.lines == log.accepted + sum(log.ignored.values()) + log.rejected
+    assert log.lines == sum(lines for _, _, lines in log.line_counts())
+    assert len(set(log.records["line"].to_list()) | set(log.rejects["line"].to_list())) == log.accepted + log.rejected
