@@ -167,7 +167,7 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
 
 
 def _classes(procs: np.ndarray, cluster_procs: int) -> list[tuple[str, np.ndarray]]:
-    """("all" or a size class, its jobs as bool (jobs,)), the classes of marts.job_classes, those without jobs left out."""
+    """("all" or a size class, its jobs as bool (jobs,)), the classes of marts.job_facts, those without jobs left out."""
     from simulator.metrics import SIZE_CLASSES, size_classes
 
     size = size_classes(procs, cluster_procs)

@@ -10,6 +10,9 @@ from assets.reading import SourceLog, read_source
 from traces.catalogue import load_catalogue
 from warehouse import Warehouse, first_row, replace_partition, replace_partition_by_query
 
+RECORDS = {"swf": "raw.swf_jobs", "pbs": "raw.pbs_records", "slurm": "raw.slurm_jobs"}
+"""The table of each format's records; a source that changes its format leaves the others."""
+
 
 @dg.asset(
     key=["raw", "log"],
@@ -85,11 +88,16 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
         schema={"file": pl.Utf8, "position": pl.Int64, "key": pl.Utf8, "value": pl.Utf8},
         orient="row",
     )
-    records = {log.source.format: _with_file(log, "records")}
+    records = _with_file(log, "records")
     first_submission = 0
     submitted = {"pbs": "ctime_s", "slurm": "submit_s"}.get(log.source.format)
     if submitted:  # a clock that counts from 1970: policies count from the first submission instead
-        first_submission = int(records[log.source.format][submitted].min())  # type: ignore[arg-type]
+        first_submission = int(records[submitted].min())  # type: ignore[arg-type]
+    if log.source.format == "pbs":
+        requeues = _with_file(log, "requeues")
+        records = pl.concat(
+            [part.with_columns(record_type=pl.lit(kind)) for kind, part in (("E", records), ("R", requeues))]
+        )
     source_row = pl.DataFrame(
         {
             "format": [log.source.format],
@@ -102,9 +110,10 @@ def write_raw_log(warehouse: Warehouse, log: SourceLog) -> pl.DataFrame:
         }
     )
     with warehouse.write() as connection:
-        for log_format, other in (("swf", "raw.swf_jobs"), ("pbs", "raw.pbs_jobs"), ("slurm", "raw.slurm_jobs")):
-            replace_partition(connection, other, name, records.get(log_format, pl.DataFrame()))
-        replace_partition(connection, "raw.pbs_requeues", name, _with_file(log, "requeues"))
+        for log_format, records_table in RECORDS.items():
+            replace_partition(
+                connection, records_table, name, records if log_format == log.source.format else pl.DataFrame()
+            )
         replace_partition(connection, "raw.rejects", name, _with_file(log, "rejects"))
         replace_partition(connection, "raw.log_headers", name, headers)
         replace_partition(connection, "raw.line_counts", name, counts)

@@ -12,11 +12,12 @@ import polars as pl
 
 from assets.generated_logs import generated_log
 from traces.catalogue import Source, pseudonym_key_path
-from traces.log import LogError, ParsedLog, guess_format, line_texts, log_files, read_bytes
+from traces.formats import guess_format
+from traces.log import LARGEST_S, LogError, ParsedLog, line_texts, log_files, read_bytes
 from traces.pbs import read_pbs
 from traces.pseudonyms import read_key, replace_names
 from traces.slurm import read_slurm
-from traces.swf import LARGEST, header_value, read_swf
+from traces.swf import header_value, read_swf
 
 COMMAND_LINE = "command line"
 
@@ -83,7 +84,7 @@ def _clock_zero(files: list[ParsedLog]) -> datetime:
             f"{listed}: make them sources of their own"
         )
     zero, path = next(iter(zeros.items()))
-    if not 0 <= zero <= LARGEST:
+    if not 0 <= zero <= LARGEST_S:
         raise LogError(f"{path}: the header's UnixStartTime {zero} is not a Unix time: correct or remove it")
     return datetime.fromtimestamp(zero, UTC).replace(tzinfo=None)
 

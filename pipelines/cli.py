@@ -103,7 +103,7 @@ def ingest(
     from pipelines.replaying import warn_of_peak
     from pipelines.running import run_job
     from traces.catalogue import inbox_name
-    from traces.log import guess_format
+    from traces.formats import guess_format
 
     name = name or inbox_name(path)
     log_format = log_format or guess_format(path)

@@ -109,7 +109,7 @@ def size_classes(procs: np.ndarray, cluster_procs: int) -> np.ndarray:
 
 
 def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list[dict[str, str | int | float]]:
-    """Waits by size class and run-time class, the classes of marts.job_classes; one row per class that has jobs.
+    """Waits by size class and run-time class, the classes of marts.job_facts; one row per class that has jobs.
 
     Each row: size_class, runtime_class, jobs, average_wait_s, median_wait_s, p95_wait_s, average_bounded_slowdown.
     Cancelled jobs are in none.

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from traces.log import REJECT_SCHEMA, ParsedLog, read_bytes, sha256
+from traces.log import LARGEST_S, REJECT_SCHEMA, ParsedLog, read_bytes, sha256
 from traces.pbs_scan import BLANK, ODD, OTHER, Scan, scan
-from traces.pbs_values import LARGEST_S, MISSING, NUMBERS, STRINGS
+from traces.pbs_values import MISSING, NUMBERS, STRINGS
 from traces.spans import texts_of
 
 RECORD_SCHEMA = {
@@ -42,7 +42,7 @@ _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][
 
 
 def read_pbs(path: Path) -> ParsedLog:
-    """Reads one accounting file, plain, `.gz` or `.zst`; records as in `RECORD_SCHEMA`.
+    """Reads one accounting file, plain or packed; records as in `RECORD_SCHEMA`.
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
     the slots of `exec_host`, else what was requested (nodes x ppn).

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from traces.compiled import compiled
+from traces.log import LARGEST_S
 
 STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host")
 TIMES = ("ctime", "qtime", "etime", "start", "end")
@@ -36,9 +37,6 @@ NUMBERS = (
     "used_memory_kb",
 )  # fmt: skip
 MISSING = -(1 << 62)
-LARGEST_S = 10**11
-"""A larger number of seconds is a fault of the log: it is more than three thousand years."""
-
 _PREFIXES = np.frombuffer(b"kmgt", dtype=np.uint8)
 
 

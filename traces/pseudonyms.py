@@ -30,20 +30,23 @@ class PseudonymError(Exception):
 
 def read_key(path: Path) -> bytes:
     """The key in a file; made at random, readable by its owner only, if there is none. Raises PseudonymError."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        text = path.read_text(encoding="ascii", errors="replace").strip()
-        if len(text) < 32:
-            raise PseudonymError(
-                f"{path}: expected a key of at least 32 characters, found {len(text)}: put the right one back; without it "
-                "new pseudonyms differ from those in the warehouse"
-            ) from None
-        return text.encode()
-    key = secrets.token_hex(32)
-    with os.fdopen(handle, "w") as file:
-        file.write(key + "\n")
-    return key.encode()
+    if not path.exists():
+        new = path.with_name(f".{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+        try:
+            os.link(new, path)  # whole or not at all, and never over one that another process has made meanwhile
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink()
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    if len(text) < 32:
+        raise PseudonymError(
+            f"{path}: expected a key of at least 32 characters, found {len(text)}: put the right one back; without it "
+            "new pseudonyms differ from those in the warehouse"
+        )
+    return text.encode()
 
 
 def pseudonym(key: bytes, kind: str, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from traces.log import REJECT_SCHEMA, LogError, ParsedLog, read_bytes, sha256
+from traces.log import LARGEST_S, REJECT_SCHEMA, LogError, ParsedLog, read_bytes, sha256
 from traces.spans import lines_of
 
 COLUMNS = (
@@ -37,15 +37,16 @@ UNFINISHED = (
 )  # fmt: skip
 """States of jobs that are not over: they will be in a later log."""
 
+_MOST_KB = 1e15
+"""A larger amount of memory is a fault of the log: an exabyte."""
 _KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
 _PER_CPU = 2.0**31
 """Old sacct prints the flag that says "per CPU" as part of the number of megabytes."""
 _UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVALID")
-LATEST_S = 10**11
 
 
 def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedLog:
-    """Reads one file of `sacct -P`, plain, `.gz` or `.zst`; records as in `RECORD_SCHEMA`, one per finished job.
+    """Reads one file of `sacct -P`, plain or packed; records as in `RECORD_SCHEMA`, one per finished job.
 
     time_zone: of the cluster, since sacct prints local times (`SLURM_TIME_FORMAT=%s` prints Unix seconds, which are taken too).
     An hour that occurs twice is taken for the first. columns: names as sacct calls them, between commas or `|`, for a
@@ -159,7 +160,7 @@ def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], str]:
 
 
 def _records(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.DataFrame:
-    """The columns of RECORD_SCHEMA; beside them bad_..., the words of what is no time, duration or count."""
+    """The columns of RECORD_SCHEMA; beside them `in_...`, the words of the log, and logged_start_s, its own Start."""
     jobs = jobs.with_columns(
         job_id=_text("jobid"),
         raw_job_id=pl.coalesce(_text("jobidraw"), _text("jobid")),
@@ -259,7 +260,7 @@ def _unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
     seconds = pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
     unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
     found = pl.coalesce(seconds, unix)
-    return pl.when(found.is_between(0, LATEST_S)).then(found)
+    return pl.when(found.is_between(0, LARGEST_S)).then(found)
 
 
 def _duration_s(text: pl.Expr) -> pl.Expr:
@@ -271,7 +272,7 @@ def _duration_s(text: pl.Expr) -> pl.Expr:
     after_days = first * 3600 + second.fill_null(0) * 60 + third.fill_null(0)
     plain = pl.when(third.is_not_null()).then(after_days).when(second.is_not_null()).then(first * 60 + second)
     seconds = pl.when(days.is_not_null()).then(days * 86400 + after_days).otherwise(plain) + fraction.fill_null(0)
-    return pl.when(seconds <= LATEST_S).then(seconds)
+    return pl.when(seconds <= LARGEST_S).then(seconds)
 
 
 def _count(name: str) -> pl.Expr:
@@ -304,9 +305,6 @@ def _array_tasks(job_id: pl.Expr) -> pl.Expr:
     last = pl.coalesce(pl.element().str.extract(r"^\d+-(\d{1,9})", 1).cast(pl.Int64), first)
     step = pl.coalesce(pl.element().str.extract(r":(\d{1,9})$", 1).cast(pl.Int64), pl.lit(1)).clip(1)
     return listed.list.eval((last - first) // step + 1).list.sum().fill_null(1).clip(1)
-
-
-_MOST_KB = 1e15
 
 
 def _kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.Expr:

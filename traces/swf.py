@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import polars as pl
 
-from traces.log import REJECT_SCHEMA, ParsedLog, line_texts, read_bytes, sha256
+from traces.log import LARGEST_S, REJECT_SCHEMA, ParsedLog, line_texts, read_bytes, sha256
 
 FIELDS = (
     "job_number", "submit_s", "wait_s", "runtime_s", "allocated_procs", "average_cpu_s", "used_memory_kb",
@@ -28,7 +28,7 @@ FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
 MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
 """A negative wait is kept as it stands: the job is sound, only its start is unknown."""
 
-LARGEST = 1e11
+LARGEST = float(LARGEST_S)
 """A larger number in any field is a fault of the log: as seconds it is more than three thousand years."""
 
 NUM_FIELDS = len(FIELDS)
@@ -36,7 +36,7 @@ _OK, _BLANK, _COMMENT, _BAD_NUMBER, _TOO_FEW, _TOO_MANY = range(6)
 
 
 def read_swf(path: Path) -> ParsedLog:
-    """Reads one SWF file, plain, `.gz` or `.zst`.
+    """Reads one SWF file, plain or packed.
 
     Records have `line` and the 18 `FIELDS`: Int64 (Float64 for `FRACTIONAL`), -1 as null.
     A line is rejected when it has not exactly 18 numbers, when a field that must be whole or not negative is not, or

@@ -13,7 +13,7 @@ WITH counted AS (
 stored AS (
     SELECT file, count(*) AS jobs FROM raw.swf_jobs WHERE source = $source GROUP BY file
     UNION ALL
-    SELECT file, count(*) AS jobs FROM raw.pbs_jobs WHERE source = $source GROUP BY file
+    SELECT file, count(*) AS jobs FROM raw.pbs_records WHERE source = $source AND record_type = 'E' GROUP BY file
     UNION ALL
     SELECT file, count(*) AS jobs FROM raw.slurm_jobs WHERE source = $source GROUP BY file
 ),

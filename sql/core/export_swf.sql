@@ -1,7 +1,7 @@
 -- The jobs of one PBS or Slurm source as fields of the Standard Workload Format, in the order of submission; seconds count from
 -- $clock_zero. Users, groups, executables and queues are numbers by first appearance: SWF has no names.
 WITH used AS (
-    SELECT file, line, used_cpu_s FROM raw.pbs_jobs WHERE source = $source
+    SELECT file, line, used_cpu_s FROM raw.pbs_records WHERE source = $source AND record_type = 'E'
     UNION ALL
     SELECT file, line, used_cpu_s FROM raw.slurm_jobs WHERE source = $source
 ),

@@ -1,16 +1,16 @@
 -- Canonical jobs of one PBS source; $clock_zero is 1970, since the log's clock is Unix time.
 WITH requeued AS (
     SELECT job_id, ctime_s, count(*) AS requeues, sum(end_s - start_s)::BIGINT AS requeued_s
-    FROM raw.pbs_requeues
-    WHERE source = $source
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type = 'R'
     GROUP BY job_id, ctime_s
 ),
 
 pbs AS (
     SELECT jobs.*, requeued.requeues, requeued.requeued_s
-    FROM raw.pbs_jobs AS jobs
+    FROM raw.pbs_records AS jobs
     LEFT JOIN requeued ON jobs.job_id = requeued.job_id AND jobs.ctime_s = requeued.ctime_s
-    WHERE jobs.source = $source
+    WHERE jobs.source = $source AND jobs.record_type = 'E'
 ),
 
 final AS (

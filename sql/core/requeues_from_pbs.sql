@@ -22,9 +22,9 @@ SELECT
     requeues.exit_status,
     requeues.file,
     requeues.line
-FROM raw.pbs_requeues AS requeues
+FROM raw.pbs_records AS requeues
 LEFT JOIN jobs
     ON
         requeues.job_id = jobs.job_id
         AND jobs.submit_time = $clock_zero::TIMESTAMP + to_seconds(requeues.ctime_s)
-WHERE requeues.source = $source
+WHERE requeues.source = $source AND requeues.record_type = 'R'

@@ -22,6 +22,13 @@ SELECT
         WHEN procs > cluster_procs / 4 THEN 'large'
         ELSE 'unknown'
     END AS size_class, -- serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
+    CASE
+        WHEN runtime_s < 600 THEN 'under 10 min'
+        WHEN runtime_s < 3600 THEN '10 min to 1 h'
+        WHEN runtime_s < 28800 THEN '1 h to 8 h'
+        WHEN runtime_s >= 28800 THEN '8 h and more'
+        ELSE 'unknown'
+    END AS runtime_class, -- by run time
     status AS status, -- completed, failed, cancelled or unknown
     wait_s AS wait_s, -- start minus submission, seconds
     eligible_wait_s AS eligible_wait_s, -- wait in which nothing but resources held the job back, seconds

@@ -12,5 +12,5 @@ SELECT
     median(schedules.wait_s) AS median_wait_s, -- median wait, seconds
     quantile_cont(schedules.wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds
 FROM replay.schedules AS schedules
-INNER JOIN marts.job_classes AS classes ON schedules.source = classes.source AND schedules.job_index = classes.job_index
+INNER JOIN marts.job_facts AS classes ON schedules.source = classes.source AND schedules.job_index = classes.job_index
 GROUP BY ALL

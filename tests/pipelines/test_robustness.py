@@ -14,7 +14,7 @@ import polars as pl
 
 from tests.tiny import SOURCE, Home, assert_same_tables
 
-OF_OTHER_LOGS = ("raw.rejects", "raw.pbs_jobs", "raw.pbs_requeues", "raw.slurm_jobs", "core.requeues")
+OF_OTHER_LOGS = ("raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues")
 """Tables that stay empty: the tiny source is a sound SWF log."""
 
 

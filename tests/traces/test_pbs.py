@@ -14,7 +14,7 @@ import pytest
 from tests.shared import shared_file
 from tests.traces.logs import assert_adds_up
 from tests.traces.pbs_lines import NOT_A_RECORD, end_record, one_job
-from traces.log import guess_format
+from traces.formats import guess_format
 from traces.pbs import duration_s, kilobytes, read_pbs
 
 # Real accounting files.

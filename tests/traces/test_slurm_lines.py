@@ -26,7 +26,8 @@ from tests.traces.slurm_lines import (
     step_line,
     unix,
 )
-from traces.log import LogError, guess_format
+from traces.formats import guess_format
+from traces.log import LogError
 from traces.slurm import RECORD_SCHEMA, read_slurm
 
 # Real logs.

@@ -1,8 +1,9 @@
--- Accepted end (E) records of PBS accounting logs.
-CREATE TABLE IF NOT EXISTS raw.pbs_jobs (
+-- Accepted end (E) records of PBS accounting logs, and requeue (R) records: attempts that did not finish their job.
+CREATE TABLE IF NOT EXISTS raw.pbs_records (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
     line BIGINT NOT NULL, -- line number in the file, from 1
+    record_type VARCHAR NOT NULL, -- E or R
     job_id VARCHAR NOT NULL, -- as logged, with array index and server
     user_name VARCHAR, -- user
     group_name VARCHAR, -- group

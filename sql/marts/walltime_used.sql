@@ -1,0 +1,5 @@
+-- Run time over requested wall time of every job of one source that has both.
+SELECT runtime_s / requested_walltime_s AS share
+FROM marts.job_facts
+WHERE source = $source AND runtime_s > 0 AND requested_walltime_s > 0
+ORDER BY job_index
