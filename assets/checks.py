@@ -42,9 +42,13 @@ def broken_rows(warehouse: Warehouse, statement: str, source: str) -> list[dict[
 
 
 CHECKS: list[dg.AssetChecksDefinition] = [
-    _check(raw_log, "checks.counts_add_up", "lines = accepted + ignored + rejected in every file, and all are stored"),
+    _check(
+        raw_log,
+        "checks.counts_add_up",
+        "lines = accepted + kept + ignored + rejected in every file, and all are stored",
+    ),
     _check(raw_log, "checks.not_empty", "the ingest accepted at least one job"),
-    _check(jobs, "checks.every_record_is_a_job", "every accepted record became exactly one canonical job"),
+    _check(jobs, "checks.every_record_is_a_job", "every accepted record is one canonical job, or told again"),
     _check(jobs, "checks.times_are_ordered", "submission <= start <= end, where the log knows them"),
     _check(jobs, "checks.no_job_wider_than_cluster", "no job has more processors than the cluster"),
     _check(job_features, "checks.features_know_no_future", "no feature counts more ended jobs than had ended"),

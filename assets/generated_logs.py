@@ -53,7 +53,7 @@ def generated_log(source: Source) -> Path:
 def _write(source: Source, folder: Path) -> None:
     from simulator.jobs import jobs_from_log
     from simulator.replay import replay
-    from traces.pbs import write_pbs
+    from traces.pbs_writer import write_pbs
     from traces.swf import write_swf
     from traces.workload import WorkloadOptions, generate_workload
 

@@ -92,8 +92,8 @@ def render_report(warehouse: Warehouse, source: str) -> str:
         "format": about["format"][0],
         "cluster": f"{cluster_procs} processors (from the {about['cluster_procs_from'][0]})",
         "submitted": f"{span[0, 1]:%Y-%m-%d} to {span[0, 2]:%Y-%m-%d} ({about['time_zone'][0]})",
-        "lines": f"{summary['lines'][0]:,} read = {summary['accepted'][0]:,} jobs + {summary['ignored'][0]:,} ignored + "
-        f"{summary['rejected'][0]:,} rejected",
+        "lines": f"{summary['lines'][0]:,} read = {summary['accepted'][0]:,} jobs + {summary['kept'][0]:,} other "
+        f"records + {summary['ignored'][0]:,} ignored + {summary['rejected'][0]:,} rejected",
         "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen; "
         f"{board['windows'][0]} windows",
         "left out of replays": f"{trace.jobs_left_out:,} jobs without a run time or a processor count",

@@ -21,8 +21,9 @@ from models.ppo import PPOOptions, train
 from models.scheduling_policy import kernel_network, to_weights
 from simulator.jobs import Jobs, jobs_from_log
 from simulator.replay import sample_trajectories
+from traces.blocks import LogStream
 from traces.catalogue import load_catalogue
-from traces.log import log_files, read_bytes
+from traces.log import log_files
 from traces.pbs import read_pbs
 from traces.swf import read_swf
 
@@ -59,7 +60,7 @@ def jobs_of(path: Path) -> Jobs:
 
 def split_in_python(path: Path) -> int:
     """The plainest SWF reader there is, for scale: split every line, convert every field."""
-    _, content = read_bytes(path)
+    content = b"".join(block.content for block in LogStream(path))
     rows = [[float(field) for field in line.split()] for line in content.decode().splitlines() if line[:1] != ";"]
     return len(rows)
 

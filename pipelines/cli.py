@@ -95,7 +95,7 @@ def ingest(
     keep_names: bool,
     as_json: bool,
 ) -> None:
-    """Add a log (a file, or a folder of files) as a source and load it; running it again replaces the source.
+    """Add a log (a file, or a folder of files) as a source and load it; running it again reads what is new.
 
     Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
     """
@@ -117,7 +117,9 @@ def ingest(
             remove_source(name, replaced)
     with open_warehouse().read() as connection:
         totals = first_row(
-            connection, "SELECT lines, accepted, ignored, rejected FROM marts.ingest_summary WHERE source = ?", [name]
+            connection,
+            "SELECT lines, accepted, kept, ignored, rejected FROM marts.ingest_summary WHERE source = ?",
+            [name],
         )
         reasons = connection.execute(
             "SELECT outcome, reason, sum(lines)::BIGINT FROM raw.line_counts WHERE source = ? AND outcome <> 'accepted' "
@@ -128,10 +130,10 @@ def ingest(
             connection, "SELECT cluster_procs, cluster_procs_from FROM core.sources WHERE source = ?", [name]
         )
     assert totals is not None and cluster is not None
-    counts = dict(zip(("lines", "accepted", "ignored", "rejected"), totals, strict=True))
+    counts = dict(zip(("lines", "accepted", "kept", "ignored", "rejected"), totals, strict=True))
     by_reason = {
         outcome: {reason: lines for kind, reason, lines in reasons if kind == outcome}
-        for outcome in ("ignored", "rejected")
+        for outcome in ("kept", "ignored", "rejected")
     }
     if as_json:
         told = {"source": name} | counts | {f"{outcome}_by_reason": reasons for outcome, reasons in by_reason.items()}
@@ -139,7 +141,7 @@ def ingest(
         return
     click.echo(f"source    {name} ({cluster[0]} processors, from the {cluster[1]})")
     click.echo(f"lines     {counts['lines']:,}\naccepted  {counts['accepted']:,}")
-    for outcome in ("ignored", "rejected"):
+    for outcome in ("kept", "ignored", "rejected"):
         click.echo(f"{outcome:<9} {counts[outcome]:,}")
         for reason, lines in by_reason[outcome].items():
             click.echo(f"          {lines:>9,}  {reason}")

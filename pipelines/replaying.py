@@ -11,8 +11,9 @@ from typing import Any
 import click
 import polars as pl
 
-from assets.ingest import write_jobs, write_raw_log
-from assets.reading import COMMAND_LINE, read_source
+from assets.canonical_jobs import write_jobs
+from assets.raw_log import update_raw_log
+from assets.reading import COMMAND_LINE
 from assets.run_settings import RunSettings, check_run_name, check_settings
 from assets.storage import open_warehouse
 from assets.trace import Trace, load_trace
@@ -210,6 +211,6 @@ def _load_log(source: Source, settings: RunSettings) -> Trace:
     source = replace(source, drop_wider=source.drop_wider or settings.drop_wider)
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         warehouse = Warehouse(Path(folder) / "one-log.duckdb")
-        write_raw_log(warehouse, read_source(source))
+        update_raw_log(warehouse, source)
         write_jobs(warehouse, source.name)
         return load_trace(warehouse, source.name, settings.cancelled)

@@ -33,6 +33,7 @@ class Source:
     format: "swf", "pbs" or "slurm".
     path: the log file, or a directory of log files; None for a generated source.
     procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
+    nodes, gpus, node_memory_gb: of the cluster; None leaves it to the jobs to tell (core.clusters).
     time_zone: of the cluster, for the calendar and the names of written files; None takes the SWF header's
         TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
@@ -52,6 +53,9 @@ class Source:
     drop_wider: bool = False
     columns: str = ""
     pseudonyms: tuple[str, ...] = ()
+    nodes: int | None = None
+    gpus: int | None = None
+    node_memory_gb: int | None = None
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""
 
@@ -263,6 +267,10 @@ class _Checker:
         procs = self.typed(table, "procs", int, name)
         if procs is not None and procs < 1:
             self.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}")
+        cluster = {key: self.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb")}
+        for key, amount in cluster.items():
+            if amount is not None and amount < 1:
+                self.fail(name, key, f"{key} must be at least 1, found {amount}; leave it out where there are none")
         if generator:
             if procs is None:
                 self.fail(name, "generator", "a generated source needs `procs`, the processors of its cluster")
@@ -277,8 +285,9 @@ class _Checker:
             bool(self.typed(table, "drop_wider", bool, name)),
             self.typed(table, "columns", str, name) or "",
             self.pseudonyms(name, table) if log_path else (),
-            generator,
-            f"{self.path}:{self.line(name, None)}",
+            **cluster,
+            generator=generator,
+            declared_at=f"{self.path}:{self.line(name, None)}",
         )
 
     def pseudonyms(self, name: str, table: dict[str, Any]) -> tuple[str, ...]:

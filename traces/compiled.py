@@ -11,11 +11,9 @@ from typing import Any
 import numba
 
 _HERE = Path(__file__).parent
-_SOURCES = b"".join(path.read_bytes() for path in sorted(_HERE.glob("*.py")))
-_FOLDER = (
-    Path(os.environ.get("NUMBA_CACHE_DIR") or _HERE / "__pycache__")
-    / f"traces-{hashlib.sha256(_SOURCES).hexdigest()[:12]}"
-)
+SOURCES_HASH = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_HERE.glob("*.py")))).hexdigest()[:12]
+"""Changes with any file of this package, and so with any rule of a reader."""
+_FOLDER = Path(os.environ.get("NUMBA_CACHE_DIR") or _HERE / "__pycache__") / f"traces-{SOURCES_HASH}"
 _settings: Any = numba.config
 
 

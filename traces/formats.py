@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.log import LogError, log_files, read_bytes
+from traces.blocks import first_bytes
+from traces.log import LogError, log_files
 from traces.slurm import looks_like_sacct
 
 
@@ -12,9 +13,9 @@ def guess_format(path: Path) -> str:
     """ "swf", "pbs" or "slurm", from the first lines of the log. Raises LogError when it is none of them."""
     empty = True
     for file in log_files(path):
-        _, content = read_bytes(file)
+        content = first_bytes(file)
         empty &= not content.strip()
-        for raw in content[:65536].split(b"\n"):
+        for raw in content.split(b"\n"):
             text = raw.decode("utf-8", errors="replace").strip()
             if not text:
                 continue

@@ -1,6 +1,6 @@
 """What the values of a PBS record mean, in compiled code: numbers, durations, sizes, counts of processors.
 
-Each function takes the bytes of a file, and where the values are in it; the rules are those of `traces.pbs`.
+Each function takes the bytes of a file, and where the values are in it; the rules are those of `traces.pbs_rules`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from traces.compiled import compiled
 from traces.log import LARGEST_S
 
-STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host")
+STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor")
 TIMES = ("ctime", "qtime", "etime", "start", "end")
 DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
 COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
@@ -18,46 +18,52 @@ OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_c
 SIZES = ("Resource_List.mem", "resources_used.mem")
 KEYS = (
     *STRINGS, *TIMES, *DURATIONS, *COUNTS, *OPTIONAL_COUNTS, *SIZES, "Resource_List.select", "Resource_List.nodes",
-    "Exit_status", "exit_status",
+    "Resource_List.mppwidth", "Resource_List.mppdepth", "exec_vnode", "Exit_status", "exit_status",
 )  # fmt: skip
 
-_USER, _EXEC_HOST = KEYS.index("user"), KEYS.index("exec_host")
+_EXEC_HOST = KEYS.index("exec_host")
 _CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in TIMES)
 _LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in DURATIONS)
 _USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in COUNTS)
 _GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in OPTIONAL_COUNTS)
 _MEMORY, _USED_MEMORY = (KEYS.index(key) for key in SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
+_WIDTH, _DEPTH = KEYS.index("Resource_List.mppwidth"), KEYS.index("Resource_List.mppdepth")
+_VNODES, REQUESTOR = KEYS.index("exec_vnode"), KEYS.index("requestor")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
 NUM_KEYS = len(KEYS)
 
 NUMBERS = (
     "ctime_s", "qtime_s", "etime_s", "start_s", "end_s", "procs", "requested_procs", "requested_walltime_s",
     "used_walltime_s", "used_cpu_s", "exit_status", "eligible_wait_s", "gpus", "nodes", "run_count", "requested_memory_kb",
-    "used_memory_kb",
+    "used_memory_kb", "logged_s",
 )  # fmt: skip
 MISSING = -(1 << 62)
-_PREFIXES = np.frombuffer(b"kmgt", dtype=np.uint8)
+_PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
+_IN_NCPUS, _IN_NGPUS, _IN_PPN, _IN_TORQUE_GPUS = (
+    np.frombuffer(word, dtype=np.uint8) for word in (b"ncpus=", b"ngpus=", b"ppn=", b"gpus=")
+)
 
 
 @compiled
-def numbers_of(text, spans, numbers):
-    """Fills the record's NUMBERS; False for what breaks a rule of the reader."""
+def numbers_of(text, spans, numbers, is_end):
+    """Fills the record's NUMBERS; False for what breaks a rule of the reader. Of an end record (is_end) more is demanded."""
     for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
         numbers[k] = _unix_seconds(text, spans, key)
         if numbers[k] == -1:
             return False
     if numbers[0] == MISSING:
         numbers[0] = numbers[1]
-    if numbers[0] == MISSING or numbers[3] == MISSING or numbers[4] == MISSING:
-        return False
-    if numbers[0] > numbers[3] or numbers[3] > numbers[4]:
-        return False
+    if is_end:
+        if numbers[0] == MISSING or numbers[3] == MISSING or numbers[4] == MISSING:
+            return False
+        if numbers[0] > numbers[3] or numbers[3] > numbers[4]:
+            return False
     requested = _requested_procs(text, spans)
     allocated = _allocated_procs(text, spans)
-    if requested == -1 or allocated == -1 or (requested == 0 and allocated == 0):
+    if requested == -1 or allocated == -1 or (is_end and requested == 0 and allocated == 0):
         return False
-    numbers[5] = allocated if allocated > 0 else requested
+    numbers[5] = allocated if allocated > 0 else requested if requested > 0 else MISSING
     numbers[6] = requested if requested > 0 else MISSING
     for k, key in enumerate((_LIMIT, _USED, _CPU)):
         numbers[7 + k] = _duration(text, spans, key)
@@ -66,7 +72,9 @@ def numbers_of(text, spans, numbers):
     numbers[10] = _exit_status(text, spans)
     eligible = _duration(text, spans, _ELIGIBLE)
     numbers[11] = eligible if eligible >= 0 else MISSING
-    numbers[12] = _optional_count(text, spans, _GPUS)
+    numbers[12] = _gpus(text, spans)
+    if numbers[12] == -1:
+        return False
     numbers[13] = _optional_count(text, spans, _NODECT)
     if numbers[13] == MISSING:
         numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
@@ -176,49 +184,85 @@ def _kilobytes(text, spans, key):
 @compiled
 def _requested_procs(text, spans):
     """0 for none, -1 for what is odd."""
-    if spans[_NODES, 1] <= 0 or spans[_SELECT, 1] >= 0:
-        return _count(text, spans, _NCPUS)
-    total = np.int64(0)
-    i = spans[_NODES, 0]
-    end = i + spans[_NODES, 1]
-    while i <= end:
-        chunk = i
-        while i < end and text[i] != 43:  # +
-            i += 1
-        total += _procs_of_chunk(text, chunk, i)
-        if total < 0 or total > 1_000_000_000:
+    if spans[_NODES, 1] > 0 and spans[_SELECT, 1] < 0:
+        return _sum_of_chunks(text, spans, _NODES, _IN_PPN, 1, True)
+    count = _count(text, spans, _NCPUS)
+    if count == 0 and spans[_WIDTH, 1] > 0:
+        width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
+        if width < 0 or depth < 0 or width * max(depth, 1) > 1_000_000_000:
             return np.int64(-1)
+        count = width * max(depth, 1)
+    if count == 0 and spans[_SELECT, 1] > 0:
+        count = _sum_of_chunks(text, spans, _SELECT, _IN_NCPUS, 1, True)
+    return count
+
+
+@compiled
+def _sum_of_chunks(text, spans, key, word, default, counted):
+    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
+    after `word`, or the default, times the number that the chunk begins with, if such count; -1 for what is odd."""
+    total = np.int64(0)
+    i = spans[key, 0]
+    end = i + spans[key, 1]
+    while i < end:
+        begin = i
+        while i < end and text[i] != 43 and text[i] != 40 and text[i] != 41:  # + ( )
+            i += 1
+        if i > begin:
+            of_chunk = _of_chunk(text, begin, i, word, default, counted)
+            total += of_chunk
+            if of_chunk < 0 or total > 1_000_000_000:
+                return np.int64(-1)
         i += 1
     return total
 
 
 @compiled
-def _procs_of_chunk(text, begin, end):
-    """Processors of `2:ppn=12:himem` or `node01:ppn=2`; far below 0 for what is odd."""
+def _of_chunk(text, begin, end, word, default, counted):
     i = begin
     digits = True
     while i < end and text[i] != 58:
         digits &= 48 <= text[i] <= 57
         i += 1
-    nodes = _whole(text, begin, i, 9) if digits and i > begin else np.int64(1)
-    ppn = np.int64(-1)
-    while i < end:
+    times = _whole(text, begin, i, 9) if counted and digits and i > begin else np.int64(1)
+    amount = _amount(text, begin, i, word)  # a chunk may begin without a number
+    while i < end and amount == MISSING:
         i += 1
-        word = i
+        part = i
         while i < end and text[i] != 58:
             i += 1
-        is_ppn = i - word > 4 and text[word] == 112 and text[word + 1] == 112 and text[word + 2] == 110
-        if ppn < 0 and is_ppn and text[word + 3] == 61:
-            digits = True
-            for k in range(word + 4, i):
-                digits &= 48 <= text[k] <= 57
-            if digits:
-                ppn = _whole(text, word + 4, i, 9)
-                if ppn < 0:
-                    return np.int64(MISSING)
-    if nodes < 0:
+        amount = _amount(text, part, i, word)
+    if amount == MISSING:
+        amount = np.int64(default)
+    return np.int64(-1) if times < 0 or amount < 0 else times * amount
+
+
+@compiled
+def _amount(text, begin, end, word):
+    """The number of `word` and digits; MISSING for anything else, -1 for too many digits."""
+    size = len(word)
+    if end - begin <= size:
         return np.int64(MISSING)
-    return nodes * (ppn if ppn >= 0 else 1)
+    for k in range(size):
+        if text[begin + k] != word[k]:
+            return np.int64(MISSING)
+    for k in range(begin + size, end):
+        if text[k] < 48 or text[k] > 57:
+            return np.int64(MISSING)
+    return _whole(text, begin + size, end, 9)
+
+
+@compiled
+def _gpus(text, spans):
+    """MISSING where the record does not tell, -1 for what is odd."""
+    gpus = _optional_count(text, spans, _GPUS)
+    if gpus == MISSING and spans[_VNODES, 1] > 0:
+        gpus = _sum_of_chunks(text, spans, _VNODES, _IN_NGPUS, 0, False)
+    elif gpus == MISSING and spans[_NODES, 1] > 0:
+        gpus = _sum_of_chunks(text, spans, _NODES, _IN_TORQUE_GPUS, 0, True)
+        if gpus == 0:
+            gpus = np.int64(MISSING)
+    return gpus
 
 
 @compiled
@@ -229,6 +273,10 @@ def _allocated_procs(text, spans):
         if key == _NCPUS and spans[_SELECT, 1] < 0:
             continue
         count = _count(text, spans, key)
+        if count != 0:
+            return count
+    if spans[_VNODES, 1] > 0:
+        count = _sum_of_chunks(text, spans, _VNODES, _IN_NCPUS, 0, False)
         if count != 0:
             return count
     if spans[_EXEC_HOST, 1] <= 0:

@@ -6,12 +6,14 @@ default); without it (`--noheader`) they must be given, unless they are those of
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from traces.log import LARGEST_S, REJECT_SCHEMA, LogError, ParsedLog, read_bytes, sha256
+from traces.blocks import Parse, first_bytes, read_log
+from traces.log import LARGEST_S, REJECT_SCHEMA, LogError, ParsedLines, ParsedLog
 from traces.spans import lines_of
 
 COLUMNS = (
@@ -37,6 +39,8 @@ UNFINISHED = (
 )  # fmt: skip
 """States of jobs that are not over: they will be in a later log."""
 
+_STEP = re.compile(rb"[^|\n\[.]*\.")
+"""Job steps have a dot in their id; a dot in brackets is of a list of array tasks that was cut short."""
 _MOST_KB = 1e15
 """A larger amount of memory is a fault of the log: an exabyte."""
 _KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
@@ -46,7 +50,23 @@ _UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVAL
 
 
 def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedLog:
-    """Reads one file of `sacct -P`, plain or packed; records as in `RECORD_SCHEMA`, one per finished job.
+    """Reads one file of `sacct -P` as a whole, plain or packed; see `slurm_parser`. Raises LogError when it cannot be read."""
+    return read_log(path, "slurm", slurm_parser(path, first_bytes(path), time_zone, columns), cut_between_jobs)
+
+
+def cut_between_jobs(content: bytes) -> int:
+    """How many bytes there are before the last job of a block, whose steps may follow in the next; 0 for less than a job."""
+    end = content.rfind(b"\n") + 1
+    while end > 0:
+        begin = content.rfind(b"\n", 0, end - 1) + 1
+        if not _STEP.match(content, begin):
+            return begin
+        end = begin
+    return 0
+
+
+def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str = "") -> Parse:
+    """A parser of the lines of a file that begins with the bytes `head`; records as in `RECORD_SCHEMA`, one per finished job.
 
     time_zone: of the cluster, since sacct prints local times (`SLURM_TIME_FORMAT=%s` prints Unix seconds, which are taken too).
     An hour that occurs twice is taken for the first. columns: names as sacct calls them, between commas or `|`, for a
@@ -55,26 +75,37 @@ def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedL
     Job steps (`123.batch`) are folded into their job: the largest memory of any step, `used_memory_kb`. Jobs that are not over
     are ignored by state. A line is rejected when it has another number of columns, when a time, duration or count is
     none, when a finished job has no submission, end or processors, or when times are out of order. Raises LogError when the
-    file cannot be read or the columns are unknown.
+    columns are unknown.
     """
-    stored, content = read_bytes(path)
+    first = _lines(head[: head.rfind(b"\n") + 1] or head)
+    first = first.filter(first.str.strip_chars() != "")
+    names, header = _columns(path, first.head(10).to_list(), columns)
+    # sacct -p ends lines with a |
+    closed = header.endswith("|") or (not header and len(first) > 0 and bool(first.str.ends_with("|").all()))
+    return lambda content, first_line: _parse(content, first_line, names, header, closed, time_zone)
+
+
+def _lines(content: bytes) -> pl.Series:
     try:
         content.decode()
     except UnicodeDecodeError:
         content = content.decode("utf-8", errors="backslashreplace").encode()
-    texts = lines_of(content.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"\\x00"))
-    lines = pl.DataFrame({"line": pl.Series(range(1, len(texts) + 1), dtype=pl.Int64), "text": texts})
+    return lines_of(content.removeprefix(b"\xef\xbb\xbf").replace(b"\0", b"\\x00"))
+
+
+def _parse(content: bytes, first_line: int, names: list[str], header: str, closed: bool, time_zone: str) -> ParsedLines:
+    texts = _lines(content)
+    numbers = pl.Series(range(first_line, first_line + len(texts)), dtype=pl.Int64)
+    lines = pl.DataFrame({"line": numbers, "text": texts})
     filled = lines.filter(pl.col("text").str.strip_chars() != "")
     ignored = {"blank line": lines.height - filled.height} if lines.height > filled.height else {}
-    names, header = _columns(path, filled["text"].head(10).to_list(), columns)
     if header:
         repeated = filled["text"] == header  # files put together: each brings its header
-        ignored["header"] = int(repeated.sum())
+        if headers := int(repeated.sum()):
+            ignored["header"] = headers
         filled = filled.filter(~repeated)
-    if header.endswith("|") or (not header and filled.height and filled["text"].str.ends_with("|").all()):
-        filled = filled.with_columns(pl.col("text").str.strip_suffix("|").alias("fields"))  # sacct -p ends lines so
-    else:
-        filled = filled.with_columns(pl.col("text").alias("fields"))
+    fields = pl.col("text").str.strip_suffix("|") if closed else pl.col("text")
+    filled = filled.with_columns(fields.alias("fields"))
     width = pl.col("fields").str.count_matches("|", literal=True).cast(pl.Int64) + 1
     # a job may have a | in its name: where the name comes last, the name gets it
     fits = width >= len(names) if names[-1] == "jobname" else width == len(names)
@@ -100,12 +131,13 @@ def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedL
     jobs = jobs.with_columns(reason=_fault())
     records = jobs.filter(pl.col("reason").is_null())
     rejects = pl.concat([odd, jobs.filter(pl.col("reason").is_not_null()).select("line", "reason", "text")])
-    return ParsedLog(
-        path, "slurm", len(stored), sha256(stored), lines.height,
-        records.select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items()),
-        rejects.select(pl.col(name).cast(kind) for name, kind in REJECT_SCHEMA.items()).sort("line"), ignored,
-        [("Columns", header)] if header else [],
-    )  # fmt: skip
+    return ParsedLines(
+        lines=lines.height,
+        records=records.select(pl.col(name).cast(kind) for name, kind in RECORD_SCHEMA.items()),
+        rejects=rejects.select(pl.col(name).cast(kind) for name, kind in REJECT_SCHEMA.items()).sort("line"),
+        ignored=ignored,
+        header=[("Columns", header)] if header and first_line == 1 else [],
+    )
 
 
 _READ = (

@@ -10,24 +10,12 @@ from numpy.typing import NDArray
 from traces.compiled import compiled
 
 
-@compiled
-def line_starts(text):
+def line_starts(text: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Offset of each line and of the end of the text, int64 (lines + 1,); text: uint8 (bytes,)."""
-    size = len(text)
-    lines = 0
-    for i in range(size):
-        lines += text[i] == 10
-    if size > 0 and text[size - 1] != 10:
-        lines += 1
-    starts = np.empty(lines + 1, dtype=np.int64)
-    starts[0] = 0
-    found = 1
-    for i in range(size):
-        if text[i] == 10 and found <= lines:
-            starts[found] = i + 1
-            found += 1
-    starts[lines] = size
-    return starts
+    ends = np.flatnonzero(text == 10) + 1
+    if len(text) and (not len(ends) or ends[-1] < len(text)):
+        ends = np.append(ends, len(text))
+    return np.concatenate([np.zeros(1, dtype=np.int64), ends])
 
 
 def lines_of(content: bytes) -> pl.Series:

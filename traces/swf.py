@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import numba
 import numpy as np
 import polars as pl
 
-from traces.log import LARGEST_S, REJECT_SCHEMA, ParsedLog, line_texts, read_bytes, sha256
+from traces.blocks import read_log
+from traces.compiled import compiled
+from traces.log import LARGEST_S, REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
 
 FIELDS = (
     "job_number", "submit_s", "wait_s", "runtime_s", "allocated_procs", "average_cpu_s", "used_memory_kb",
@@ -36,45 +37,50 @@ _OK, _BLANK, _COMMENT, _BAD_NUMBER, _TOO_FEW, _TOO_MANY = range(6)
 
 
 def read_swf(path: Path) -> ParsedLog:
-    """Reads one SWF file, plain or packed.
+    """Reads one SWF file as a whole, plain or packed; see `parse_swf`. Raises LogError when it cannot be read."""
+    return read_log(path, "swf", parse_swf)
+
+
+def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
+    """Whole lines of an SWF file, the first numbered `first_line`.
 
     Records have `line` and the 18 `FIELDS`: Int64 (Float64 for `FRACTIONAL`), -1 as null.
     A line is rejected when it has not exactly 18 numbers, when a field that must be whole or not negative is not, or
-    when the job number or the submit time is missing. Raises LogError when the file cannot be read.
+    when the job number or the submit time is missing.
     """
-    stored, content = read_bytes(path)
     values, line_of, code_of_line, field_of_line = _parse(np.frombuffer(content, dtype=np.uint8))
-    lines = len(code_of_line)
-
     bad_value = _first_bad_field(values)
-    for row in np.flatnonzero(bad_value >= 0):
-        code_of_line[line_of[row] - 1] = _BAD_NUMBER
-    rejected = np.flatnonzero(code_of_line >= _BAD_NUMBER) + 1
-    texts = line_texts(content, rejected.tolist())
+    code_of_line[line_of[bad_value >= 0] - 1] = _BAD_NUMBER
     value_fault = dict(zip(line_of[bad_value >= 0].tolist(), bad_value[bad_value >= 0].tolist(), strict=True))
+    rejected = (np.flatnonzero(code_of_line >= _BAD_NUMBER) + 1).tolist()
+    texts = line_texts(content, rejected)
     rejects = pl.DataFrame(
         [
             (
-                line,
+                first_line + line - 1,
                 _reason(int(code_of_line[line - 1]), int(field_of_line[line - 1]), value_fault.get(line)),
                 texts[line],
             )
-            for line in rejected.tolist()
+            for line in rejected
         ],
         schema=REJECT_SCHEMA,
         orient="row",
     )
     good = bad_value < 0
-    records = pl.DataFrame({"line": line_of[good]} | {name: values[good, i] for i, name in enumerate(FIELDS)})
-    records = records.with_columns(
-        pl.when(pl.col(name) == -1).then(None).otherwise(pl.col(name)).cast(
-            pl.Float64 if name in FRACTIONAL else pl.Int64
-        ).alias(name)
-        for name in FIELDS
-    )  # fmt: skip
+    if not good.all():
+        values, line_of = values[good], line_of[good]
+    columns = {"line": pl.Series(line_of + (first_line - 1))}
+    for i, name in enumerate(FIELDS):
+        column = np.ascontiguousarray(values[:, i])
+        known = pl.Series(column if name in FRACTIONAL else column.astype(np.int64))
+        columns[name] = known.set(pl.Series(column == -1), None)
     ignored = {"comment": int((code_of_line == _COMMENT).sum()), "blank line": int((code_of_line == _BLANK).sum())}
-    return ParsedLog(
-        path, "swf", len(stored), sha256(stored), lines, records, rejects, ignored, _header(content, code_of_line)
+    return ParsedLines(
+        lines=len(code_of_line),
+        records=pl.DataFrame(columns),
+        rejects=rejects,
+        ignored=ignored,
+        header=_header(content, code_of_line),
     )
 
 
@@ -151,7 +157,7 @@ def _reason(code: int, field: int, bad_field: int | None) -> str:
     return f"field {bad_field + 1} ({name}) must be a whole number from -1 to {LARGEST:.0e}"
 
 
-@numba.njit(cache=True)
+@compiled
 def _parse(text):
     """Numbers of all sound lines (rows, 18), their line numbers, and per line a code and the field it is about."""
     size = len(text)

@@ -87,20 +87,8 @@ class Warehouse:
 
     @contextmanager
     def _exclusive_lock(self, deadline: float) -> Iterator[None]:
-        lock_path = self.path.with_name(self.path.name + ".lock")
-        with lock_path.open("a+") as lock:
-            waiting = _Waiting(self.path, deadline)
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    lock.seek(0)
-                    waiting.step(f"another writer (process {lock.read().strip() or 'unknown'}) holds it")
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
-            yield  # closing the file releases the lock, and so does the end of the process, however it comes
+        with file_lock(self.path.with_name(self.path.name + ".lock"), deadline, self.path):
+            yield
 
     def _connect(self, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
         waiting = _Waiting(self.path, deadline)
@@ -116,6 +104,34 @@ class Warehouse:
                 waiting.step(_holder(str(error)))
             except duckdb.ConnectionException as error:  # the same file, open in this process with other settings
                 waiting.step(f"it is open elsewhere in this process ({error})")
+
+
+@contextmanager
+def file_lock(path: Path, deadline: float | None = None, of: Path | None = None) -> Iterator[None]:
+    """Holds a lock that is a file; waits for other processes until the deadline (time.monotonic; TRACEHOUSE_TIMEOUT_S from now).
+
+    Raises WarehouseBusy, naming `of` (default: the file itself) and the process that holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as lock:
+        waiting = _Waiting(of or path, deadline or time.monotonic() + _timeout_from_environment())
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                lock.seek(0)
+                waiting.step(f"another writer (process {lock.read().strip() or 'unknown'}) holds it")
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield  # closing the file releases the lock, and so does the end of the process, however it comes
+
+
+def commit_so_far(connection: duckdb.DuckDBPyConnection) -> None:
+    """Inside `Warehouse.write()`: what has been written so far stays, whatever comes."""
+    connection.execute("COMMIT")
+    connection.execute("BEGIN")
 
 
 def _timeout_from_environment() -> float:

@@ -1,14 +1,27 @@
--- One row when canonical jobs and accepted records differ in number, or job_index has gaps or repeats.
+-- One row when accepted records and canonical jobs do not match: each record is one job or one of core.repeats, each job is one
+-- record (PBS jobs that were deleted before they started: one of the records that are kept); or when job_index has gaps.
 WITH jobs AS (
-    SELECT count(*) AS jobs, count(DISTINCT job_index) AS indices, coalesce(max(job_index), -1) + 1 AS next_index
-    FROM core.jobs
-    WHERE source = $source
+    SELECT
+        count(*) AS jobs,
+        count(*) FILTER (jobs.status = 'cancelled' AND sources.format = 'pbs') AS jobs_of_events,
+        count(DISTINCT job_index) AS indices,
+        coalesce(max(job_index), -1) + 1 AS next_index
+    FROM core.jobs AS jobs
+    INNER JOIN core.sources AS sources ON jobs.source = sources.source
+    WHERE jobs.source = $source
 ),
 
 records AS (
     SELECT coalesce(sum(accepted), 0) AS accepted FROM raw.log_files WHERE source = $source
+),
+
+repeats AS (
+    SELECT count(*) AS repeats FROM core.repeats WHERE source = $source
 )
 
-SELECT jobs.jobs, jobs.indices, jobs.next_index, records.accepted
-FROM jobs, records
-WHERE jobs.jobs <> records.accepted OR jobs.indices <> jobs.jobs OR jobs.next_index <> jobs.jobs
+SELECT jobs.jobs, jobs.jobs_of_events, jobs.indices, jobs.next_index, records.accepted, repeats.repeats
+FROM jobs, records, repeats
+WHERE
+    jobs.jobs + repeats.repeats <> records.accepted + jobs.jobs_of_events
+    OR jobs.indices <> jobs.jobs
+    OR jobs.next_index <> jobs.jobs

@@ -1,13 +1,18 @@
--- Canonical jobs of one Slurm source; $clock_zero is 1970, since times are Unix seconds. A job that was cancelled before it
+-- Canonical jobs of one Slurm source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
+-- index $first_index. A job that was cancelled before it
 -- started has no start; it waited until its end.
 WITH slurm AS (
-    SELECT * FROM raw.slurm_jobs WHERE source = $source
+    SELECT jobs.*
+    FROM raw.slurm_jobs AS jobs
+    ANTI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON jobs.file = repeats.file AND jobs.line = repeats.line
+    WHERE jobs.source = $source AND jobs.submit_s >= $from_s AND jobs.submit_s < $to_s
+    ORDER BY jobs.submit_s, jobs.file, jobs.line
 ),
 
 final AS (
     SELECT
         source,
-        row_number() OVER (ORDER BY submit_s, file, line) - 1 AS job_index,
+        $first_index + row_number() OVER () - 1 AS job_index,
         job_id,
         $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
         $clock_zero::TIMESTAMP + to_seconds(coalesce(eligible_s, submit_s)) AS eligible_time,

@@ -1,6 +1,11 @@
--- Canonical jobs of one SWF source; $clock_zero is the UTC time of the log's second 0.
+-- Canonical jobs of one SWF source, submitted from $from_s and before $to_s, seconds of the log's clock, whose second 0 is
+-- $clock_zero in UTC; the first has the index $first_index.
 WITH swf AS (
-    SELECT * FROM raw.swf_jobs WHERE source = $source
+    SELECT jobs.*
+    FROM raw.swf_jobs AS jobs
+    ANTI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON jobs.file = repeats.file AND jobs.line = repeats.line
+    WHERE jobs.source = $source AND jobs.submit_s >= $from_s AND jobs.submit_s < $to_s
+    ORDER BY jobs.submit_s, jobs.file, jobs.line
 ),
 
 timed AS (
@@ -15,7 +20,7 @@ timed AS (
 final AS (
     SELECT
         source,
-        row_number() OVER (ORDER BY submit_time, file, line) - 1 AS job_index,
+        $first_index + row_number() OVER () - 1 AS job_index,
         job_number::VARCHAR AS job_id,
         submit_time,
         submit_time AS eligible_time,

@@ -4,6 +4,7 @@ CREATE TABLE IF NOT EXISTS core.requeues (
     job_index BIGINT, -- as in core.jobs; NULL for a job that is not over in this log
     job_id VARCHAR NOT NULL, -- identifier in the log
     attempt BIGINT NOT NULL, -- number of the attempt, from 1
+    submit_time TIMESTAMP NOT NULL, -- submission of the job, UTC
     start_time TIMESTAMP NOT NULL, -- start, UTC
     end_time TIMESTAMP NOT NULL, -- time of the requeue, UTC
     runtime_s BIGINT NOT NULL, -- end minus start, seconds

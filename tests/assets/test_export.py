@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.canonical_jobs import write_jobs
 from assets.export import export_swf
-from assets.ingest import write_jobs, write_raw_log
-from assets.reading import read_source
+from assets.raw_log import update_raw_log
 from tests.shared import shared_file
 from tests.tiny import busy_log, warehouse_of
 from traces.catalogue import Source
@@ -27,7 +27,7 @@ SLURM = (
 
 def load(folder: Path, log: Path, log_format: str, name: str = "mine") -> Warehouse:
     warehouse = Warehouse(folder / f"{name}.duckdb")
-    write_raw_log(warehouse, read_source(Source(name, log_format, log)))
+    update_raw_log(warehouse, Source(name, log_format, log))
     write_jobs(warehouse, name)
     return warehouse
 

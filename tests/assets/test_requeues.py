@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from assets.ingest import write_jobs, write_raw_log
-from assets.reading import read_source
+from assets.canonical_jobs import write_jobs
+from assets.raw_log import update_raw_log
 from tests.shared import shared_file
 from traces.catalogue import Source
 from warehouse import Warehouse
@@ -30,7 +30,7 @@ def record(
 
 def load(folder: Path, log: Path) -> Warehouse:
     warehouse = Warehouse(folder / "w.duckdb")
-    write_raw_log(warehouse, read_source(Source("mine", "pbs", log)))
+    update_raw_log(warehouse, Source("mine", "pbs", log))
     write_jobs(warehouse, "mine")
     return warehouse
 

@@ -102,6 +102,7 @@ def test_ingest_tells_what_became_of_every_line(loaded: tuple[Path, str]) -> Non
         ["source", "mine (8 processors, from the header)"],
         ["lines", "12"],
         ["accepted", "5"],
+        ["kept", "0"],
         ["ignored", "2"],
         ["1", "blank line"],
         ["1", "comment"],
@@ -124,11 +125,11 @@ def test_rejected_lines_are_in_the_warehouse_as_they_stood(loaded: tuple[Path, s
 def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> None:
     told = json.loads(succeed("ingest", loaded[0].parents[1] / "mine.swf", "--json", "--time-zone", "Europe/Berlin"))
     assert told == {
-        "source": "mine", "lines": 12, "accepted": 5, "ignored": 2, "rejected": 5,
-        "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
+        "source": "mine", "lines": 12, "accepted": 5, "kept": 0, "ignored": 2, "rejected": 5,
+        "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
         "cluster_procs": 8, "cluster_procs_from": "header",
     }  # fmt: skip
-    assert told["lines"] == told["accepted"] + told["ignored"] + told["rejected"]
+    assert told["lines"] == told["accepted"] + told["kept"] + told["ignored"] + told["rejected"]
     assert sum(REJECTED.values()) == told["rejected"]
     assert json.loads(succeed("sql", "SELECT count(*)::INT AS n FROM core.jobs", "--format", "json")) == [{"n": 5}]
     assert loaded[0].read_text().count("[sources.mine]") == 1
@@ -138,7 +139,7 @@ def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:
     log = shared_file("traces", "pbs", "ncar-qhist-casper-testdata.log")
     told = json.loads(succeed("ingest", log, "--name", "casper", "--time-zone", "America/Denver", "--json"))
     assert (told["lines"], told["accepted"], told["rejected"], told["rejected_by_reason"]) == (18, 4, 0, {})
-    assert told["ignored_by_reason"] == {"record type Q": 8, "requeue": 1, "record type S": 5}
+    assert told["kept_by_reason"] == {"record type Q": 8, "record type R": 1, "record type S": 5}
     assert (told["cluster_procs"], told["cluster_procs_from"]) == (6, "peak")
     (row,) = [row for row in json.loads(succeed("sources", "--json")) if row["name"] == "casper"]
     assert (row["format"], row["path"], row["time_zone"]) == ("pbs", str(log), "America/Denver")

@@ -14,7 +14,9 @@ import polars as pl
 
 from tests.tiny import SOURCE, Home, assert_same_tables
 
-OF_OTHER_LOGS = ("raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues")
+OF_OTHER_LOGS = (
+    "raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues", "core.repeats", "core.changed_files",
+)  # fmt: skip
 """Tables that stay empty: the tiny source is a sound SWF log."""
 
 

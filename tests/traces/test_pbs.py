@@ -5,7 +5,6 @@ What the real records say was worked out by hand from the files. Lines that are 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from tests.shared import shared_file
 from tests.traces.logs import assert_adds_up
 from tests.traces.pbs_lines import NOT_A_RECORD, end_record, one_job
 from traces.formats import guess_format
-from traces.pbs import duration_s, kilobytes, read_pbs
+from traces.pbs import read_pbs
+from traces.pbs_rules import duration_s, kilobytes
 
 # Real accounting files.
 
@@ -26,7 +26,7 @@ class Expected:
     (s), exit status."""
 
     lines: int
-    ignored: str
+    kept: str
     rejected: tuple[int, ...]
     jobs: tuple[tuple[object, ...], ...]
 
@@ -34,19 +34,19 @@ class Expected:
 REAL_FILES = {
     "bookie-torque.log": Expected(
         lines=3,  # the last one is blank
-        ignored="S",
+        kept="S",
         rejected=(),
         jobs=((2, "1026666[24252].github.com", 1, 1, 7200, 67, 0),),
     ),
     "bookie-torque-invalid-lines.log": Expected(
-        lines=5, ignored="S", rejected=(1, 4, 5), jobs=((3, "1026666[24252].github.com", 1, 1, 7200, 67, 0),)
+        lines=5, kept="S", rejected=(1, 4, 5), jobs=((3, "1026666[24252].github.com", 1, 1, 7200, 67, 0),)
     ),
     "bookie-torque-invalid-lines-2.log": Expected(
-        lines=4, ignored="S", rejected=(3, 4), jobs=((2, "1026666[24252].github.com", 1, 1, 7200, 67, 0),)
+        lines=4, kept="S", rejected=(3, 4), jobs=((2, "1026666[24252].github.com", 1, 1, 7200, 67, 0),)
     ),
     "hnormalise-torque-spec.log": Expected(
         lines=11,
-        ignored="QQQDASS",
+        kept="QQQDASS",
         rejected=(),
         jobs=(
             # two named nodes of 2 slots each: .../0-1+.../0-1, nodes=a:ppn=2+b:ppn=2
@@ -60,7 +60,7 @@ REAL_FILES = {
     ),
     "ncar-pbsparse-tests.log": Expected(
         lines=9,
-        ignored="RDAYaC",
+        kept="RDAYaC",
         rejected=(),
         jobs=(
             (1, "4413086.casper-pbs", 1, 1, 14_400, 3326, 271),
@@ -70,7 +70,7 @@ REAL_FILES = {
     ),
     "ncar-qhist-casper-testdata.log": Expected(
         lines=18,
-        ignored="QQSQQRSSQQSQQS",
+        kept="QQSQQRSSQQSQQS",
         rejected=(),
         jobs=(
             (9, "4215033.casper-pbs", 1, 1, 21_600, 0, -1),  # requeued once (R), then ended
@@ -81,7 +81,7 @@ REAL_FILES = {
     ),
     "osc-pbstools-pbsacct-unittest.log": Expected(
         lines=5,
-        ignored="SS",
+        kept="SS",
         rejected=(),
         jobs=(
             (2, "13512.pitzer-batch.ten.osc.edu", 80, None, 3600, 33, 0),  # p0221/0-79; the request is Moab's
@@ -98,10 +98,9 @@ def test_real_files(name: str) -> None:
     log, expected = read_pbs(shared_file("traces", "pbs", name)), REAL_FILES[name]
     assert_adds_up(log)
     assert log.lines == expected.lines
-    # of the requeues in these files all tell their times
-    told = Counter("requeue" if kind == "R" else f"record type {kind}" for kind in expected.ignored)
-    blank = expected.lines - len(expected.ignored) - len(expected.rejected) - len(expected.jobs)
-    assert log.ignored == told | ({"blank line": blank} if blank else {})
+    assert "".join(log.events["record_type"].to_list()) == expected.kept
+    blank = expected.lines - len(expected.kept) - len(expected.rejected) - len(expected.jobs)
+    assert log.ignored == ({"blank line": blank} if blank else {})
     assert log.rejects["line"].to_list() == list(expected.rejected)
     assert set(log.rejects["reason"].to_list()) <= {NOT_A_RECORD}
     columns = ("line", "job_id", "procs", "requested_procs", "requested_walltime_s", "used_walltime_s", "exit_status")
@@ -131,6 +130,8 @@ def test_a_real_record_in_full() -> None:
     assert log.records.filter(line=17).to_dicts() == [
         {
             "line": 17,
+            "record_type": "E",
+            "logged_s": 1_743_420_875,  # 11:34:35
             "job_id": "4215265.casper-pbs",
             "user_name": "bneuman",
             "group_name": "ncar",
@@ -156,13 +157,15 @@ def test_a_real_record_in_full() -> None:
             "run_count": 1,
             "requested_memory_kb": 10_485_760,  # 10gb
             "used_memory_kb": 3_163_632,
+            "requestor": None,
+            "message": None,
         }
     ]
 
 
 def test_a_real_requeue_is_an_attempt_with_its_usage() -> None:
     log = read_pbs(shared_file("traces", "pbs", "ncar-pbsparse-tests.log"))
-    (requeue,) = log.requeues.to_dicts()
+    (requeue,) = log.events.filter(record_type="R").to_dicts()
     told = (
         "line",
         "job_id",
@@ -177,7 +180,6 @@ def test_a_real_requeue_is_an_attempt_with_its_usage() -> None:
     assert [requeue[name] for name in told] == [
         2, "4400521.casper-pbs", 1_744_751_695, 1_744_751_698, 1, -3, 21, 13, 4_194_304,
     ]  # fmt: skip
-    assert log.ignored["requeue"] == 1
 
 
 @pytest.mark.parametrize(

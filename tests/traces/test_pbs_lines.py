@@ -42,7 +42,7 @@ BROKEN = {
     "word for used time": (end_record(resources_used__cput="1h"), "resources_used.cput is not a duration"),
     "no processors": (
         end_record(without=("exec_host",)),
-        "end record without a processor count (ncpus, nodes or exec_host)",
+        "end record without a processor count (ncpus, select, nodes, mppwidth or exec_host)",
     ),
 }
 

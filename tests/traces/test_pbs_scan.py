@@ -1,6 +1,6 @@
 """The compiled scan of PBS accounting against the reader's own rules: the same records, rejects and counts, whatever the bytes.
 
-The rules are in `traces.pbs._read_line`, regular expressions that take one line at a time; tests/traces/test_pbs.py tests them.
+The rules are in `traces.pbs_rules`, regular expressions that take one line at a time; tests/traces/test_pbs.py tests them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import shared_file
+from tests.traces.logs import assert_adds_up
 from traces.log import REJECT_SCHEMA
-from traces.pbs import RECORD_SCHEMA, REQUEUE, _read_line, read_pbs
+from traces.pbs import RECORD_SCHEMA, read_pbs
+from traces.pbs_rules import read_line
 from traces.pbs_scan import ODD, TAKEN, scan
 
 LOGS = (
@@ -59,26 +61,25 @@ PIECES = (
 
 
 def assert_as_by_the_rules(content: bytes, path: Path) -> tuple[int, int]:
-    """Reads a file with this content both ways; returns how many lines were odd, and how many end records were not."""
+    """Reads a file with this content both ways; returns how many lines were odd, and how many records were not."""
     path.write_bytes(content)
     log = read_pbs(path)
-    records: dict[str, list[dict[str, object]]] = {"E": [], "R": []}
+    taken: list[dict[str, object]] = []
     rejects: list[tuple[int, str, str]] = []
     ignored: Counter[str] = Counter()
     lines = content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        _read_line(number, line, records, rejects, ignored)
+        read_line(number, line, taken, rejects, ignored)
     assert log.lines == len(lines)
-    for found, kind in ((log.records, "E"), (log.requeues, "R")):
-        assert found.rows() == pl.DataFrame(records[kind], schema=RECORD_SCHEMA).rows()
-        assert found.schema == RECORD_SCHEMA
-    if records["R"]:
-        ignored[REQUEUE] = len(records["R"])
+    by_rules = pl.DataFrame(taken, schema=RECORD_SCHEMA)
+    assert log.records.rows() == by_rules.filter(pl.col("record_type") == "E").rows()
+    assert log.events.rows() == by_rules.filter(pl.col("record_type") != "E").rows()
+    assert log.records.schema == log.events.schema == RECORD_SCHEMA
     assert log.rejects.rows() == pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row").rows()
     assert log.ignored == dict(ignored)
-    assert log.accepted + log.rejected + sum(log.ignored.values()) == log.lines
+    assert_adds_up(log)
     kinds = scan(content).kind
     return int((kinds == ODD).sum()), int((kinds == TAKEN).sum())
 
@@ -93,7 +94,7 @@ def test_real_logs(name: str, tmp_path: Path) -> None:
 
 def test_sound_records_are_not_odd(tmp_path: Path) -> None:
     content = b"\n".join([PRO, TORQUE + b"  ", PRO + b"\r", *OTHERS[:2], *OTHERS[3:5], TORQUE])
-    assert assert_as_by_the_rules(content, tmp_path / "log") == (0, 6)
+    assert assert_as_by_the_rules(content, tmp_path / "log") == (0, 8)
     for ending in (b"", b"\n", b"\r\n", b"\n\n"):
         assert assert_as_by_the_rules(PRO + ending, tmp_path / "log") == (0, 1)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.ingest import write_jobs, write_raw_log
-from assets.reading import read_source
+from assets.canonical_jobs import write_jobs
+from assets.raw_log import update_raw_log
 from traces.catalogue import Source
 from warehouse import Warehouse
 
@@ -40,7 +40,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     folder = tmp_path_factory.mktemp("marts")
     (folder / "log").write_text(LOG)
     found = Warehouse(folder / "w.duckdb")
-    write_raw_log(found, read_source(Source("mine", "slurm", folder / "log", procs=64, time_zone="Europe/Berlin")))
+    update_raw_log(found, Source("mine", "slurm", folder / "log", procs=64, time_zone="Europe/Berlin"))
     write_jobs(found, "mine")
     return found
 
@@ -125,7 +125,7 @@ def test_requeues_are_a_loss(tmp_path: Path) -> None:
         + text.format(kind="E", start=1772370000, end=1772370000 + 3600)
     )
     warehouse = Warehouse(tmp_path / "w.duckdb")
-    write_raw_log(warehouse, read_source(Source("mine", "pbs", tmp_path / "log", procs=8)))
+    update_raw_log(warehouse, Source("mine", "pbs", tmp_path / "log", procs=8))
     write_jobs(warehouse, "mine")
     assert rows(warehouse, "SELECT requeued, requeued_core_hours, core_hours FROM marts.failures") == [(1, 2.0, 4.0)]
 

@@ -1,0 +1,343 @@
+"""Log files into the raw tables: what is new since the last time, each file in one transaction with its row of the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import available_timezones
+
+import duckdb
+import polars as pl
+
+import sql
+from assets.ledger import Entry, moved, plan, read_ledger
+from assets.progress import progress_bar
+from assets.reading import SUBMITTED, Reader, parsed_files, reader_of
+from traces.blocks import LogStream
+from traces.catalogue import Source
+from traces.log import LARGEST_S, LogError, ParsedLines
+from traces.swf import header_value
+from warehouse import Warehouse, commit_so_far, file_lock, first_row
+
+RECORDS = {"swf": "raw.swf_jobs", "pbs": "raw.pbs_records", "slurm": "raw.slurm_jobs"}
+"""The table of each format's records; a source that changes its format leaves the others."""
+OF_A_FILE = (*RECORDS.values(), "raw.rejects", "raw.log_headers", "raw.line_counts", "raw.log_files")
+"""All tables with rows of one log file."""
+COMMIT_BYTES = 512 << 20
+"""What a killed process may have read in vain; less makes DuckDB write most rows twice, to its journal first."""
+FLUSH_ROWS = 250_000
+CLOCKS_DIFFER_S = 86_400
+"""The stamp of a record, a local time, is less than this from its time in UTC."""
+
+
+@dataclass
+class Ingested:
+    """What one run has read. lines: by (outcome, reason). files: by what was done with them: read, grown, touched,
+    moved, unchanged, gone."""
+
+    reader: Reader
+    lines: Counter[tuple[str, str]] = field(default_factory=Counter)
+    files: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    first_reject: str = ""
+
+    def outcome(self, outcome: str) -> int:
+        return sum(lines for (found, _), lines in self.lines.items() if found == outcome)
+
+
+def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str = "UTC") -> Ingested:
+    """Brings the raw tables of a source up to date with its log files, and says what was done.
+
+    Unchanged files (size and time) are not opened. A file that has grown is read from where it ended; one that has changed
+    replaces its rows; one that is gone leaves them, unless another has its content now. What has been read of the last
+    files stays in the warehouse if the process dies, each file whole or not at all.
+    Raises LogError, naming file, line and remedy: a file that cannot be read, a job wider than the cluster, a run in which
+    lines were rejected and none accepted, a source without any job.
+    """
+    with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
+        reader = reader_of(source, default_time_zone)
+        ledger = {}
+        if warehouse.path.exists():
+            with warehouse.read() as connection:
+                ledger = read_ledger(connection, source.name) if _has_ledger(connection) else {}
+        todo = plan(reader, ledger)
+        done = Ingested(reader)
+        done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=len(todo.gone))
+        with warehouse.write() as connection:
+            connection.execute("SET memory_limit = '1GiB'")
+            if todo.anew:
+                _forget(connection, source.name)
+                ledger = {}
+            writer = _Writer(connection, reader, ledger, todo.gone, done)
+            for path in todo.touched:
+                writer.touch(path)
+            with _progress(todo.read) as advance:
+                for path, stream, parsed in parsed_files(reader, todo.read):
+                    if parsed is not None:
+                        writer.add(path, stream, parsed)
+                        advance(stream)
+                    else:
+                        writer.end(path, stream)
+            writer.flush()
+            _check_accepted(connection, reader, done)
+            write_source(connection, reader)
+    return done
+
+
+def _has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the warehouse was made by a version with a ledger."""
+    columns = connection.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = 'log_files'").fetchall()
+    return ("settings",) in columns
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    for table in (*OF_A_FILE, "core.sources"):
+        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+    mark_changed(connection, source, "", 0)
+
+
+def mark_changed(connection: duckdb.DuckDBPyConnection, source: str, file: str, from_s: int) -> None:
+    """Says that rows of a file have changed, and with them canonical jobs submitted from this second of the log's clock on."""
+    connection.execute("INSERT INTO core.changed_files VALUES (?, ?, ?)", [source, file, from_s])
+
+
+class _Writer:
+    """Writes parsed lines, many rows at a time; commits after whole files."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        reader: Reader,
+        ledger: dict[str, Entry],
+        gone: dict[str, Entry],
+        done: Ingested,
+    ) -> None:
+        self.connection, self.reader, self.ledger, self.gone, self.done = connection, reader, ledger, gone, done
+        self.source = reader.source.name
+        self.rows: dict[str, list[pl.DataFrame]] = {}
+        self.num_rows = 0
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.headers: list[tuple[str, str]] = []
+        self.first_s = LARGEST_S
+        self.begun = False
+        self.uncommitted = 0
+        self.last_stamp = time.monotonic()
+
+    def add(self, path: Path, stream: LogStream, parsed: ParsedLines) -> None:
+        """Lines of the file that is being read."""
+        if not self.begun:
+            self.begun = True
+            if path.name in self.ledger and not stream.grew:
+                self._remove(path.name)
+        for table, frame in (
+            (RECORDS[self.reader.source.format], parsed.records),
+            (RECORDS[self.reader.source.format], parsed.events),
+            ("raw.rejects", parsed.rejects),
+        ):
+            if frame.height:
+                self._insert(table, path.name, frame)
+        self.counts.update(parsed.line_counts())
+        self.headers += parsed.header
+        self.first_s = min(self.first_s, _first_s(parsed, self.reader.source.format))
+        if parsed.rejected and not self.done.first_reject:
+            line, reason, _ = parsed.rejects.row(0)
+            self.done.first_reject = f"{path}:{line}: {reason}"
+
+    def end(self, path: Path, stream: LogStream) -> None:
+        """The file has been read; `stream` knows what it was."""
+        known = self.ledger.get(path.name)
+        counts = self.counts
+        if stream.grew:
+            rows = self.connection.execute(
+                "SELECT outcome, reason, lines FROM raw.line_counts WHERE source = ? AND file = ?",
+                [self.source, path.name],
+            ).fetchall()
+            counts = counts + Counter({(outcome, reason): lines for outcome, reason, lines in rows})
+            for table in ("raw.line_counts", "raw.log_files"):
+                self._delete(table, path.name)
+        elif known and not self.begun:  # it is empty now
+            self._remove(path.name)
+        else:
+            for file in moved(self.gone, stream):
+                self._remove(file)
+                self.done.files.update(moved=1, gone=-1)
+            self.gone = {file: entry for file, entry in self.gone.items() if entry.sha256 != stream.sha256}
+        told = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
+        schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
+        self._insert("raw.line_counts", path.name, pl.DataFrame(told, schema=schema, orient="row"))
+        if self.headers:
+            header = pl.DataFrame(self.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
+            self._insert("raw.log_headers", path.name, header)
+        self._insert("raw.log_files", path.name, self._ledger_row(stream, counts))
+        if self.first_s < LARGEST_S:
+            changed = pl.DataFrame({"from_s": [self.first_s]}, schema={"from_s": pl.Int64})
+            self._insert("core.changed_files", path.name, changed)
+        self.done.files.update(["grown" if stream.grew else "read"])
+        self.done.lines.update(self.counts)
+        self.done.bytes += stream.size_bytes
+        self.uncommitted += stream.size_bytes
+        self.counts, self.headers, self.first_s, self.begun = Counter(), [], LARGEST_S, False
+        if self.uncommitted >= COMMIT_BYTES:
+            self.flush()
+            commit_so_far(self.connection)
+            self.uncommitted = 0
+
+    def touch(self, path: Path) -> None:
+        """The file has a new time, and its old content."""
+        self.connection.execute(
+            "UPDATE raw.log_files SET modified_ns = ? WHERE source = ? AND file = ?",
+            [path.stat().st_mtime_ns, self.source, path.name],
+        )
+
+    def flush(self) -> None:
+        """Writes what has been gathered."""
+        for table, frames in self.rows.items():
+            self.connection.register("new_rows", pl.concat(frames).to_arrow(compat_level=pl.CompatLevel.newest()))
+            self.connection.execute(f"INSERT INTO {table} BY NAME SELECT ? AS source, * FROM new_rows", [self.source])
+            self.connection.unregister("new_rows")
+        self.rows, self.num_rows = {}, 0
+
+    def _insert(self, table: str, file: str, frame: pl.DataFrame) -> None:
+        self.rows.setdefault(table, []).append(frame.with_columns(file=pl.lit(file)))
+        self.num_rows += frame.height
+        if self.num_rows >= FLUSH_ROWS:
+            self.flush()
+
+    def _remove(self, file: str) -> None:
+        """Takes all rows of a file out, and says from where on the canonical jobs change."""
+        self.flush()
+        row = first_row(
+            self.connection,
+            sql.load(f"raw.first_submission_{self.reader.source.format}"),
+            {"source": self.source, "file": file},
+        )
+        if row and row[0] is not None:
+            mark_changed(self.connection, self.source, file, row[0] - CLOCKS_DIFFER_S)
+        for table in OF_A_FILE:
+            self._delete(table, file)
+
+    def _delete(self, table: str, file: str) -> None:
+        self.connection.execute(f"DELETE FROM {table} WHERE source = ? AND file = ?", [self.source, file])
+
+    def _ledger_row(self, stream: LogStream, counts: Counter[tuple[str, str]]) -> pl.DataFrame:
+        of = Counter[str]()
+        for (outcome, _), lines in counts.items():
+            of[outcome] += lines
+        row = {
+            "format": self.reader.source.format, "size_bytes": stream.size_bytes, "modified_ns": stream.modified_ns,
+            "sha256": stream.sha256, "settings": self.reader.settings, "version": self.reader.version,
+            "ends_line": stream.ends_line, "lines": of.total(), "accepted": of["accepted"], "kept": of["kept"],
+            "ignored": of["ignored"], "rejected": of["rejected"],
+        }  # fmt: skip
+        return pl.DataFrame([row])
+
+
+def _first_s(parsed: ParsedLines, log_format: str) -> int:
+    """A time of submission that is not after any that the lines tell of."""
+    found = [parsed.records[SUBMITTED[log_format]].min()]
+    if parsed.kept:
+        found.append(parsed.events["ctime_s"].min())
+        stamp = parsed.events["logged_s"].min()
+        found.append(stamp - CLOCKS_DIFFER_S if isinstance(stamp, int) else None)
+    return min((time_s for time_s in found if isinstance(time_s, int)), default=LARGEST_S)
+
+
+@contextmanager
+def _progress(files: Sequence[tuple[Path, object]]) -> Iterator:
+    sizes = {path: path.stat().st_size for path, _ in files if path.exists()}
+    with progress_bar("reading", sum(sizes.values()) >> 20) as bar:
+        seen: set[Path] = set()
+
+        def advance(stream: LogStream) -> None:
+            if stream.path not in seen:
+                seen.add(stream.path)
+                bar.update(stream.size_bytes >> 20)
+
+        yield advance
+
+
+def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done: Ingested) -> None:
+    """Fails for a source without any job, and for a run that could make nothing of what was new."""
+    where = reader.files[0] if len(reader.files) == 1 else reader.files[0].parent
+    log_format, lines, rejected = reader.source.format, done.lines.total(), done.outcome("rejected")
+    if rejected and not done.outcome("accepted") and not done.outcome("kept"):
+        wide = sum(lines for (_, reason), lines in done.lines.items() if reason.startswith("wider than the cluster"))
+        if wide == rejected:
+            raise LogError(f"{where}: every job is wider than the cluster's {reader.procs} processors: correct `procs`")
+        raise LogError(
+            f"{done.first_reject}. No line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
+            "rejected): check the format and the file"
+        )
+    row = first_row(
+        connection,
+        "SELECT sum(accepted), sum(lines)::BIGINT FROM raw.log_files WHERE source = ?",
+        [reader.source.name],
+    )
+    if not row or not row[0]:
+        raise LogError(
+            f"{where}: the log is empty: {row[1] if row else 0} lines, none of them a finished job in the {log_format} format"
+        )
+
+
+def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
+    """The source's row of core.sources; what is told by the jobs stays as it is until they are written."""
+    source = reader.source
+    headers = connection.execute(
+        "SELECT files.file, headers.key, headers.value FROM raw.log_files AS files LEFT JOIN raw.log_headers AS headers "
+        "ON files.source = headers.source AND files.file = headers.file WHERE files.source = ? "
+        "ORDER BY files.file, headers.position",
+        [source.name],
+    ).fetchall()
+    zones = (value for _, key, value in headers if key == "TimeZoneString" and value in available_timezones())
+    time_zone = source.time_zone or next(zones, None) or reader.default_time_zone
+    known = first_row(
+        connection,
+        "SELECT cluster_procs, cluster_procs_from, origin_s FROM core.sources WHERE source = ?",
+        [source.name],
+    )
+    procs, procs_from, origin_s = known or (None, "peak", 0)
+    if reader.procs or procs_from != "peak":
+        procs, procs_from = reader.procs, reader.procs_from
+    clock_zero = _clock_zero(headers, reader)
+    connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
+    connection.execute(
+        "INSERT INTO core.sources (source, format, description, cluster_procs, cluster_procs_from, cluster_nodes, "
+        "cluster_gpus, node_memory_kb, time_zone, clock_zero, origin_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            source.name,
+            source.format,
+            source.description,
+            procs,
+            procs_from,
+            source.nodes,
+            source.gpus,
+            source.node_memory_gb << 20 if source.node_memory_gb else None,
+            time_zone,
+            clock_zero,
+            origin_s,
+        ],
+    )  # fmt: skip
+
+
+def _clock_zero(headers: list[tuple[str, str, str]], reader: Reader) -> datetime:
+    """UTC time of second 0 of all files, without zone; 1970 where no header tells."""
+    of_file: dict[str, list[tuple[str, str]]] = {}
+    for file, key, value in headers:
+        of_file.setdefault(file, []).extend([(key, value)] if key else [])
+    zeros = {header_value(header, "UnixStartTime") or 0: file for file, header in of_file.items()}
+    folder = reader.files[0].parent
+    if len(zeros) > 1:
+        listed = ", ".join(f"{file} from {zero}" for zero, file in zeros.items())
+        raise LogError(
+            f"{folder}: files of one source must count their seconds from the same UnixStartTime, found "
+            f"{listed}: make them sources of their own"
+        )
+    zero, file = next(iter(zeros.items()))
+    if not 0 <= zero <= LARGEST_S:
+        raise LogError(f"{folder / file}: the header's UnixStartTime {zero} is not a Unix time: correct or remove it")
+    return datetime.fromtimestamp(zero, UTC).replace(tzinfo=None)

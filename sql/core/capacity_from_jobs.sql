@@ -1,0 +1,59 @@
+-- Use of one source by local day, from $from_day on; a job of no length is taken for one second. A job whose start the log does
+-- not know is taken to have started when it was submitted; one that was cancelled before it started used nothing.
+WITH ran AS (
+    SELECT
+        coalesce(start_time, submit_time) AS start_time,
+        coalesce(start_time, submit_time) + to_seconds(greatest(runtime_s, 1)) AS end_time,
+        procs,
+        coalesce(gpus, 0) AS gpus
+    FROM core.jobs
+    WHERE
+        source = $source
+        AND procs IS NOT NULL
+        AND runtime_s IS NOT NULL
+        AND NOT (start_time IS NULL AND status = 'cancelled')
+        AND coalesce(end_time, submit_time + to_seconds(runtime_s)) >= $from_time
+),
+
+midnights AS (
+    SELECT timezone('UTC', timezone($time_zone, day)) AS time
+    FROM (
+        SELECT unnest(generate_series(
+            $from_day::TIMESTAMP, (SELECT max(end_time) FROM ran) + INTERVAL 1 DAY, INTERVAL 1 DAY
+        )) AS day
+    )
+),
+
+changes AS (
+    SELECT greatest(start_time, $from_time) AS time, procs AS procs, gpus AS gpus, 1 AS jobs FROM ran
+    UNION ALL
+    SELECT end_time AS time, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran
+    UNION ALL
+    SELECT time, 0, 0, 0 FROM midnights
+),
+
+-- all changes of one moment count together: a processor freed at a moment can be given away at that moment
+net AS (
+    SELECT time, sum(procs)::BIGINT AS procs, sum(gpus)::BIGINT AS gpus, sum(jobs)::BIGINT AS jobs FROM changes GROUP BY time
+),
+
+in_use AS (
+    SELECT
+        time,
+        sum(procs) OVER (ORDER BY time) AS procs,
+        sum(gpus) OVER (ORDER BY time) AS gpus,
+        sum(jobs) OVER (ORDER BY time) AS jobs,
+        epoch(lead(time) OVER (ORDER BY time) - time) AS seconds
+    FROM net
+)
+
+SELECT
+    $source AS source,
+    timezone($time_zone, timezone('UTC', time))::DATE AS day,
+    max(procs)::BIGINT AS peak_procs,
+    sum(procs * seconds) / sum(seconds) AS mean_procs,
+    max(gpus)::BIGINT AS peak_gpus,
+    max(jobs)::BIGINT AS peak_jobs
+FROM in_use
+WHERE time >= $from_time AND seconds IS NOT NULL
+GROUP BY day
