@@ -34,6 +34,19 @@ def waits_by_queue(waits: pl.DataFrame) -> Figure:
     return canvas
 
 
+def capacity(days: pl.DataFrame) -> Figure:
+    """days: rows of core.capacity of one source and cluster_procs; most and mean processors in use by day."""
+    canvas, (ax,) = figure(height=2.6)
+    day = days["day"].to_numpy()
+    ax.fill_between(day, days["mean_procs"].to_numpy(), color=BLUE, alpha=0.35, linewidth=0, label="mean")
+    ax.plot(day, days["peak_procs"].to_numpy(), color=BLUE, linewidth=1.0, label="most at one time")
+    ax.plot(day, days["cluster_procs"].to_numpy(), color=INK, linewidth=0.8, linestyle="--", label="of the cluster")
+    ax.set_ylabel("processors in use", fontsize=9)
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False, fontsize=8, ncols=3)
+    return canvas
+
+
 def waits_by_hour(waits: pl.DataFrame) -> Figure:
     """waits: weekday 1 to 7, hour_of_day, hours (mean wait)."""
     canvas, (ax,) = figure(width=8.0, height=2.6)

@@ -70,6 +70,9 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
         done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=len(todo.gone))
         with warehouse.write() as connection:
             connection.execute("SET memory_limit = '1GiB'")
+            connection.execute(
+                "SET threads = 1"
+            )  # its second thread costs more than it does; there is work for the other core
             if todo.anew:
                 _forget(connection, source.name)
                 ledger = {}

@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli_replay import compare, replay
 from pipelines.errors import plain_errors, raise_failures
+from sql import load as sql_text
 from traces.catalogue import (
     FORMATS,
     add_source,
@@ -147,6 +148,29 @@ def ingest(
             click.echo(f"          {lines:>9,}  {reason}")
     warn_of_peak(*cluster)
     click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+@main.command()
+@click.argument("source")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with what each finding means.")
+@plain_errors
+def health(source: str, as_json: bool) -> None:
+    """Print what looks wrong in the log of a source that is in the warehouse, worst first."""
+    from assets.storage import open_warehouse
+
+    source = load_catalogue().source(source).name
+    with open_warehouse().read() as connection:
+        found = connection.sql(sql_text("marts.health_report"), params={"source": source}).pl().to_dicts()
+    if not found:
+        raise ValueError(f"no report on source {source!r} yet: `tracehouse run --source {source} --job ingest`")
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for row in found:
+        share = f" ({row['share']:.2%})" if row["found"] and row["share"] is not None else ""
+        click.echo(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}")
+        if row["found"]:
+            click.echo("".join(f"{'':>24}{text}\n" for text in (row["meaning"], row["example"]) if text), nl=False)
 
 
 @main.command()

@@ -16,6 +16,7 @@ from assets import (
     report,
     runtime_prediction,
     scheduling_policies,
+    trace_health,
 )
 from assets.checks import CHECKS
 from assets.storage import open_warehouse
@@ -27,6 +28,7 @@ from traces.catalogue import load_catalogue
 ASSET_MODULES = [
     ingest,
     operations,
+    trace_health,
     features,
     runtime_prediction,
     scheduling_policies,

@@ -4,9 +4,10 @@ import dagster as dg
 
 from assets.partitions import SOURCES
 
-INGEST = dg.AssetSelection.groups("ingest") | dg.AssetSelection.assets("marts/operations")
+OF_THE_LOG = dg.AssetSelection.assets("marts/operations", "marts/trace_health")
+INGEST = dg.AssetSelection.groups("ingest") | OF_THE_LOG
 TRAIN = dg.AssetSelection.groups("features", "runtime_prediction", "scheduling_policies")
-EVALUATE = dg.AssetSelection.groups("replay", "marts") - dg.AssetSelection.assets("marts/operations")
+EVALUATE = dg.AssetSelection.groups("replay", "marts") - OF_THE_LOG
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str):

@@ -107,7 +107,7 @@ class LogStream:
             if end:
                 rest = content[end:]
                 yield Block(content[:end], line)
-                line += content.count(b"\n", 0, end)
+                line += content.count(b"\n", 0, end) if rest or piece else 0
             elif len(content) <= LONGEST_LINE:
                 rest = content
             else:

@@ -12,12 +12,16 @@ import hashlib
 import hmac
 import os
 import secrets
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
 
-KINDS = {"user": "user_name", "group": "group_name", "account": "account", "project": "project", "job": "job_name"}
-"""What can be replaced, and the column of the records that holds it."""
+KINDS = {
+    "user": ("user_name", "requestor"), "group": ("group_name",), "account": ("account",), "project": ("project",),
+    "job": ("job_name",),
+}  # fmt: skip
+"""What can be replaced, and the columns of the records that hold it."""
 
 DEFAULT = tuple(KINDS)
 LENGTH = 10
@@ -49,6 +53,7 @@ def read_key(path: Path) -> bytes:
     return text.encode()
 
 
+@lru_cache(maxsize=1 << 17)
 def pseudonym(key: bytes, kind: str, name: str) -> str:
     """Such as user-k3m5a7q2xy. A user and a group of the same name have different ones."""
     digest = hmac.new(key, f"{kind}\0{name}".encode(), hashlib.sha256).digest()
@@ -58,11 +63,10 @@ def pseudonym(key: bytes, kind: str, name: str) -> str:
 def replace_names(records: pl.DataFrame, kinds: tuple[str, ...], key: bytes) -> pl.DataFrame:
     """The records with the names of these kinds replaced; what is unknown stays unknown."""
     for kind in kinds:
-        column = KINDS[kind]
-        if column not in records.columns or records.is_empty():
-            continue
-        names = records[column].drop_nulls().unique()
-        names = names.filter(names != "")
-        table = {name: pseudonym(key, kind, name) for name in names.to_list()}
-        records = records.with_columns(pl.col(column).replace(table))
+        for column in KINDS[kind]:
+            if column in records.columns and records[column].null_count() < records.height:
+                names = records[column].unique()
+                new = [name and pseudonym(key, kind, name) for name in names.to_list()]
+                replaced = records[column].replace_strict(names, pl.Series(new, dtype=pl.Utf8), return_dtype=pl.Utf8)
+                records = records.with_columns(replaced)
     return records

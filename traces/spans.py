@@ -25,22 +25,29 @@ def lines_of(content: bytes) -> pl.Series:
 
 
 def texts_of(content: bytes, spans: NDArray[np.int64]) -> pl.Series:
-    """Strings from their offsets and lengths, spans int64 (rows, 2); null where the length is below 0."""
-    length = spans[:, 1]
-    offsets, data = np.empty(len(spans) + 1, dtype=np.int64), np.empty(int(length.clip(0).sum()), dtype=np.uint8)
-    _gather(np.frombuffer(content, dtype=np.uint8), np.ascontiguousarray(spans), offsets, data)
-    known = pa.py_buffer(np.packbits(length >= 0, bitorder="little"))
-    array = pa.Array.from_buffers(pa.large_string(), len(spans), [known, pa.py_buffer(offsets), pa.py_buffer(data)])
+    """Strings from their offsets and lengths, spans int64 (rows, 2); null where the length is below 0. The text is not copied:
+    the strings keep the content alive. It must be UTF-8, and less than 2 GiB."""
+    views = np.empty((len(spans), 4), dtype=np.int32)
+    _views(np.frombuffer(content, dtype=np.uint8), spans, views)
+    known = pa.py_buffer(np.packbits(spans[:, 1] >= 0, bitorder="little"))
+    array = pa.Array.from_buffers(pa.string_view(), len(spans), [known, pa.py_buffer(views), pa.py_buffer(content)])
     return pl.Series(pl.from_arrow(array))
 
 
 @compiled
-def _gather(text, spans, offsets, data):
-    position = 0
+def _views(text, spans, views):
+    """Arrow's string views: the length; then the text itself if it has up to 12 bytes, else its first 4, and where it is."""
+    as_bytes = views.view(np.uint8)
     for row in range(len(spans)):
-        offsets[row] = position
-        begin = spans[row, 0]
-        for k in range(spans[row, 1]):
-            data[position + k] = text[begin + k]
-        position += max(spans[row, 1], 0)
-    offsets[len(spans)] = position
+        begin, length = spans[row, 0], max(spans[row, 1], 0)
+        views[row, 0] = length
+        if length <= 12:
+            for k in range(1, 4):
+                views[row, k] = 0
+            for k in range(length):
+                as_bytes[row, 4 + k] = text[begin + k]
+        else:
+            for k in range(4):
+                as_bytes[row, 4 + k] = text[begin + k]
+            views[row, 2] = 0
+            views[row, 3] = begin

@@ -29,14 +29,10 @@ changes AS (
     UNION ALL
     SELECT end_time AS time, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran
     UNION ALL
-    SELECT time, 0, 0, 0 FROM midnights
+    SELECT time, 0 AS procs, 0 AS gpus, 0 AS jobs FROM midnights
 ),
 
--- all changes of one moment count together: a processor freed at a moment can be given away at that moment
-net AS (
-    SELECT time, sum(procs)::BIGINT AS procs, sum(gpus)::BIGINT AS gpus, sum(jobs)::BIGINT AS jobs FROM changes GROUP BY time
-),
-
+-- a running sum takes all changes of one moment together: a processor freed at a moment can be given away at that moment
 in_use AS (
     SELECT
         time,
@@ -44,7 +40,7 @@ in_use AS (
         sum(gpus) OVER (ORDER BY time) AS gpus,
         sum(jobs) OVER (ORDER BY time) AS jobs,
         epoch(lead(time) OVER (ORDER BY time) - time) AS seconds
-    FROM net
+    FROM changes
 )
 
 SELECT

@@ -1,0 +1,194 @@
+"""The report on the health of a log finds every fault that is in it, and no other."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+
+import sql
+from assets.canonical_jobs import write_jobs
+from assets.raw_log import update_raw_log
+from traces.catalogue import Source
+from warehouse import Warehouse, replace_partition_by_query
+
+DAY = 86_400
+MONDAY = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp())
+
+
+def end(
+    job: int | str,
+    submit: int,
+    start: int,
+    stop: int,
+    procs: int = 4,
+    user: str = "ann",
+    limit: str = "01:00:00",
+    stamp: int | None = None,
+    zone: str = "UTC",
+) -> str:
+    moment = datetime.fromtimestamp(stop if stamp is None else stamp, ZoneInfo(zone))
+    request = f"Resource_List.walltime={limit} " if limit else ""
+    return (
+        f"{moment:%m/%d/%Y %H:%M:%S};E;{job}.head;user={user} queue=q ctime={submit} qtime={submit} etime={submit} "
+        f"start={start} exec_host=n1/0*{procs} Resource_List.ncpus={procs} {request}end={stop} Exit_status=0\n"
+    )
+
+
+def report(folder: Path, log: str, time_zone: str = "UTC", procs: int | None = 64) -> dict[str, dict[str, object]]:
+    (folder / "log").write_text(log)
+    warehouse = Warehouse(folder / "w.duckdb")
+    source = Source("mine", "pbs", folder / "log", procs=procs, time_zone=time_zone)
+    update_raw_log(warehouse, source)
+    write_jobs(warehouse, "mine")
+    with warehouse.write() as connection:
+        query = sql.load("marts.trace_health_of_source")
+        replace_partition_by_query(connection, "marts.trace_health", "mine", query, {"source": "mine"})
+    with warehouse.read() as connection:
+        rows = connection.sql(sql.load("marts.health_report"), params={"source": "mine"}).pl()
+    return {row["finding"]: row for row in rows.to_dicts()}
+
+
+def sound(days: int, procs: int = 4, first: int = MONDAY) -> list[str]:
+    """Three jobs of ten minutes a day, of three users."""
+    return [
+        end(submit - MONDAY, submit, submit + 10, submit + 610, procs, ["ann", "bob", "eve"][k])
+        for day in range(days)
+        for k in range(3)
+        for submit in [first + day * DAY + k * 1000]
+    ]
+
+
+def found(rows: dict[str, dict[str, object]]) -> dict[str, object]:
+    return {finding: row["found"] for finding, row in rows.items() if row["found"]}
+
+
+def test_a_sound_log_has_no_finding(tmp_path: Path) -> None:
+    rows = report(tmp_path, "".join(sound(30)))
+    assert found(rows) == {}
+    assert len(rows) == 16
+
+
+BROKEN = {
+    "zero length": end(1, MONDAY, MONDAY + 5, MONDAY + 5),
+    "over the limit": end(1, MONDAY, MONDAY + 5, MONDAY + 5 + 3600 + 61),
+    "no request": end(1, MONDAY, MONDAY + 5, MONDAY + 50, limit=""),
+    "rejected lines": "no record\n",
+    "ids used again": end(7200, MONDAY + 7, MONDAY + 8, MONDAY + 9),
+    "stamps off": end(1, MONDAY, MONDAY + 5, MONDAY + 50, stamp=MONDAY + 50 + 3600),
+}
+
+
+@pytest.mark.parametrize("finding", BROKEN)
+def test_one_fault_is_found_once(tmp_path: Path, finding: str) -> None:
+    rows = report(tmp_path, BROKEN[finding] + "".join(sound(10, first=MONDAY + 7200)))
+    told = found(rows)
+    told.pop("clock jumps", None)  # a wrong stamp is before or after its neighbours
+    assert told == {finding: 1}
+
+
+def test_a_minute_over_the_limit_is_none(tmp_path: Path) -> None:
+    assert found(report(tmp_path, end(1, MONDAY, MONDAY, MONDAY + 3660))) == {}
+
+
+def test_times_backwards_are_rejected_and_counted(tmp_path: Path) -> None:
+    rows = report(tmp_path, "".join(sound(3)) + end(9, MONDAY + 9, MONDAY + 5, MONDAY + 20))
+    assert found(rows) == {"times backwards": 1, "rejected lines": 1}
+    assert rows["times backwards"]["example"] == "log:10"
+
+
+def test_more_in_use_than_there_is(tmp_path: Path) -> None:
+    both = [end(k, MONDAY, MONDAY + 10, MONDAY + 100, procs=40, user=f"u{k}") for k in (1, 2)]
+    rows = report(tmp_path, "".join(both))
+    assert found(rows) == {"over 100 % in use": 1}
+    assert rows["over 100 % in use"]["example"] == "2026-01-05: 80 of 64 processors"
+
+
+def test_the_same_record_twice_is_told_again(tmp_path: Path) -> None:
+    lines = sound(3)
+    rows = report(tmp_path, "".join(lines[:4] + lines[3:]))
+    assert found(rows) == {"told again": 1}
+    assert rows["told again"]["share"] == pytest.approx(1 / 10)
+
+
+def test_missing_days(tmp_path: Path) -> None:
+    lines = sound(3) + sound(2, first=MONDAY + 6 * DAY)
+    rows = report(tmp_path, "".join(lines))
+    assert found(rows) == {"missing days": 3}
+    assert rows["missing days"]["example"] == "2026-01-08"
+
+
+def test_a_flurry_is_one_user_in_one_week(tmp_path: Path) -> None:
+    week = [line for day in range(28) for line in sound(1, first=MONDAY + day * DAY)]
+    flurry = [end(f"f{k}", MONDAY + 8 * DAY + k, MONDAY + 8 * DAY + k, MONDAY + 8 * DAY + k + 1, 1) for k in range(100)]
+    rows = report(
+        tmp_path, "".join(sorted(week + flurry, key=lambda line: time.strptime(line[:19], "%m/%d/%Y %H:%M:%S")))
+    )
+    assert found(rows)["flurries"] == 1
+    assert str(rows["flurries"]["example"]).endswith("ann in the week of 2026-01-12: 107 jobs")
+    assert rows["flurries"]["share"] == pytest.approx(107 / 184)
+
+
+def test_the_clock_may_go_back_with_the_time_zone_only(tmp_path: Path) -> None:
+    """25 October 2026, 01:00 UTC: clocks in Berlin go back by an hour."""
+    change = int(datetime(2026, 10, 25, 1, tzinfo=UTC).timestamp())
+    stops = [change - 900, change - 300, change + 300, change + 4000]
+    lines = [end(k, stop - 50, stop - 40, stop, user=f"u{k}", zone="Europe/Berlin") for k, stop in enumerate(stops)]
+    assert found(report(tmp_path, "".join(lines), "Europe/Berlin")) == {}
+    late = end(
+        9,
+        change + 90_000,
+        change + 90_000,
+        change + 90_100,
+        user="x",
+        zone="Europe/Berlin",
+        stamp=change + 90_100 - 120,
+    )
+    after = end(8, change + 90_000, change + 90_000, change + 90_100, user="y", zone="Europe/Berlin")
+    rows = report(tmp_path, "".join([*lines, after, late]), "Europe/Berlin")
+    assert found(rows) == {"clock jumps": 1}
+    assert rows["clock jumps"]["example"] == "log:6 is 120 s before the line above"
+
+
+def test_a_wrong_time_zone_shows(tmp_path: Path) -> None:
+    rows = report(tmp_path, "".join(sound(3)), "Europe/Berlin")
+    assert found(rows) == {"stamps off": 9}
+    assert str(rows["stamps off"]["example"]).endswith("is -3600 s after the end it tells")
+
+
+def test_a_cluster_that_grows_is_a_change_of_size(tmp_path: Path) -> None:
+    rows = report(tmp_path, "".join(sound(100) + sound(100, procs=8, first=MONDAY + 100 * DAY)))
+    assert found(rows) == {"changes of size": 1}
+    day = datetime.fromtimestamp(MONDAY + 100 * DAY, UTC).date()
+    assert rows["changes of size"]["example"] == f"{day}: 4 to 8 processors"
+
+
+def test_the_use_by_day_is_that_of_a_plain_sum(tmp_path: Path) -> None:
+    """core.capacity against a count second by second, in a zone whose days are not UTC's."""
+    rng_jobs = [(MONDAY + 977 * k, 1 + k * 7919 % 9000, 1 + k % 7) for k in range(300)]
+    log = "".join(end(k, start, start, start + run, procs) for k, (start, run, procs) in enumerate(rng_jobs))
+    report(tmp_path, log, "America/Denver")
+    with Warehouse(tmp_path / "w.duckdb").read() as connection:
+        days = connection.sql("SELECT day, peak_procs, mean_procs, peak_jobs FROM core.capacity ORDER BY day").pl()
+    seconds = pl.DataFrame({"second": range(MONDAY - DAY, MONDAY + 5 * DAY)})
+    in_use = [0] * seconds.height
+    running = [0] * seconds.height
+    for start, run, procs in rng_jobs:
+        for second in range(start - MONDAY + DAY, start - MONDAY + DAY + run):
+            in_use[second] += procs
+            running[second] += 1
+    local = pl.from_epoch("second").dt.replace_time_zone("UTC").dt.convert_time_zone("America/Denver").dt.date()
+    plain = (
+        seconds.with_columns(procs=pl.Series(in_use), jobs=pl.Series(running), day=local)
+        .group_by("day")
+        .agg(pl.max("procs"), mean=pl.sum("procs") / DAY, most=pl.max("jobs"))
+        .filter(pl.col("day").is_in(days["day"].implode()))
+        .sort("day")
+    )
+    assert days["peak_procs"].to_list() == plain["procs"].to_list()
+    assert days["peak_jobs"].to_list() == plain["most"].to_list()
+    assert days["mean_procs"].to_list() == pytest.approx(plain["mean"].to_list())
