@@ -144,7 +144,7 @@ changes AS (
 findings AS (
     SELECT 'rejected lines' AS finding, rejected AS found, 'lines' AS unit, rejected / nullif(lines, 0) AS share,
         (SELECT min_by(file || ':' || line || ': ' || reason, (file, line)) FROM raw.rejects WHERE source = $source) AS example,
-        'lines that should have held a record; they stand in raw.rejects with their reasons' AS meaning
+        'lines that should have held a record, which stand in raw.rejects with their reasons' AS meaning
     FROM lines
     UNION ALL
     SELECT 'wider than the cluster', lines, 'lines', NULL, NULL,
@@ -152,7 +152,7 @@ findings AS (
     FROM wider
     UNION ALL
     SELECT 'told again', count(*), 'records', count(*) / nullif((SELECT accepted FROM lines), 0), min_by(file || ':' || line, (file, line)),
-        'records of a job that another file or a later record tells too (core.repeats); each job counts once'
+        'records of a job that another file or a later record tells too (core.repeats), each job counts once'
     FROM core.repeats WHERE source = $source
     UNION ALL
     SELECT 'ids used again', ids_again, 'jobs', ids_again / nullif(jobs, 0), NULL,
@@ -165,14 +165,14 @@ findings AS (
     FROM overfull
     UNION ALL
     SELECT 'times backwards', count(*), 'lines', count(*) / nullif((SELECT lines FROM lines), 0), min_by(file || ':' || line, (file, line)),
-        'a start before the submission or an end before the start; SWF jobs are kept without a start, others are rejected'
+        'a start before the submission or an end before the start: SWF jobs are kept without a start, others are rejected'
     FROM backwards
     UNION ALL
     SELECT 'no start', no_start, 'jobs', no_start / nullif(jobs, 0), NULL, 'jobs whose start the log does not tell: they have no wait'
     FROM of_jobs
     UNION ALL
     SELECT 'zero length', zero_length, 'jobs', zero_length / nullif(jobs, 0), zero_example,
-        'jobs that ran for less than a second: mostly failed at once; replays leave them out'
+        'jobs that ran for less than a second: mostly failed at once, replays leave them out'
     FROM of_jobs
     UNION ALL
     SELECT 'over the limit', over_limit, 'jobs', over_limit / nullif(jobs, 0), over_example,

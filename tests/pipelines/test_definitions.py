@@ -20,6 +20,7 @@ LINEAGE = {
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {"policies/scheduling_policy", "predictions/runtime_predictions", "core/jobs"},
     "marts/operations": {"core/jobs"},
+    "marts/trace_health": {"core/jobs"},
     "replay/runs": {"core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
     "marts/report": {
