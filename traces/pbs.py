@@ -44,8 +44,8 @@ def parse_pbs(content: bytes, first_line: int = 1) -> ParsedLines:
     """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `RECORD_SCHEMA`.
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
-    those in `exec_vnode`, else the slots of `exec_host`, else what was requested (nodes x ppn, ncpus, mppwidth x mppdepth,
-    or the chunks of select).
+    those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (nodes x ppn, ncpus,
+    mppwidth x mppdepth, the chunks of select, or Torque's tasks).
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found.
     """

@@ -17,6 +17,7 @@ from traces.log import LARGEST_S
 
 T = TypeVar("T")
 END = "E"
+_MOST_PROCS = 1_000_000_000
 
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(.);([^;]*);(.*)$", re.DOTALL)
 # a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
@@ -41,7 +42,7 @@ def read_line(
         return
     stamp, kind, job_id, message = found.groups()
     try:
-        values = _record(job_id, message) if kind == END else _event(message)
+        values = _end_record(job_id, message) if kind == END else _event(message)
     except ValueError as error:
         rejects.append((number, str(error), text))
         return
@@ -56,7 +57,7 @@ def _logged_s(stamp: str) -> int | None:
         return None
 
 
-def _record(job_id: str, message: str) -> dict[str, object]:
+def _end_record(job_id: str, message: str) -> dict[str, object]:
     """An end record. Raises ValueError where a rule is broken."""
     if not job_id:
         raise ValueError("end record without a job id")
@@ -66,6 +67,8 @@ def _record(job_id: str, message: str) -> dict[str, object]:
         raise ValueError("end record without ctime, start or end")
     if not submitted <= start <= end:
         raise ValueError("times out of order: expected ctime <= start <= end")
+    if values["procs"] is None:
+        values["procs"] = values["requested_procs"]
     if values["procs"] is None:
         raise ValueError("end record without a processor count (ncpus, select, nodes, mppwidth or exec_host)")
     return values
@@ -86,14 +89,18 @@ def _or_none(read: Callable[..., T | None], *given: object) -> T | None:
 
 
 def _pairs(message: str) -> dict[str, str]:
-    return {key: value.strip('"') for key, value in _PAIR.findall(message)}
+    """Values by key; of a key that comes twice the last counts, but for Torque's tasks (-L), which are put together by +."""
+    pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
+    if "tasks" in pairs:
+        words = (value.partition(" ")[0] for key, value in _PAIR.findall(message) if key == "tasks")
+        pairs["tasks"] = "+".join(words)
+    return pairs
 
 
 def _values(pairs: dict[str, str], told: Callable[..., object]) -> dict[str, object]:
     """The columns of a record, but for those of its head. told(f, ...) is f(...), or what becomes of it if that fails."""
     qtime = told(_unix_seconds, pairs, "qtime")
     ctime = told(_unix_seconds, pairs, "ctime")
-    requested, allocated = told(_requested_procs, pairs), told(_allocated_procs, pairs)
     exit_status = pairs.get("Exit_status", pairs.get("exit_status", ""))
     return {
         "user_name": pairs.get("user"),
@@ -108,17 +115,17 @@ def _values(pairs: dict[str, str], told: Callable[..., object]) -> dict[str, obj
         "start_s": told(_unix_seconds, pairs, "start"),
         "end_s": told(_unix_seconds, pairs, "end"),
         "exec_host": pairs.get("exec_host"),
-        "procs": requested if allocated is None else allocated,
-        "requested_procs": requested,
+        "procs": told(_allocated_procs, pairs),
+        "requested_procs": told(_requested_procs, pairs),
         "requested_walltime_s": told(_duration, pairs, "Resource_List.walltime"),
         "used_walltime_s": told(_duration, pairs, "resources_used.walltime"),
         "used_cpu_s": told(_duration, pairs, "resources_used.cput"),
         "exit_status": int(exit_status) if re.fullmatch(r"-?[0-9]{1,9}", exit_status) else None,
         "eligible_wait_s": _or_none(duration_s, pairs.get("eligible_time", "")),
         "gpus": told(_gpus, pairs),
-        "nodes": _known_count(pairs, "Resource_List.nodect", "unique_node_count"),
+        "nodes": _nodes(pairs),
         "run_count": _known_count(pairs, "run_count", "start_count"),
-        "requested_memory_kb": kilobytes(pairs.get("Resource_List.mem", "")),
+        "requested_memory_kb": _requested_memory(pairs),
         "used_memory_kb": kilobytes(pairs.get("resources_used.mem", "")),
         "requestor": pairs["requestor"].partition("@")[0] if "requestor" in pairs else None,
     }
@@ -177,12 +184,14 @@ def _duration(pairs: dict[str, str], key: str) -> int | None:
 def _allocated_procs(pairs: dict[str, str]) -> int | None:
     """Processors given to the job: PBS Pro's ncpus, else Torque's slots, else what exec_vnode or exec_host list."""
     for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
-        # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
-        trusted = key != "Resource_List.ncpus" or "Resource_List.select" in pairs
+        # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
+        placed = "exec_host" in pairs or "exec_vnode" in pairs
+        trusted = key != "Resource_List.ncpus" or ("Resource_List.select" in pairs and placed)
         if trusted and (count := _count(pairs, key)):
             return count
-    if pairs.get("exec_vnode") and (count := _sum_of_chunks(pairs, "exec_vnode", "ncpus", 0, counted=False)):
-        return count
+    for key in ("exec_vnode", "nodes"):  # the second is of a reservation
+        if pairs.get(key) and (count := _sum_of_chunks(pairs, key, "ncpus", 0, counted=False)):
+            return count
     return _slots(pairs["exec_host"]) if pairs.get("exec_host") else None
 
 
@@ -201,7 +210,8 @@ def _slots(exec_host: str) -> int:
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    """Processors asked for: Torque's nodes, else ncpus, else the width of a Cray job times its depth, else select."""
+    """Processors asked for: Torque's nodes, else ncpus, else the width of a Cray job times its depth, else the chunks of
+    select, else Torque's tasks."""
     if pairs.get("Resource_List.nodes") and "Resource_List.select" not in pairs:
         return _sum_of_chunks(pairs, "Resource_List.nodes", "ppn", 1, counted=True) or None
     if count := _count(pairs, "Resource_List.ncpus"):
@@ -210,7 +220,34 @@ def _requested_procs(pairs: dict[str, str]) -> int | None:
         return width * (_count(pairs, "Resource_List.mppdepth") or 1)
     if pairs.get("Resource_List.select"):
         return _sum_of_chunks(pairs, "Resource_List.select", "ncpus", 1, counted=True) or None
+    if pairs.get("tasks"):
+        return _sum_of_chunks(pairs, "tasks", "lprocs", 1, counted=True) or None
     return None
+
+
+def _requested_memory(pairs: dict[str, str]) -> int | None:
+    """Kilobytes of the whole job: of Resource_List.mem, else of the chunks of select or of Torque's tasks."""
+    if "Resource_List.mem" in pairs:
+        return kilobytes(pairs["Resource_List.mem"])
+    for key, word in (("Resource_List.select", "mem"), ("tasks", "memory")):
+        found = [
+            re.fullmatch(rf"(?:([0-9]{{1,9}}):)?(?:.*:)?{word}=([^:]+)(?::.*)?", c)
+            for c in pairs.get(key, "").split("+")
+        ]
+        amounts = [(int(chunk.group(1) or 1), kilobytes(chunk.group(2))) for chunk in found if chunk]
+        if amounts and all(amount is not None for _, amount in amounts):
+            total = sum(times * (amount or 0) for times, amount in amounts)
+            return total if total < 1 << 63 else None
+    return None
+
+
+def _nodes(pairs: dict[str, str]) -> int | None:
+    """As the server counts them, else the different hosts of exec_host, or of a reservation."""
+    if (count := _known_count(pairs, "Resource_List.nodect", "unique_node_count")) is not None:
+        return count
+    hosts = {chunk.partition("/")[0] for chunk in pairs.get("exec_host", "").split("+")}
+    hosts |= {chunk.partition(":")[0] for chunk in re.split(r"[+()]", pairs.get("nodes", ""))}
+    return len(hosts - {""}) or None
 
 
 def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, counted: bool) -> int:
@@ -223,14 +260,17 @@ def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, cou
         amounts = (part[len(word) + 1 :] for part in parts if re.fullmatch(rf"{word}=[0-9]+", part))
         amount = next(amounts, None)
         total += times * (default if amount is None else _whole(key, amount))
+    if total > _MOST_PROCS:
+        raise ValueError(f"{key} has no sound count of processors")
     return total
 
 
 def _gpus(pairs: dict[str, str]) -> int | None:
     if (gpus := _known_count(pairs, "Resource_List.ngpus")) is not None:
         return gpus
-    if pairs.get("exec_vnode"):
-        return _sum_of_chunks(pairs, "exec_vnode", "ngpus", 0, counted=False)
+    for key in ("exec_vnode", "nodes"):
+        if pairs.get(key):
+            return _sum_of_chunks(pairs, key, "ngpus", 0, counted=False)
     if pairs.get("Resource_List.nodes"):
         return _sum_of_chunks(pairs, "Resource_List.nodes", "gpus", 0, counted=True) or None
     return None

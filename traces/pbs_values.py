@@ -18,7 +18,7 @@ OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_c
 SIZES = ("Resource_List.mem", "resources_used.mem")
 KEYS = (
     *STRINGS, *TIMES, *DURATIONS, *COUNTS, *OPTIONAL_COUNTS, *SIZES, "Resource_List.select", "Resource_List.nodes",
-    "Resource_List.mppwidth", "Resource_List.mppdepth", "exec_vnode", "Exit_status", "exit_status",
+    "Resource_List.mppwidth", "Resource_List.mppdepth", "exec_vnode", "Exit_status", "exit_status", "tasks", "nodes",
 )  # fmt: skip
 
 _EXEC_HOST = KEYS.index("exec_host")
@@ -30,6 +30,7 @@ _MEMORY, _USED_MEMORY = (KEYS.index(key) for key in SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
 _WIDTH, _DEPTH = KEYS.index("Resource_List.mppwidth"), KEYS.index("Resource_List.mppdepth")
 _VNODES, REQUESTOR = KEYS.index("exec_vnode"), KEYS.index("requestor")
+_TASKS, _RESERVED = KEYS.index("tasks"), KEYS.index("nodes")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
 NUM_KEYS = len(KEYS)
 
@@ -39,6 +40,7 @@ NUMBERS = (
     "used_memory_kb", "logged_s",
 )  # fmt: skip
 MISSING = -(1 << 62)
+_MOST_CHUNKS = 256
 _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 _IN_NCPUS, _IN_NGPUS, _IN_PPN, _IN_TORQUE_GPUS = (
     np.frombuffer(word, dtype=np.uint8) for word in (b"ncpus=", b"ngpus=", b"ppn=", b"gpus=")
@@ -47,7 +49,10 @@ _IN_NCPUS, _IN_NGPUS, _IN_PPN, _IN_TORQUE_GPUS = (
 
 @compiled
 def numbers_of(text, spans, numbers, is_end):
-    """Fills the record's NUMBERS; False for what breaks a rule of the reader. Of an end record (is_end) more is demanded."""
+    """Fills the record's NUMBERS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
+    more is demanded."""
+    if spans[_TASKS, 1] >= 0 or spans[_RESERVED, 1] >= 0 or (spans[_MEMORY, 1] < 0 and _names_memory(text, spans)):
+        return False
     for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
         numbers[k] = _unix_seconds(text, spans, key)
         if numbers[k] == -1:
@@ -63,7 +68,7 @@ def numbers_of(text, spans, numbers, is_end):
     allocated = _allocated_procs(text, spans)
     if requested == -1 or allocated == -1 or (is_end and requested == 0 and allocated == 0):
         return False
-    numbers[5] = allocated if allocated > 0 else requested if requested > 0 else MISSING
+    numbers[5] = allocated if allocated > 0 else requested if is_end else MISSING
     numbers[6] = requested if requested > 0 else MISSING
     for k, key in enumerate((_LIMIT, _USED, _CPU)):
         numbers[7 + k] = _duration(text, spans, key)
@@ -78,6 +83,10 @@ def numbers_of(text, spans, numbers, is_end):
     numbers[13] = _optional_count(text, spans, _NODECT)
     if numbers[13] == MISSING:
         numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
+    if numbers[13] == MISSING and spans[_EXEC_HOST, 1] > 0:
+        numbers[13] = _different_hosts(text, spans[_EXEC_HOST, 0], spans[_EXEC_HOST, 0] + spans[_EXEC_HOST, 1])
+        if numbers[13] == -1:
+            return False
     numbers[14] = _optional_count(text, spans, _RUNS)
     if numbers[14] == MISSING:
         numbers[14] = _optional_count(text, spans, _STARTS)
@@ -174,7 +183,7 @@ def _kilobytes(text, spans, key):
         i += 1
     elif i < end and text[i] | 32 == 98:  # b
         i += 1
-    if i < end:
+    if i < end or number >> (63 - 10 * max(power - 1, 0)):  # no size, or more than a table can hold
         return np.int64(MISSING)
     if power == 0:
         return (number + 1023) >> 10
@@ -269,8 +278,8 @@ def _gpus(text, spans):
 def _allocated_procs(text, spans):
     """0 for none, -1 for what is odd."""
     for key in (_USED_NCPUS, _NCPUS, _SLOTS):
-        # Torque writes ncpus=1 beside nodes=2:ppn=12; the slots then tell more
-        if key == _NCPUS and spans[_SELECT, 1] < 0:
+        # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
+        if key == _NCPUS and (spans[_SELECT, 1] < 0 or (spans[_EXEC_HOST, 1] < 0 and spans[_VNODES, 1] < 0)):
             continue
         count = _count(text, spans, key)
         if count != 0:
@@ -337,6 +346,47 @@ def _slots_listed(text, begin, end):
             slots += last - first + 1
         i += 1
     return slots
+
+
+@compiled
+def _different_hosts(text, begin, end):
+    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, -1 for a list that is too long for this."""
+    first = np.empty((_MOST_CHUNKS, 2), dtype=np.int64)
+    hosts = 0
+    i = begin
+    while i <= end:
+        host = i
+        while i < end and text[i] != 47 and text[i] != 43:  # / +
+            i += 1
+        length = i - host
+        while i < end and text[i] != 43:
+            i += 1
+        known = length == 0
+        for k in range(hosts - 1, -1, -1):  # mostly the one before
+            if known:
+                break
+            if first[k, 1] == length:
+                known = True
+                for j in range(length):
+                    if text[first[k, 0] + j] != text[host + j]:
+                        known = False
+                        break
+        if not known:
+            if hosts == _MOST_CHUNKS:
+                return np.int64(-1)
+            first[hosts, 0], first[hosts, 1] = host, length
+            hosts += 1
+        i += 1
+    return np.int64(hosts) if hosts else np.int64(MISSING)
+
+
+@compiled
+def _names_memory(text, spans):
+    """Whether the chunks of select ask for memory."""
+    for i in range(spans[_SELECT, 0], spans[_SELECT, 0] + spans[_SELECT, 1] - 3):
+        if text[i] == 109 and text[i + 1] == 101 and text[i + 2] == 109 and text[i + 3] == 61:
+            return True
+    return False
 
 
 @compiled

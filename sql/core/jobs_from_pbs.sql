@@ -55,7 +55,7 @@ final AS (
         coalesce(deleted_s, start_s) - submit_s AS wait_s,
         coalesce(eligible_wait_s, greatest(coalesce(deleted_s, start_s) - coalesce(etime_s, submit_s), 0)) AS eligible_wait_s,
         CASE WHEN deleted_s IS NULL THEN end_s - start_s ELSE 0 END AS runtime_s,
-        procs,
+        coalesce(procs, requested_procs) AS procs,
         requested_procs,
         CASE WHEN requested_walltime_s > 0 THEN requested_walltime_s END AS requested_walltime_s,
         gpus,

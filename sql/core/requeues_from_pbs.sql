@@ -16,7 +16,7 @@ attempts AS (
         AND (records.record_type = 'R' OR (records.record_type = 'E' AND repeats.file IS NOT NULL))
         AND records.ctime_s >= $from_s
         AND records.start_s <= records.end_s
-        AND records.procs IS NOT NULL
+        AND coalesce(records.procs, records.requested_procs) IS NOT NULL
     -- the same record in two files is one
     QUALIFY row_number() OVER (
         PARTITION BY records.job_id, records.ctime_s, records.start_s, records.end_s ORDER BY records.file, records.line
@@ -35,7 +35,7 @@ SELECT
     $clock_zero::TIMESTAMP + to_seconds(attempts.start_s) AS start_time,
     $clock_zero::TIMESTAMP + to_seconds(attempts.end_s) AS end_time,
     attempts.end_s - attempts.start_s AS runtime_s,
-    attempts.procs,
+    coalesce(attempts.procs, attempts.requested_procs) AS procs,
     attempts.used_cpu_s,
     attempts.exit_status,
     attempts.file,

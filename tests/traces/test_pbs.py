@@ -84,8 +84,8 @@ REAL_FILES = {
         kept="SS",
         rejected=(),
         jobs=(
-            (2, "13512.pitzer-batch.ten.osc.edu", 80, None, 3600, 33, 0),  # p0221/0-79; the request is Moab's
-            (4, "16057.pitzer-batch.ten.osc.edu", 2, None, 3600, 84, 271),
+            (2, "13512.pitzer-batch.ten.osc.edu", 80, 80, 3600, 33, 0),  # p0221/0-79, -L tasks=1:lprocs=80
+            (4, "16057.pitzer-batch.ten.osc.edu", 2, 2, 3600, 84, 271),
             # exec_host=node01/1+node02/2 is what it got, nodes=2:ppn=4 what it asked for; the status is lower case
             (5, "123456.fakehost.lan", 2, 8, 3600, 1, 0),
         ),
