@@ -97,7 +97,7 @@ class LogStream:
             line += self._seen.lines
         digest = digest or hashlib.sha256()
         pieces = self._unpacked(file) if self.path.suffix in PACKED else self._plain(file)
-        pieces = _hashed(pieces, digest)
+        pieces = self._noted(pieces, digest)
         rest, piece = b"", next(pieces, b"")
         while piece:
             content, piece = rest + piece, next(pieces, b"")
@@ -122,8 +122,13 @@ class LogStream:
                 line += 1
         if rest:
             yield Block(rest, line)
-        self.ends_line = not rest or rest.endswith(b"\n")
         self.sha256 = digest.hexdigest()
+
+    def _noted(self, pieces: Iterator[bytes], digest: Hash) -> Iterator[bytes]:
+        for piece in pieces:
+            digest.update(piece)
+            self.ends_line = piece.endswith(b"\n")
+            yield piece
 
     def _hash_of_seen(self, file: IO[bytes]) -> Hash | None:
         """The hash of the bytes that were read before, if the file still begins with them; `file` is then after them."""
@@ -191,12 +196,6 @@ class LogStream:
             raise EOFError("the file ended before the end of its last frame")
         if size:
             yield b"".join(gathered)
-
-
-def _hashed(pieces: Iterator[bytes], digest: Hash) -> Iterator[bytes]:
-    for piece in pieces:
-        digest.update(piece)
-        yield piece
 
 
 def _zst_error() -> type[Exception]:

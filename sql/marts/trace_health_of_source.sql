@@ -17,7 +17,8 @@ of_jobs AS (
             AS zero_example,
         count(*) FILTER (runtime_s > requested_walltime_s + 60) AS over_limit,
         max_by(
-            'job ' || job_id || ' ran ' || runtime_s || ' s of ' || requested_walltime_s || ' s', runtime_s - requested_walltime_s
+            'job ' || job_id || ' ran ' || runtime_s || ' s of ' || requested_walltime_s || ' s',
+            (runtime_s - requested_walltime_s, job_index)
         ) FILTER (runtime_s > requested_walltime_s + 60) AS over_example,
         count(*) FILTER (requested_walltime_s IS NULL) AS no_request,
         count(*) FILTER (user_name IS NULL) AS no_user,
@@ -160,7 +161,7 @@ findings AS (
     FROM of_jobs
     UNION ALL
     SELECT 'over 100 % in use', count(*), 'days', count(*) / nullif((SELECT count(*) FROM core.capacity WHERE source = $source), 0),
-        max_by(day || ': ' || peak_procs || ' of ' || cluster_procs || ' processors', peak_procs),
+        max_by(day || ': ' || peak_procs || ' of ' || cluster_procs || ' processors', (peak_procs, day)),
         'days with more processors in use at one time than the cluster has: is `procs` right, are jobs told twice?'
     FROM overfull
     UNION ALL
@@ -187,7 +188,7 @@ findings AS (
     FROM of_jobs
     UNION ALL
     SELECT 'flurries', count(*), 'user-weeks', sum(jobs) / nullif((SELECT jobs FROM of_jobs), 0),
-        max_by(user_name || ' in the week of ' || week || ': ' || jobs || ' jobs', jobs),
+        max_by(user_name || ' in the week of ' || week || ': ' || jobs || ' jobs', (jobs, week, user_name)),
         'one user submits more than half of the jobs of a week that has more than three times the median: results may be about that user'
     FROM flurries
     UNION ALL
@@ -196,17 +197,17 @@ findings AS (
     FROM missing
     UNION ALL
     SELECT 'clock jumps', count(*), 'records', count(*) / nullif((SELECT count(*) FROM stamps), 0),
-        min_by(file || ':' || line || ' is ' || -step_s || ' s before the line above', step_s),
+        min_by(file || ':' || line || ' is ' || -step_s || ' s before the line above', (step_s, file, line)),
         'PBS: records stamped more than a minute earlier than the line above, other than by summer time'
     FROM jumps
     UNION ALL
     SELECT 'stamps off', count(*), 'records', count(*) / nullif((SELECT count(*) FROM stamps WHERE record_type = 'E'), 0),
-        min_by(file || ':' || line || ' is ' || late_s || ' s after the end it tells', -abs(late_s)),
+        min_by(file || ':' || line || ' is ' || late_s || ' s after the end it tells', (-abs(late_s), file, line)),
         'PBS: end records stamped more than five minutes from the end they tell: is the time zone right?'
     FROM late
     UNION ALL
     SELECT 'changes of size', count(*), 'changes', NULL,
-        max_by(day || ': ' || before_procs || ' to ' || after_procs || ' processors', abs(ln(after_procs / before_procs))),
+        max_by(day || ': ' || before_procs || ' to ' || after_procs || ' processors', (abs(ln(after_procs / before_procs)), day)),
         'the most processors in use differs by more than a quarter between the 60 days before and after: the cluster may have changed'
     FROM changes
 )
