@@ -29,11 +29,12 @@ FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
 MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
 """A negative wait is kept as it stands: the job is sound, only its start is unknown."""
 
+NEVER_UNKNOWN = {"job_number", "submit_s"}
 LARGEST = float(LARGEST_S)
 """A larger number in any field is a fault of the log: as seconds it is more than three thousand years."""
 
 NUM_FIELDS = len(FIELDS)
-_OK, _BLANK, _COMMENT, _BAD_NUMBER, _TOO_FEW, _TOO_MANY = range(6)
+_OK, _BLANK, _COMMENT, _BAD_NUMBER, _BAD_VALUE, _TOO_FEW, _TOO_MANY = range(7)
 
 
 def read_swf(path: Path) -> ParsedLog:
@@ -48,17 +49,14 @@ def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
     A line is rejected when it has not exactly 18 numbers, when a field that must be whole or not negative is not, or
     when the job number or the submit time is missing.
     """
-    values, line_of, code_of_line, field_of_line = _parse(np.frombuffer(content, dtype=np.uint8))
-    bad_value = _first_bad_field(values)
-    code_of_line[line_of[bad_value >= 0] - 1] = _BAD_NUMBER
-    value_fault = dict(zip(line_of[bad_value >= 0].tolist(), bad_value[bad_value >= 0].tolist(), strict=True))
+    whole, fractional, line_of, code_of_line, field_of_line = _parse(np.frombuffer(content, dtype=np.uint8))
     rejected = (np.flatnonzero(code_of_line >= _BAD_NUMBER) + 1).tolist()
     texts = line_texts(content, rejected)
     rejects = pl.DataFrame(
         [
             (
                 first_line + line - 1,
-                _reason(int(code_of_line[line - 1]), int(field_of_line[line - 1]), value_fault.get(line)),
+                _reason(int(code_of_line[line - 1]), int(field_of_line[line - 1])),
                 texts[line],
             )
             for line in rejected
@@ -66,14 +64,10 @@ def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
         schema=REJECT_SCHEMA,
         orient="row",
     )
-    good = bad_value < 0
-    if not good.all():
-        values, line_of = values[good], line_of[good]
     columns = {"line": pl.Series(line_of + (first_line - 1))}
     for i, name in enumerate(FIELDS):
-        column = np.ascontiguousarray(values[:, i])
-        known = pl.Series(column if name in FRACTIONAL else column.astype(np.int64))
-        columns[name] = known.set(pl.Series(column == -1), None)
+        column = fractional[_SLOT[i]] if name in FRACTIONAL else whole[i]
+        columns[name] = pl.Series(column).set(pl.Series(column == -1), None)
     ignored = {"comment": int((code_of_line == _COMMENT).sum()), "blank line": int((code_of_line == _BLANK).sum())}
     return ParsedLines(
         lines=len(code_of_line),
@@ -126,48 +120,41 @@ def _header(content: bytes, code_of_line: np.ndarray) -> list[tuple[str, str]]:
     return header
 
 
-def _first_bad_field(values: np.ndarray) -> np.ndarray:
-    """Index of the first field whose value breaks a rule, or -1, per row; int64 (rows,)."""
-    bad = np.full(len(values), -1, dtype=np.int64)
-    for i in reversed(range(NUM_FIELDS)):
-        name, column = FIELDS[i], values[:, i]
-        wrong = np.zeros(len(values), dtype=bool)
-        if name not in FRACTIONAL:
-            wrong |= column != np.floor(column)
-        if name not in MAY_BE_NEGATIVE:
-            wrong |= column < -1
-        if name in ("job_number", "submit_s"):
-            wrong |= column < 0
-        bad[wrong | (np.abs(column) > LARGEST)] = i
-    return bad
-
-
-def _reason(code: int, field: int, bad_field: int | None) -> str:
+def _reason(code: int, field: int) -> str:
     if code in (_TOO_FEW, _TOO_MANY):
         return f"expected {NUM_FIELDS} fields, found {field}"
-    if bad_field is None:
-        return f"field {field + 1} ({FIELDS[field]}) is not a number"
-    name = FIELDS[bad_field]
+    name = FIELDS[field]
+    if code == _BAD_NUMBER:
+        return f"field {field + 1} ({name}) is not a number"
     if name in FRACTIONAL:
-        return f"field {bad_field + 1} ({name}) must be a number up to {LARGEST:.0e}"
+        return f"field {field + 1} ({name}) must be a number up to {LARGEST:.0e}"
     if name in MAY_BE_NEGATIVE:
-        return f"field {bad_field + 1} ({name}) must be a whole number up to {LARGEST:.0e}"
-    if name in ("job_number", "submit_s"):
-        return f"field {bad_field + 1} ({name}) must be a whole number from 0 to {LARGEST:.0e}"
-    return f"field {bad_field + 1} ({name}) must be a whole number from -1 to {LARGEST:.0e}"
+        return f"field {field + 1} ({name}) must be a whole number up to {LARGEST:.0e}"
+    if name in NEVER_UNKNOWN:
+        return f"field {field + 1} ({name}) must be a whole number from 0 to {LARGEST:.0e}"
+    return f"field {field + 1} ({name}) must be a whole number from -1 to {LARGEST:.0e}"
+
+
+_SLOT = np.cumsum([name in FRACTIONAL for name in FIELDS]) - 1
+"""Of a fractional field: its row in the array of fractional columns."""
+_IS_FRACTIONAL = np.array([name in FRACTIONAL for name in FIELDS])
+_LEAST = np.array([
+    -LARGEST if name in MAY_BE_NEGATIVE else 0.0 if name in NEVER_UNKNOWN else -1.0 for name in FIELDS
+])  # fmt: skip
 
 
 @compiled
 def _parse(text):
-    """Numbers of all sound lines (rows, 18), their line numbers, and per line a code and the field it is about."""
+    """Columns of all sound lines, whole numbers (18, rows) and fractional ones (3, rows); their line numbers; and per line a code
+    and the field it is about."""
     size = len(text)
     num_lines = 0
     for i in range(size):
-        if text[i] == 10:
-            num_lines += 1
+        num_lines += text[i] == 10
     if size > 0 and text[size - 1] != 10:
         num_lines += 1
-    values = np.empty((num_lines, 18), dtype=np.float64)
+    whole = np.empty((18, num_lines), dtype=np.int64)
+    fractional = np.empty((3, num_lines), dtype=np.float64)
     line_of = np.empty(num_lines, dtype=np.int64)
     code_of_line = np.zeros(num_lines, dtype=np.int64)
     field_of_line = np.zeros(num_lines, dtype=np.int64)
@@ -189,43 +176,24 @@ def _parse(text):
                 break
             seen = True
             # one number: sign, digits, fraction, exponent
-            sign = 1.0
+            negative = c == 45
             if c == 45 or c == 43:
-                sign = -1.0 if c == 45 else 1.0
                 i += 1
-            number = 0.0
-            digits = 0
+            first = i
+            number = np.int64(0)
             while i < size and 48 <= text[i] <= 57:
-                number = number * 10.0 + (text[i] - 48)
-                digits += 1
+                number = number * 10 + (text[i] - 48)
                 i += 1
-            if i < size and text[i] == 46:
-                i += 1
-                scale = 1.0
-                while i < size and 48 <= text[i] <= 57:
-                    number = number * 10.0 + (text[i] - 48)
-                    scale *= 10.0
-                    digits += 1
-                    i += 1
-                number /= scale
-            if digits > 0 and i < size and (text[i] == 101 or text[i] == 69):
-                i += 1
-                exponent_sign = 1
-                if i < size and (text[i] == 45 or text[i] == 43):
-                    exponent_sign = -1 if text[i] == 45 else 1
-                    i += 1
-                exponent = 0
-                exponent_digits = 0
-                while i < size and 48 <= text[i] <= 57:
-                    exponent = min(exponent * 10 + (text[i] - 48), 400)
-                    exponent_digits += 1
-                    i += 1
-                if exponent_digits == 0:
-                    digits = 0
-                if number != 0.0:  # else 0 * inf
-                    power = 10.0**exponent
-                    number = number / power if exponent_sign < 0 else number * power
+            digits = i - first
             ends = i >= size or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
+            value = np.float64(number)
+            if not ends or digits > 18:  # the long way
+                value, digits, i = _float_at(text, first)
+                ends = i >= size or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
+                if value <= LARGEST:
+                    number = np.int64(value)
+            if negative:
+                number, value = -number, -value
             if digits == 0 or not ends:
                 if code == _OK:
                     code = _BAD_NUMBER
@@ -233,7 +201,14 @@ def _parse(text):
                 while i < size and text[i] != 10 and text[i] != 32 and text[i] != 9 and text[i] != 13:
                     i += 1
             elif field < 18:
-                values[rows, field] = sign * number
+                if value > LARGEST or value < _LEAST[field] or (not _IS_FRACTIONAL[field] and value != number):
+                    if code == _OK:
+                        code = _BAD_VALUE
+                        field_of_line[line] = field
+                elif _IS_FRACTIONAL[field]:
+                    fractional[_SLOT[field], rows] = value
+                else:
+                    whole[field, rows] = number
             field += 1
         i += 1  # the line end
         if code != _COMMENT:
@@ -246,4 +221,43 @@ def _parse(text):
         if code == _OK:
             line_of[rows] = line + 1
             rows += 1
-    return values[:rows], line_of[:rows], code_of_line, field_of_line
+    return whole[:, :rows], fractional[:, :rows], line_of[:rows], code_of_line, field_of_line
+
+
+@compiled
+def _float_at(text, i):
+    """(value, digits or 0 for none, where it ends) of the number without a sign that begins here."""
+    size = len(text)
+    number = 0.0
+    digits = 0
+    while i < size and 48 <= text[i] <= 57:
+        number = number * 10.0 + (text[i] - 48)
+        digits += 1
+        i += 1
+    if i < size and text[i] == 46:
+        i += 1
+        scale = 1.0
+        while i < size and 48 <= text[i] <= 57:
+            number = number * 10.0 + (text[i] - 48)
+            scale *= 10.0
+            digits += 1
+            i += 1
+        number /= scale
+    if digits > 0 and i < size and (text[i] == 101 or text[i] == 69):
+        i += 1
+        exponent_sign = 1
+        if i < size and (text[i] == 45 or text[i] == 43):
+            exponent_sign = -1 if text[i] == 45 else 1
+            i += 1
+        exponent = 0
+        exponent_digits = 0
+        while i < size and 48 <= text[i] <= 57:
+            exponent = min(exponent * 10 + (text[i] - 48), 400)
+            exponent_digits += 1
+            i += 1
+        if exponent_digits == 0:
+            digits = 0
+        if number != 0.0:  # else 0 * inf
+            power = 10.0**exponent
+            number = number / power if exponent_sign < 0 else number * power
+    return number, digits, i
