@@ -10,7 +10,7 @@ import duckdb
 
 from assets.reading import Reader
 from traces.blocks import LogStream, Seen
-from traces.log import LogError
+from traces.log import LogError, file_name
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def plan(reader: Reader, ledger: dict[str, Entry]) -> Plan:
     read: list[tuple[Path, Seen | None]] = []
     touched = []
     for path in reader.files:
-        entry = ledger.get(path.name)
+        entry = ledger.get(file_name(path))
         if entry is None or entry.version != reader.version:
             read.append((path, None))
             continue
@@ -73,7 +73,7 @@ def plan(reader: Reader, ledger: dict[str, Entry]) -> Plan:
             read.append((path, Seen(entry.size_bytes, entry.lines, entry.sha256)))
         else:  # its last line may have gone on
             read.append((path, None))
-    names = {path.name for path in reader.files}
+    names = {file_name(path) for path in reader.files}
     gone = {file: entry for file, entry in ledger.items() if file not in names}
     return Plan(False, read, len(reader.files) - len(read) - len(touched), touched, gone)
 

@@ -20,7 +20,7 @@ from assets.progress import progress_bar
 from assets.reading import SUBMITTED, Reader, parsed_files, reader_of
 from traces.blocks import LogStream
 from traces.catalogue import Source
-from traces.log import LARGEST_S, LogError, ParsedLines
+from traces.log import LARGEST_S, LogError, ParsedLines, file_name
 from traces.swf import header_value
 from warehouse import Warehouse, commit_so_far, file_lock, first_row
 
@@ -61,18 +61,15 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
     """
     with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
         reader = reader_of(source, default_time_zone)
-        ledger = {}
-        if warehouse.path.exists():
-            with warehouse.read() as connection:
-                ledger = read_ledger(connection, source.name) if _has_ledger(connection) else {}
-        todo = plan(reader, ledger)
         done = Ingested(reader)
-        done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=len(todo.gone))
         with warehouse.write() as connection:
             connection.execute("SET memory_limit = '1GiB'")
             connection.execute(
                 "SET threads = 1"
             )  # its second thread costs more than it does; there is work for the other core
+            ledger = read_ledger(connection, source.name)
+            todo = plan(reader, ledger)
+            done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=len(todo.gone))
             if todo.anew:
                 _forget(connection, source.name)
                 ledger = {}
@@ -90,12 +87,6 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
             _check_accepted(connection, reader, done)
             write_source(connection, reader)
     return done
-
-
-def _has_ledger(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the warehouse was made by a version with a ledger."""
-    columns = connection.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = 'log_files'").fetchall()
-    return ("settings",) in columns
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, source: str) -> None:
@@ -135,15 +126,15 @@ class _Writer:
         """Lines of the file that is being read."""
         if not self.begun:
             self.begun = True
-            if path.name in self.ledger and not stream.grew:
-                self._remove(path.name)
+            if file_name(path) in self.ledger and not stream.grew:
+                self._remove(file_name(path))
         for table, frame in (
             (RECORDS[self.reader.source.format], parsed.records),
             (RECORDS[self.reader.source.format], parsed.events),
             ("raw.rejects", parsed.rejects),
         ):
             if frame.height:
-                self._insert(table, path.name, frame)
+                self._insert(table, file_name(path), frame)
         self.counts.update(parsed.line_counts())
         self.headers += parsed.header
         self.first_s = min(self.first_s, _first_s(parsed, self.reader.source.format))
@@ -153,18 +144,18 @@ class _Writer:
 
     def end(self, path: Path, stream: LogStream) -> None:
         """The file has been read; `stream` knows what it was."""
-        known = self.ledger.get(path.name)
+        known = self.ledger.get(file_name(path))
         counts = self.counts
         if stream.grew:
             rows = self.connection.execute(
                 "SELECT outcome, reason, lines FROM raw.line_counts WHERE source = ? AND file = ?",
-                [self.source, path.name],
+                [self.source, file_name(path)],
             ).fetchall()
             counts = counts + Counter({(outcome, reason): lines for outcome, reason, lines in rows})
             for table in ("raw.line_counts", "raw.log_files"):
-                self._delete(table, path.name)
+                self._delete(table, file_name(path))
         elif known and not self.begun:  # it is empty now
-            self._remove(path.name)
+            self._remove(file_name(path))
         else:
             for file in moved(self.gone, stream):
                 self._remove(file)
@@ -172,14 +163,14 @@ class _Writer:
             self.gone = {file: entry for file, entry in self.gone.items() if entry.sha256 != stream.sha256}
         told = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
         schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
-        self._insert("raw.line_counts", path.name, pl.DataFrame(told, schema=schema, orient="row"))
+        self._insert("raw.line_counts", file_name(path), pl.DataFrame(told, schema=schema, orient="row"))
         if self.headers:
             header = pl.DataFrame(self.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
-            self._insert("raw.log_headers", path.name, header)
-        self._insert("raw.log_files", path.name, self._ledger_row(stream, counts))
+            self._insert("raw.log_headers", file_name(path), header)
+        self._insert("raw.log_files", file_name(path), self._ledger_row(stream, counts))
         if self.first_s < LARGEST_S:
             changed = pl.DataFrame({"from_s": [self.first_s]}, schema={"from_s": pl.Int64})
-            self._insert("core.changed_files", path.name, changed)
+            self._insert("core.changed_files", file_name(path), changed)
         self.done.files.update(["grown" if stream.grew else "read"])
         self.done.lines.update(self.counts)
         self.done.bytes += stream.size_bytes
@@ -194,7 +185,7 @@ class _Writer:
         """The file has a new time, and its old content."""
         self.connection.execute(
             "UPDATE raw.log_files SET modified_ns = ? WHERE source = ? AND file = ?",
-            [path.stat().st_mtime_ns, self.source, path.name],
+            [path.stat().st_mtime_ns, self.source, file_name(path)],
         )
 
     def flush(self) -> None:

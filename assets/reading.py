@@ -23,7 +23,7 @@ from traces.formats import guess_format
 from traces.log import LogError, ParsedLines, line_texts, log_files
 from traces.pbs import parse_pbs
 from traces.pseudonyms import read_key, replace_names
-from traces.slurm import cut_between_jobs, slurm_parser
+from traces.slurm import slurm_cut, slurm_parser
 from traces.swf import header_value, parse_swf
 
 COMMAND_LINE = "command line"
@@ -56,9 +56,9 @@ class Reader:
         return self.source.format == "pbs"
 
     def stream(self, path: Path, seen: Seen | None = None) -> LogStream:
-        return LogStream(
-            path, cut_between_jobs if self.source.format == "slurm" else None, seen if self.grows else None
-        )
+        if self.source.format == "slurm":
+            return LogStream(path, slurm_cut(path, first_bytes(path), self.source.columns))
+        return LogStream(path, seen=seen if self.grows else None)
 
     def parse(self, path: Path) -> Parse:
         """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import polars as pl
 
 from traces.log import REJECT_SCHEMA, LogError, ParsedLines, ParsedLog
@@ -21,6 +22,8 @@ BLOCK_BYTES = 16 << 20
 LONGEST_LINE = 16 << 20
 """A longer line is rejected, whatever it is: the job with the longest list of hosts has a line of less than a megabyte."""
 KEPT_OF_LONG_LINE = 1000
+MOST_LINES = 250_000
+"""Lines of a block: a line takes memory too, however short."""
 PACKED = (".gz", ".zst", ".xz")
 _MOST_UNPACKED = 300
 _ALWAYS_UNPACKED = 256 << 20
@@ -102,27 +105,52 @@ class LogStream:
         while piece:
             content, piece = rest + piece, next(pieces, b"")
             end = self._cut(content) if piece else len(content)
-            if len(content) > LONGEST_LINE and (not end or not piece):  # no record ends in so many bytes
-                end = content.rfind(b"\n") + 1  # ... but lines may
+            if not end and len(content) > LONGEST_LINE:  # no record ends in so many bytes, but lines may
+                end = content.rfind(b"\n") + 1
+            rest = content[end:] if end < len(content) else b""
             if end:
-                rest = content[end:]
-                yield Block(content[:end], line)
-                line += content.count(b"\n", 0, end) if rest or piece else 0
-            elif len(content) <= LONGEST_LINE:
-                rest = content
-            else:
-                length = len(content)
-                kept, rest = content[:KEPT_OF_LONG_LINE], b""
+                content = content[:end]
+                yield from self._of_lines(content, line)
+                line += content.count(b"\n") if rest or piece else 0
+            elif len(rest) > LONGEST_LINE:
+                kept, length, rest = rest[:KEPT_OF_LONG_LINE], len(rest), b""
                 while piece and b"\n" not in piece:
                     length += len(piece)
                     piece = next(pieces, b"")
                 if piece:
-                    rest, piece = piece[piece.index(b"\n") + 1 :], next(pieces, b"")
+                    end = piece.index(b"\n")
+                    length, rest, piece = length + end, piece[end + 1 :], next(pieces, b"")
                 yield Block(kept, line, too_long=length)
                 line += 1
         if rest:
-            yield Block(rest, line)
+            yield from self._of_lines(rest, line)
         self.sha256 = digest.hexdigest()
+
+    def _of_lines(self, content: bytes, line: int) -> Iterator[Block]:
+        """Whole lines, the first numbered `line`, as one block; as several where there are very many, or one is too long."""
+        if len(content) <= LONGEST_LINE and content.count(b"\n") <= MOST_LINES:
+            yield Block(content, line)
+            return
+        ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == 10) + 1
+        if not content.endswith(b"\n"):
+            ends = np.append(ends, len(content))
+        starts = np.concatenate([[0], ends[:-1]])
+        long_lines = [*np.flatnonzero(ends - starts > LONGEST_LINE + 1).tolist(), len(ends)]
+        k = 0
+        while k < len(ends):
+            begin = int(starts[k])
+            if k == long_lines[0]:
+                length = int(ends[k]) - begin
+                yield Block(content[begin : begin + KEPT_OF_LONG_LINE], line + k, too_long=length)
+                long_lines.pop(0)
+                k += 1
+                continue
+            last = min(k + MOST_LINES, long_lines[0])
+            group = content[begin : int(ends[last - 1])]
+            if last == k + MOST_LINES and (end := self._cut(group)):
+                group = group[:end]
+            yield Block(group, line + k)
+            k += group.count(b"\n") + (not group.endswith(b"\n"))
 
     def _noted(self, pieces: Iterator[bytes], digest: Hash) -> Iterator[bytes]:
         for piece in pieces:
@@ -153,49 +181,62 @@ class LogStream:
 
     def _unpacked(self, file: IO[bytes]) -> Iterator[bytes]:
         most = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * self.size_bytes)
-        unpacked = 0
-        pieces = self._pieces_of_zst(file) if self.path.suffix == ".zst" else self._pieces_of_stream(file)
+        unpacked, gathered, size = 0, [], 0
+        pieces = {".gz": self._pieces_of_gz, ".xz": self._pieces_of_xz, ".zst": self._pieces_of_zst}[self.path.suffix]
         try:
-            for piece in pieces:
+            for piece in pieces(file):
                 unpacked += len(piece)
                 if unpacked > most:
                     raise LogError(
                         f"{self.path}: {self.size_bytes:,} bytes unpack to more than {most:,}: that is no log; unpack it by "
                         "hand if it is one"
                     )
-                yield piece
+                gathered.append(piece)
+                size += len(piece)
+                if size >= self._block_bytes:
+                    yield b"".join(gathered)
+                    gathered, size = [], 0
         except (OSError, EOFError, lzma.LZMAError, zlib.error, _zst_error()) as error:
             raise LogError(
                 f"{self.path}: damaged {self.path.suffix} file ({error}); copy it again or unpack it by hand"
             ) from None
+        if size:
+            yield b"".join(gathered)
 
-    def _pieces_of_stream(self, file: IO[bytes]) -> Iterator[bytes]:
-        with gzip.open(file) if self.path.suffix == ".gz" else lzma.open(file) as unpacked:
+    def _pieces_of_gz(self, file: IO[bytes]) -> Iterator[bytes]:
+        with gzip.open(file) as unpacked:
             while piece := unpacked.read(self._block_bytes):
                 yield piece
+
+    def _pieces_of_xz(self, file: IO[bytes]) -> Iterator[bytes]:
+        """All streams; Python's own reader takes damage in the second for its end."""
+        stream, fresh = lzma.LZMADecompressor(), True
+        while packed := file.read(1 << 16):
+            while packed or not stream.needs_input:
+                if fresh and not (packed := packed.lstrip(b"\0")):  # padding between streams
+                    break
+                piece, fresh = stream.decompress(packed, self._block_bytes), False
+                packed = stream.unused_data if stream.eof else b""
+                yield piece
+                if stream.eof:
+                    stream, fresh = lzma.LZMADecompressor(), True
+        if not fresh:
+            raise EOFError("the file ended before the end of its last stream")
 
     def _pieces_of_zst(self, file: IO[bytes]) -> Iterator[bytes]:
         """All frames; unlike zstandard's stream reader it does not take a cut file for a shorter one."""
         import zstandard
 
-        frame, gathered, size = zstandard.ZstdDecompressor().decompressobj(), [], 0
-        fresh = True
-        while packed := file.read(2048):  # so little that even a bomb gives no more than some megabytes at once
+        frame, fresh = zstandard.ZstdDecompressor().decompressobj(), True
+        while packed := file.read(128):  # so little that even a bomb gives no more than some megabytes at once
             while packed:
-                piece = frame.decompress(packed)
-                fresh = False
-                gathered.append(piece)
-                size += len(piece)
+                piece, fresh = frame.decompress(packed), False
+                yield piece
                 packed = frame.unused_data if frame.eof else b""
                 if frame.eof:
                     frame, fresh = zstandard.ZstdDecompressor().decompressobj(), True
-            if size >= self._block_bytes:
-                yield b"".join(gathered)
-                gathered, size = [], 0
         if not fresh:
             raise EOFError("the file ended before the end of its last frame")
-        if size:
-            yield b"".join(gathered)
 
 
 def _zst_error() -> type[Exception]:

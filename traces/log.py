@@ -97,6 +97,11 @@ def log_files(path: Path) -> list[Path]:
     return [path]
 
 
+def file_name(path: Path) -> str:
+    """The name of a file as text: bytes that are not UTF-8 appear as \\xNN."""
+    return path.name.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="backslashreplace")
+
+
 def line_texts(content: bytes, lines: Iterable[int], first_line: int = 1) -> dict[int, str]:
     """Text of the given line numbers, without the line end; the content begins with line `first_line`."""
     wanted = set(lines)

@@ -7,9 +7,11 @@ default); without it (`--noheader`) they must be given, unless they are those of
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from traces.blocks import Parse, first_bytes, read_log
@@ -39,8 +41,7 @@ UNFINISHED = (
 )  # fmt: skip
 """States of jobs that are not over: they will be in a later log."""
 
-_STEP = re.compile(rb"[^|\n\[.]*\.")
-"""Job steps have a dot in their id; a dot in brackets is of a list of array tasks that was cut short."""
+_MOST_STEPS = 100_000
 _MOST_KB = 1e15
 """A larger amount of memory is a fault of the log: an exabyte."""
 _KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
@@ -51,18 +52,31 @@ _UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVAL
 
 def read_slurm(path: Path, time_zone: str = "UTC", columns: str = "") -> ParsedLog:
     """Reads one file of `sacct -P` as a whole, plain or packed; see `slurm_parser`. Raises LogError when it cannot be read."""
-    return read_log(path, "slurm", slurm_parser(path, first_bytes(path), time_zone, columns), cut_between_jobs)
+    head = first_bytes(path)
+    return read_log(path, "slurm", slurm_parser(path, head, time_zone, columns), slurm_cut(path, head, columns))
 
 
-def cut_between_jobs(content: bytes) -> int:
-    """How many bytes there are before the last job of a block, whose steps may follow in the next; 0 for less than a job."""
-    end = content.rfind(b"\n") + 1
-    while end > 0:
-        begin = content.rfind(b"\n", 0, end - 1) + 1
-        if not _STEP.match(content, begin):
-            return begin
-        end = begin
-    return 0
+def slurm_cut(path: Path, head: bytes, columns: str = "") -> Callable[[bytes], int]:
+    """How many bytes of a block there are before its last job (its steps may follow in the next block), as a function; head and
+    columns as for `slurm_parser`. 0 where there is only one job. A job that comes twice in a row, requeued, is one here."""
+    position = _columns(path, _first_lines(head), columns)[0].index("jobid")
+    job = re.compile(rb"(?:[^|\n]*\|){%d}\s*(\d[^|.\[\n]*(?:\[[^|\n]*)?)(?:\||\r?\n)" % position)
+
+    def cut(content: bytes) -> int:
+        whole = content.rfind(b"\n") + 1
+        end, last, found = whole, -1, b""
+        for _ in range(_MOST_STEPS):
+            if not end:
+                return 0
+            begin = content.rfind(b"\n", 0, end - 1) + 1
+            if match := job.match(content, begin, end):
+                if last >= 0 and match.group(1) != found:
+                    return last
+                last, found = begin, match.group(1)
+            end = begin
+        return whole  # no job has so many steps
+
+    return cut
 
 
 def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str = "") -> Parse:
@@ -77,12 +91,16 @@ def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str =
     none, when a finished job has no submission, end or processors, or when times are out of order. Raises LogError when the
     columns are unknown.
     """
-    first = _lines(head[: head.rfind(b"\n") + 1] or head)
-    first = first.filter(first.str.strip_chars() != "")
-    names, header = _columns(path, first.head(10).to_list(), columns)
+    first = _first_lines(head)
+    names, header = _columns(path, first, columns)
     # sacct -p ends lines with a |
-    closed = header.endswith("|") or (not header and len(first) > 0 and bool(first.str.ends_with("|").all()))
+    closed = header.endswith("|") or (not header and bool(first) and all(line.endswith("|") for line in first))
     return lambda content, first_line: _parse(content, first_line, names, header, closed, time_zone)
+
+
+def _first_lines(head: bytes) -> list[str]:
+    """The lines at the beginning of a file that are not blank."""
+    return [line for line in _lines(head[: head.rfind(b"\n") + 1] or head).to_list() if line.strip()]
 
 
 def _lines(content: bytes) -> pl.Series:
@@ -95,7 +113,7 @@ def _lines(content: bytes) -> pl.Series:
 
 def _parse(content: bytes, first_line: int, names: list[str], header: str, closed: bool, time_zone: str) -> ParsedLines:
     texts = _lines(content)
-    numbers = pl.Series(range(first_line, first_line + len(texts)), dtype=pl.Int64)
+    numbers = pl.Series(np.arange(first_line, first_line + len(texts)))
     lines = pl.DataFrame({"line": numbers, "text": texts})
     filled = lines.filter(pl.col("text").str.strip_chars() != "")
     ignored = {"blank line": lines.height - filled.height} if lines.height > filled.height else {}
@@ -175,7 +193,7 @@ def looks_like_sacct(text: str) -> bool:
 
 def _columns(path: Path, first: list[str], given: str) -> tuple[list[str], str]:
     """(names of the columns, the line that names them or ""); first: the first lines of the file."""
-    header = next((text for text in first if is_header_line(text)), "")
+    header = next((text for text in first[:10] if is_header_line(text)), "")
     if header:
         names = _names_of(header)
     else:

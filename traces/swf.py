@@ -79,12 +79,14 @@ def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
 
 
 def header_value(header: Iterable[tuple[str, str]], *keys: str) -> int | None:
-    """The leading whole number of the first of `keys` that the header has ("338 (batch partition)" is 338)."""
+    """The leading whole number of the first of `keys` that the header has ("338 (batch partition)" is 338); one of more than 15
+    digits is taken for the smallest of them."""
     for wanted in keys:
         for key, value in header:
-            found = re.match(r"\s*(-?\d+)", value) if key == wanted else None
+            found = re.match(r"\s*(-?)0*([0-9]+)", value) if key == wanted else None
             if found:
-                return int(found.group(1))
+                sign, digits = found.groups()
+                return int(sign + (digits if len(digits) <= 15 else "1" + "0" * 15))
     return None
 
 
