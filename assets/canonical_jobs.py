@@ -115,16 +115,20 @@ def _slices(connection: duckdb.DuckDBPyConnection, source: str, log_format: str,
 def _write_capacity(
     connection: duckdb.DuckDBPyConnection, source: str, time_zone: str, clock_zero: datetime, from_s: int
 ) -> None:
-    """Use of the cluster by day, anew from the day on of the first job that was written."""
+    """Use of the cluster by day, anew from the day on of the first job that was written, or from the last day that was known,
+    whose end may be one no more."""
     first = first_row(connection, "SELECT min(submit_time) FROM core.jobs WHERE source = ?", [source])
+    known = first_row(connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [source])
     if not first or first[0] is None:
         connection.execute("DELETE FROM core.capacity WHERE source = ?", [source])
         return
-    moment = max(first[0], clock_zero + timedelta(seconds=max(from_s, 0)))
     zone = ZoneInfo(time_zone)
-    day: date = moment.replace(tzinfo=UTC).astimezone(zone).date()
+    changed = clock_zero + timedelta(seconds=max(from_s, 0))
+    everything = changed <= first[0]
+    day: date = max(first[0], changed).replace(tzinfo=UTC).astimezone(zone).date()
+    if known and known[0] and not everything:
+        day = min(day, known[0])
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
-    everything = moment == first[0]
     connection.execute(
         "DELETE FROM core.capacity WHERE source = ? AND day >= ?", [source, date.min if everything else day]
     )

@@ -8,6 +8,7 @@ from assets.describe import plot, table, table_metadata
 from assets.partitions import OWNERS, SOURCES
 from assets.raw_log import update_raw_log
 from traces.catalogue import load_catalogue
+from traces.log import LogError
 from warehouse import Warehouse
 
 
@@ -31,6 +32,8 @@ def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wareh
         counts = connection.sql(sql.load("raw.counts"), params={"source": source}).pl()
         totals = connection.sql("SELECT * FROM marts.ingest_summary WHERE source = $source", params={"source": source})
         total = totals.pl().row(0, named=True)
+    if done.fault:  # it is in the warehouse, and told once: the next run finds nothing new
+        raise LogError(done.fault)
     context.log.info(
         f"{_words(done.files)}; new lines: {_words({f'{o}: {r}': n for (o, r), n in sorted(done.lines.items())})}"
     )

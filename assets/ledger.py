@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,14 +31,14 @@ class Plan:
 
     anew: the catalogue has changed, so that all rows of the source are to be thrown away first.
     read: files to be read, and what is known of each already. unchanged: how many need not be read. touched: files with a new
-    time and the same content. gone: names in the ledger of which there is no file any more (of this name).
+    time and the same content. gone: how many in the ledger have no file (of that name) any more.
     """
 
     anew: bool
     read: list[tuple[Path, Seen | None]]
     unchanged: int
     touched: list[Path]
-    gone: dict[str, Entry]
+    gone: int
 
 
 def read_ledger(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str, Entry]:
@@ -53,7 +52,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str,
 def plan(reader: Reader, ledger: dict[str, Entry]) -> Plan:
     """Looks at every file, opens those that have another size or time than in the ledger. Raises LogError."""
     if any(entry.settings != reader.settings for entry in ledger.values()):
-        return Plan(True, [(path, None) for path in reader.files], 0, [], {})
+        return Plan(True, [(path, None) for path in reader.files], 0, [], 0)
     read: list[tuple[Path, Seen | None]] = []
     touched = []
     for path in reader.files:
@@ -74,13 +73,8 @@ def plan(reader: Reader, ledger: dict[str, Entry]) -> Plan:
         else:  # its last line may have gone on
             read.append((path, None))
     names = {file_name(path) for path in reader.files}
-    gone = {file: entry for file, entry in ledger.items() if file not in names}
+    gone = sum(file not in names for file in ledger)
     return Plan(False, read, len(reader.files) - len(read) - len(touched), touched, gone)
-
-
-def moved(gone: dict[str, Entry], stream: LogStream) -> Iterator[str]:
-    """Names in the ledger that the file which has been read had before: it was renamed or packed."""
-    return (file for file, entry in gone.items() if entry.sha256 == stream.sha256)
 
 
 def _content_hash(path: Path) -> str:

@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 
 import sql
-from assets.ledger import Entry, moved, plan, read_ledger
+from assets.ledger import Entry, plan, read_ledger
 from assets.progress import progress_bar
 from assets.reading import SUBMITTED, Reader, parsed_files, reader_of
 from traces.blocks import LogStream
@@ -31,6 +31,8 @@ OF_A_FILE = (*RECORDS.values(), "raw.rejects", "raw.log_headers", "raw.line_coun
 COMMIT_BYTES = 512 << 20
 """What a killed process may have read in vain; less makes DuckDB write most rows twice, to its journal first."""
 FLUSH_ROWS = 250_000
+QUEUED_BEFORE_S = 60
+"""The record of the queue may be stamped up to this long before the submission that the end record tells (core.cancelled_pbs)."""
 CLOCKS_DIFFER_S = 86_400
 """The stamp of a record, a local time, is less than this from its time in UTC."""
 
@@ -38,13 +40,15 @@ CLOCKS_DIFFER_S = 86_400
 @dataclass
 class Ingested:
     """What one run has read. lines: by (outcome, reason). files: by what was done with them: read, grown, touched,
-    moved, unchanged, gone."""
+    moved, unchanged, gone. fault: why what is new cannot be right, though it was taken in; empty for nothing."""
 
     reader: Reader
     lines: Counter[tuple[str, str]] = field(default_factory=Counter)
     files: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     first_reject: str = ""
+    half_lines: int = 0
+    fault: str = ""
 
     def outcome(self, outcome: str) -> int:
         return sum(lines for (found, _), lines in self.lines.items() if found == outcome)
@@ -56,8 +60,8 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
     Unchanged files (size and time) are not opened. A file that has grown is read from where it ended; one that has changed
     replaces its rows; one that is gone leaves them, unless another has its content now. What has been read of the last
     files stays in the warehouse if the process dies, each file whole or not at all.
-    Raises LogError, naming file, line and remedy: a file that cannot be read, a job wider than the cluster, a run in which
-    lines were rejected and none accepted, a source without any job.
+    Raises LogError, naming file, line and remedy: a file that cannot be read, a job wider than the cluster, a source without
+    any job. New lines of which none is sound are taken in, and told of in `Ingested.fault`.
     """
     with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
         reader = reader_of(source, default_time_zone)
@@ -69,11 +73,11 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
             )  # its second thread costs more than it does; there is work for the other core
             ledger = read_ledger(connection, source.name)
             todo = plan(reader, ledger)
-            done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=len(todo.gone))
+            done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=todo.gone)
             if todo.anew:
                 _forget(connection, source.name)
                 ledger = {}
-            writer = _Writer(connection, reader, ledger, todo.gone, done)
+            writer = _Writer(connection, reader, ledger, done)
             for path in todo.touched:
                 writer.touch(path)
             with _progress(todo.read) as advance:
@@ -83,6 +87,7 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
                         advance(stream)
                     else:
                         writer.end(path, stream)
+            writer.remove_moved()
             writer.flush()
             _check_accepted(connection, reader, done)
             write_source(connection, reader)
@@ -108,10 +113,11 @@ class _Writer:
         connection: duckdb.DuckDBPyConnection,
         reader: Reader,
         ledger: dict[str, Entry],
-        gone: dict[str, Entry],
         done: Ingested,
     ) -> None:
-        self.connection, self.reader, self.ledger, self.gone, self.done = connection, reader, ledger, gone, done
+        self.connection, self.reader, self.ledger, self.done = connection, reader, ledger, done
+        here = {file_name(path) for path in reader.files}
+        self.hashes = {file: entry.sha256 for file, entry in ledger.items() if file in here}
         self.source = reader.source.name
         self.rows: dict[str, list[pl.DataFrame]] = {}
         self.num_rows = 0
@@ -156,11 +162,7 @@ class _Writer:
                 self._delete(table, file_name(path))
         elif known and not self.begun:  # it is empty now
             self._remove(file_name(path))
-        else:
-            for file in moved(self.gone, stream):
-                self._remove(file)
-                self.done.files.update(moved=1, gone=-1)
-            self.gone = {file: entry for file, entry in self.gone.items() if entry.sha256 != stream.sha256}
+        self.hashes[file_name(path)] = stream.sha256
         told = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
         schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
         self._insert("raw.line_counts", file_name(path), pl.DataFrame(told, schema=schema, orient="row"))
@@ -173,6 +175,7 @@ class _Writer:
             self._insert("core.changed_files", file_name(path), changed)
         self.done.files.update(["grown" if stream.grew else "read"])
         self.done.lines.update(self.counts)
+        self.done.half_lines += not stream.ends_line
         self.done.bytes += stream.size_bytes
         self.uncommitted += stream.size_bytes
         self.counts, self.headers, self.first_s, self.begun = Counter(), [], LARGEST_S, False
@@ -180,6 +183,14 @@ class _Writer:
             self.flush()
             commit_so_far(self.connection)
             self.uncommitted = 0
+
+    def remove_moved(self) -> None:
+        """Takes out the files that are gone where another one has their content now: they were renamed, packed, or copies."""
+        content = set(self.hashes.values())
+        for file, entry in self.ledger.items():
+            if file not in self.hashes and entry.sha256 in content:
+                self._remove(file)
+                self.done.files.update(moved=1, gone=-1)
 
     def touch(self, path: Path) -> None:
         """The file has a new time, and its old content."""
@@ -234,6 +245,8 @@ class _Writer:
 def _first_s(parsed: ParsedLines, log_format: str) -> int:
     """A time of submission that is not after any that the lines tell of."""
     found = [parsed.records[SUBMITTED[log_format]].min()]
+    if log_format == "pbs" and isinstance(found[0], int):
+        found[0] -= QUEUED_BEFORE_S
     if parsed.kept:
         found.append(parsed.events["ctime_s"].min())
         stamp = parsed.events["logged_s"].min()
@@ -256,26 +269,32 @@ def _progress(files: Sequence[tuple[Path, object]]) -> Iterator:
 
 
 def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done: Ingested) -> None:
-    """Fails for a source without any job, and for a run that could make nothing of what was new."""
+    """Notes it when nothing could be made of what is new, and fails for a source without any job."""
     where = reader.files[0] if len(reader.files) == 1 else reader.files[0].parent
     log_format, lines, rejected = reader.source.format, done.lines.total(), done.outcome("rejected")
-    if rejected and not done.outcome("accepted") and not done.outcome("kept"):
-        wide = sum(lines for (_, reason), lines in done.lines.items() if reason.startswith("wider than the cluster"))
-        if wide == rejected:
-            raise LogError(f"{where}: every job is wider than the cluster's {reader.procs} processors: correct `procs`")
-        raise LogError(
-            f"{done.first_reject}. No line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
+    # the last line of a file that is being written may be half a line
+    if rejected > done.half_lines and not done.outcome("accepted") and not done.outcome("kept"):
+        done.fault = (
+            f"{done.first_reject}. No new line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
             "rejected): check the format and the file"
         )
     row = first_row(
         connection,
-        "SELECT sum(accepted), sum(lines)::BIGINT FROM raw.log_files WHERE source = ?",
+        "SELECT sum(accepted), sum(lines)::BIGINT, sum(rejected)::BIGINT FROM raw.log_files WHERE source = ?",
         [reader.source.name],
     )
-    if not row or not row[0]:
+    accepted, lines, rejected = row or (0, 0, 0)
+    if accepted:
+        return
+    wide = sum(count for (_, reason), count in done.lines.items() if reason.startswith("wider than the cluster"))
+    if wide:
+        raise LogError(f"{where}: every job is wider than the cluster's {reader.procs} processors: correct `procs`")
+    if done.first_reject:
         raise LogError(
-            f"{where}: the log is empty: {row[1] if row else 0} lines, none of them a finished job in the {log_format} format"
+            f"{done.first_reject}. No line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
+            "rejected): check the format and the file"
         )
+    raise LogError(f"{where}: the log is empty: {lines} lines, none of them a finished job in the {log_format} format")
 
 
 def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
@@ -291,13 +310,15 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
     time_zone = source.time_zone or next(zones, None) or reader.default_time_zone
     known = first_row(
         connection,
-        "SELECT cluster_procs, cluster_procs_from, origin_s FROM core.sources WHERE source = ?",
+        "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone FROM core.sources WHERE source = ?",
         [source.name],
     )
-    procs, procs_from, origin_s = known or (None, "peak", 0)
+    procs, procs_from, origin_s, *clock = known or (None, "peak", 0)
     if reader.procs or procs_from != "peak":
         procs, procs_from = reader.procs, reader.procs_from
     clock_zero = _clock_zero(headers, reader)
+    if known and clock != [clock_zero, time_zone]:
+        mark_changed(connection, source.name, "", 0)
     connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
     connection.execute(
         "INSERT INTO core.sources (source, format, description, cluster_procs, cluster_procs_from, cluster_nodes, "

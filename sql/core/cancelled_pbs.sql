@@ -12,6 +12,8 @@ queued AS (
         * EXCLUDE (record_type, file, line, logged_s, message, requestor)
     FROM events
     WHERE record_type = 'Q'
+    -- a job that is routed to another queue has two in one second: the later one tells
+    QUALIFY row_number() OVER (PARTITION BY job_id, time_s ORDER BY file DESC, line DESC) = 1
 ),
 
 deleted AS (

@@ -1,6 +1,7 @@
--- Use of one source by local day, from $from_day on; a job of no length is taken for one second. A job whose start the log does
--- not know is taken to have started when it was submitted; one that was cancelled before it started used nothing.
-WITH ran AS (
+-- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job of no length
+-- is taken for one second. A job whose start the log does not know is taken to have started when it was submitted; one that was
+-- cancelled before it started used nothing.
+WITH all_that_ran AS (
     SELECT
         coalesce(start_time, submit_time) AS start_time,
         coalesce(start_time, submit_time) + to_seconds(greatest(runtime_s, 1)) AS end_time,
@@ -12,15 +13,21 @@ WITH ran AS (
         AND procs IS NOT NULL
         AND runtime_s IS NOT NULL
         AND NOT (start_time IS NULL AND status = 'cancelled')
-        AND coalesce(end_time, submit_time + to_seconds(runtime_s)) >= $from_time
+),
+
+ran AS (
+    SELECT * FROM all_that_ran WHERE end_time >= $from_time
+),
+
+last_day AS (
+    SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM all_that_ran
 ),
 
 midnights AS (
     SELECT timezone('UTC', timezone($time_zone, day)) AS time
     FROM (
-        SELECT unnest(generate_series(
-            $from_day::TIMESTAMP, (SELECT max(end_time) FROM ran) + INTERVAL 1 DAY, INTERVAL 1 DAY
-        )) AS day
+        SELECT unnest(generate_series($from_day::TIMESTAMP, last_day.day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
+        FROM last_day
     )
 ),
 

@@ -1,16 +1,30 @@
--- First submission of a job of one PBS source that a changed file says was deleted or aborted, seconds since 1970.
-WITH deleted AS (
-    SELECT DISTINCT job_id
+-- First submission of a job of one PBS source, seconds since 1970, that what has changed may make a cancelled job, or may make none:
+-- a changed file says that it was deleted or aborted, or has any record with the id of a cancelled job.
+WITH changed AS (
+    SELECT DISTINCT job_id, record_type IN ('D', 'A') AS is_end
     FROM raw.pbs_records
-    WHERE
-        source = $source
-        AND record_type IN ('D', 'A')
-        AND file IN (SELECT file FROM core.changed_files WHERE source = $source)
+    WHERE source = $source AND file IN (SELECT file FROM core.changed_files WHERE source = $source)
+),
+
+ids AS (
+    SELECT job_id FROM changed
+    UNION
+    SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM changed WHERE contains(job_id, '[') -- a task tells of its array
 )
 
-SELECT min(coalesce(
-    ctime_s, epoch(timezone('UTC', timezone($time_zone, make_timestamp(logged_s * 1000000))))::BIGINT
-))
-FROM raw.pbs_records
-SEMI JOIN deleted USING (job_id)
-WHERE source = $source AND record_type = 'Q'
+SELECT least(
+    (
+        SELECT min(coalesce(
+            ctime_s, epoch(timezone('UTC', timezone($time_zone, make_timestamp(logged_s * 1000000))))::BIGINT
+        ))
+        FROM raw.pbs_records
+        SEMI JOIN (FROM changed WHERE is_end) USING (job_id)
+        WHERE source = $source AND record_type = 'Q'
+    ),
+    (
+        SELECT epoch(min(submit_time))::BIGINT
+        FROM core.jobs
+        SEMI JOIN ids USING (job_id)
+        WHERE source = $source AND status = 'cancelled'
+    )
+)
