@@ -38,8 +38,10 @@ ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 lint: setup ## Check style, types and layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 
-bench: setup ## Time readers, simulator and training on the bundled sources
+bench: setup ## Time readers, simulator, training and ingest, and print how replays agree with other simulators
 	@$(BIN)/python -m benchmarks.run
+	@$(BIN)/python -m benchmarks.ingest
+	@$(BIN)/python -m benchmarks.agreement
 
 constraints: setup ## Pin the newest versions that fit together (needs the network)
 	@$(BIN)/python -m pip install --quiet uv
