@@ -10,7 +10,7 @@ import duckdb
 
 import sql
 from assets.progress import progress_bar
-from assets.raw_log import RECORDS
+from assets.raw_rows import RECORDS
 from assets.reading import SUBMITTED
 from traces.log import LARGEST_S
 from warehouse import Warehouse, first_row

@@ -136,7 +136,7 @@ def _swf_procs() -> pl.Expr:
 
 Item = tuple[Path, LogStream, ParsedLines | None]
 _Promise = tuple[Path, LogStream, Future[ParsedLines] | None]
-_MOST_WAITING = 3 * THREADS
+_MOST_WAITING = 32
 
 
 def parsed_files(reader: Reader, files: Iterable[tuple[Path, Seen | None]]) -> Iterator[Item]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from traces.compiled import compiled
 from traces.log import LARGEST_S
+from traces.pbs_lists import MISSING, NCPUS, NGPUS, PPN, TORQUE_GPUS, different_hosts, slots_of, sum_of_chunks, whole
 
 STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor")
 TIMES = ("ctime", "qtime", "etime", "start", "end")
@@ -39,12 +40,7 @@ NUMBERS = (
     "used_walltime_s", "used_cpu_s", "exit_status", "eligible_wait_s", "gpus", "nodes", "run_count", "requested_memory_kb",
     "used_memory_kb", "logged_s",
 )  # fmt: skip
-MISSING = -(1 << 62)
-_MOST_CHUNKS = 256
 _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
-_IN_NCPUS, _IN_NGPUS, _IN_PPN, _IN_TORQUE_GPUS = (
-    np.frombuffer(word, dtype=np.uint8) for word in (b"ncpus=", b"ngpus=", b"ppn=", b"gpus=")
-)
 
 
 @compiled
@@ -84,7 +80,7 @@ def numbers_of(text, spans, numbers, is_end):
     if numbers[13] == MISSING:
         numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
     if numbers[13] == MISSING and spans[_EXEC_HOST, 1] > 0:
-        numbers[13] = _different_hosts(text, spans[_EXEC_HOST, 0], spans[_EXEC_HOST, 0] + spans[_EXEC_HOST, 1])
+        numbers[13] = different_hosts(text, spans[_EXEC_HOST])
         if numbers[13] == -1:
             return False
     numbers[14] = _optional_count(text, spans, _RUNS)
@@ -96,25 +92,12 @@ def numbers_of(text, spans, numbers, is_end):
 
 
 @compiled
-def _whole(text, begin, end, most_digits):
-    """The number of 1 to `most_digits` digits, -1 for anything else."""
-    if end <= begin or end - begin > most_digits:
-        return np.int64(-1)
-    number = np.int64(0)
-    for i in range(begin, end):
-        if text[i] < 48 or text[i] > 57:
-            return np.int64(-1)
-        number = number * 10 + (text[i] - 48)
-    return number
-
-
-@compiled
 def _unix_seconds(text, spans, key):
     """MISSING for none, -1 for what is no Unix time."""
     begin, length = spans[key, 0], spans[key, 1]
     if length <= 0 or (length == 1 and text[begin] == 48):
         return np.int64(MISSING)
-    number = _whole(text, begin, begin + length, 12)
+    number = whole(text, begin, begin + length, 12)
     return number if number <= LARGEST_S else np.int64(-1)
 
 
@@ -132,7 +115,7 @@ def _duration(text, spans, key):
         colon = end - 1
         while colon >= begin and text[colon] != 58:
             colon -= 1
-        number = _whole(text, colon + 1, end, 12)
+        number = whole(text, colon + 1, end, 12)
         if number < 0 or parts == 4:
             return np.int64(-1)
         parts += 1
@@ -152,13 +135,13 @@ def _count(text, spans, key):
     for i in range(begin, begin + length):
         if text[i] < 48 or text[i] > 57:
             return np.int64(0)
-    return _whole(text, begin, begin + length, 9)
+    return whole(text, begin, begin + length, 9)
 
 
 @compiled
 def _optional_count(text, spans, key):
     """A whole number of up to 9 digits; MISSING for anything else."""
-    number = _whole(text, spans[key, 0], spans[key, 0] + spans[key, 1], 9)
+    number = whole(text, spans[key, 0], spans[key, 0] + spans[key, 1], 9)
     return number if number >= 0 else np.int64(MISSING)
 
 
@@ -169,7 +152,7 @@ def _kilobytes(text, spans, key):
     i = begin
     while i < end and 48 <= text[i] <= 57:
         i += 1
-    number = _whole(text, begin, i, 12)
+    number = whole(text, begin, i, 12)
     if number < 0:
         return np.int64(MISSING)
     power = 0
@@ -194,7 +177,7 @@ def _kilobytes(text, spans, key):
 def _requested_procs(text, spans):
     """0 for none, -1 for what is odd."""
     if spans[_NODES, 1] > 0 and spans[_SELECT, 1] < 0:
-        return _sum_of_chunks(text, spans, _NODES, _IN_PPN, 1, True)
+        return sum_of_chunks(text, spans[_NODES], PPN, 1, True)
     count = _count(text, spans, _NCPUS)
     if count == 0 and spans[_WIDTH, 1] > 0:
         width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
@@ -202,63 +185,8 @@ def _requested_procs(text, spans):
             return np.int64(-1)
         count = width * max(depth, 1)
     if count == 0 and spans[_SELECT, 1] > 0:
-        count = _sum_of_chunks(text, spans, _SELECT, _IN_NCPUS, 1, True)
+        count = sum_of_chunks(text, spans[_SELECT], NCPUS, 1, True)
     return count
-
-
-@compiled
-def _sum_of_chunks(text, spans, key, word, default, counted):
-    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
-    after `word`, or the default, times the number that the chunk begins with, if such count; -1 for what is odd."""
-    total = np.int64(0)
-    i = spans[key, 0]
-    end = i + spans[key, 1]
-    while i < end:
-        begin = i
-        while i < end and text[i] != 43 and text[i] != 40 and text[i] != 41:  # + ( )
-            i += 1
-        if i > begin:
-            of_chunk = _of_chunk(text, begin, i, word, default, counted)
-            total += of_chunk
-            if of_chunk < 0 or total > 1_000_000_000:
-                return np.int64(-1)
-        i += 1
-    return total
-
-
-@compiled
-def _of_chunk(text, begin, end, word, default, counted):
-    i = begin
-    digits = True
-    while i < end and text[i] != 58:
-        digits &= 48 <= text[i] <= 57
-        i += 1
-    times = _whole(text, begin, i, 9) if counted and digits and i > begin else np.int64(1)
-    amount = _amount(text, begin, i, word)  # a chunk may begin without a number
-    while i < end and amount == MISSING:
-        i += 1
-        part = i
-        while i < end and text[i] != 58:
-            i += 1
-        amount = _amount(text, part, i, word)
-    if amount == MISSING:
-        amount = np.int64(default)
-    return np.int64(-1) if times < 0 or amount < 0 else times * amount
-
-
-@compiled
-def _amount(text, begin, end, word):
-    """The number of `word` and digits; MISSING for anything else, -1 for too many digits."""
-    size = len(word)
-    if end - begin <= size:
-        return np.int64(MISSING)
-    for k in range(size):
-        if text[begin + k] != word[k]:
-            return np.int64(MISSING)
-    for k in range(begin + size, end):
-        if text[k] < 48 or text[k] > 57:
-            return np.int64(MISSING)
-    return _whole(text, begin + size, end, 9)
 
 
 @compiled
@@ -266,9 +194,9 @@ def _gpus(text, spans):
     """MISSING where the record does not tell, -1 for what is odd."""
     gpus = _optional_count(text, spans, _GPUS)
     if gpus == MISSING and spans[_VNODES, 1] > 0:
-        gpus = _sum_of_chunks(text, spans, _VNODES, _IN_NGPUS, 0, False)
+        gpus = sum_of_chunks(text, spans[_VNODES], NGPUS, 0, False)
     elif gpus == MISSING and spans[_NODES, 1] > 0:
-        gpus = _sum_of_chunks(text, spans, _NODES, _IN_TORQUE_GPUS, 0, True)
+        gpus = sum_of_chunks(text, spans[_NODES], TORQUE_GPUS, 0, True)
         if gpus == 0:
             gpus = np.int64(MISSING)
     return gpus
@@ -285,99 +213,12 @@ def _allocated_procs(text, spans):
         if count != 0:
             return count
     if spans[_VNODES, 1] > 0:
-        count = _sum_of_chunks(text, spans, _VNODES, _IN_NCPUS, 0, False)
+        count = sum_of_chunks(text, spans[_VNODES], NCPUS, 0, False)
         if count != 0:
             return count
     if spans[_EXEC_HOST, 1] <= 0:
         return np.int64(0)
-    return _slots_of(text, spans[_EXEC_HOST, 0], spans[_EXEC_HOST, 0] + spans[_EXEC_HOST, 1])
-
-
-@compiled
-def _slots_of(text, begin, end):
-    """Slots of `n1/0*4+n2/0-3,7`, -1 for what is odd."""
-    slots = np.int64(0)
-    i = begin
-    while i <= end:
-        while i < end and text[i] != 47 and text[i] != 43:  # / +
-            i += 1
-        if i == end or text[i] == 43:
-            slots += 1
-            i += 1
-            continue
-        i += 1
-        where = i
-        star = np.int64(-1)
-        while i < end and text[i] != 43:
-            if text[i] == 42 and star < 0:
-                star = i
-            i += 1
-        if star >= 0:
-            count = _whole(text, star + 1, i, 9)
-            if count < 0:
-                return np.int64(-1)
-            slots += count
-        else:
-            slots += _slots_listed(text, where, i)
-        if slots < 0 or slots > 1_000_000_000:
-            return np.int64(-1)
-        i += 1
-    return max(slots, np.int64(1))
-
-
-@compiled
-def _slots_listed(text, begin, end):
-    """Slots of `0-3,7`; far below 0 for what is odd."""
-    slots = np.int64(0)
-    i = begin
-    while i <= end:
-        part = i
-        dash = np.int64(-1)
-        while i < end and text[i] != 44:
-            if text[i] == 45 and dash < 0:
-                dash = i
-            i += 1
-        if dash < 0:
-            slots += 1
-        else:
-            first, last = _whole(text, part, dash, 9), _whole(text, dash + 1, i, 9)
-            if first < 0 or last < 0 or last < first:
-                return np.int64(MISSING)
-            slots += last - first + 1
-        i += 1
-    return slots
-
-
-@compiled
-def _different_hosts(text, begin, end):
-    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, -1 for a list that is too long for this."""
-    first = np.empty((_MOST_CHUNKS, 2), dtype=np.int64)
-    hosts = 0
-    i = begin
-    while i <= end:
-        host = i
-        while i < end and text[i] != 47 and text[i] != 43:  # / +
-            i += 1
-        length = i - host
-        while i < end and text[i] != 43:
-            i += 1
-        known = length == 0
-        for k in range(hosts - 1, -1, -1):  # mostly the one before
-            if known:
-                break
-            if first[k, 1] == length:
-                known = True
-                for j in range(length):
-                    if text[first[k, 0] + j] != text[host + j]:
-                        known = False
-                        break
-        if not known:
-            if hosts == _MOST_CHUNKS:
-                return np.int64(-1)
-            first[hosts, 0], first[hosts, 1] = host, length
-            hosts += 1
-        i += 1
-    return np.int64(hosts) if hosts else np.int64(MISSING)
+    return slots_of(text, spans[_EXEC_HOST])
 
 
 @compiled
@@ -396,7 +237,7 @@ def _exit_status(text, spans):
     if length <= 0:
         return np.int64(MISSING)
     negative = text[begin] == 45
-    number = _whole(text, begin + 1 if negative else begin, begin + length, 9)
+    number = whole(text, begin + 1 if negative else begin, begin + length, 9)
     if number < 0:
         return np.int64(MISSING)
     return -number if negative else number

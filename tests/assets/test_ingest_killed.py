@@ -50,9 +50,9 @@ neither polars' nor DuckDB's, which a fork would leave behind. (The threads ther
 
 MOMENTS = {
     "reading": ("assets.reading", "parse_block", 9),
-    "inserting": ("assets.raw_log", "_Writer.flush", 9),
-    "forgetting": ("assets.raw_log", "_Writer._remove", 2),
-    "committing": ("assets.raw_log", "commit_so_far", 5),
+    "inserting": ("assets.raw_rows", "RawRows.flush", 9),
+    "forgetting": ("assets.raw_rows", "RawRows._remove", 2),
+    "committing": ("assets.raw_rows", "commit_so_far", 5),
     "committing the last": ("assets.raw_log", "write_source", 2),
     "writing jobs": ("assets.canonical_jobs", "_rewrite", 2),
     "writing use": ("assets.canonical_jobs", "_write_capacity", 2),
@@ -63,10 +63,10 @@ MOMENTS = {
 
 def ingest_for_ever(folder: str, seed: str, moment: str, call: str) -> NoReturn:
     """In a process of its own: files grow, are packed and ingested, until it is killed. Says "ready" at one call of a moment."""
-    import assets.raw_log as raw_log
+    import assets.raw_rows as raw_rows
     from traces import blocks
 
-    raw_log.COMMIT_BYTES, raw_log.FLUSH_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]
+    raw_rows.COMMIT_BYTES, raw_rows.FLUSH_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]
     try:
         left = [int(call)]
 
