@@ -27,7 +27,7 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
     nothing tells the size of the cluster.
     """
     with warehouse.write() as connection:
-        connection.execute("SET memory_limit = '1GiB'")
+        connection.execute("SET memory_limit = '512MiB'")
         found = first_row(
             connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
         )

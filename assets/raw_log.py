@@ -34,7 +34,7 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
         reader = reader_of(source, default_time_zone)
         done = Ingested(reader)
         with warehouse.write() as connection:
-            connection.execute("SET memory_limit = '1GiB'")
+            connection.execute("SET memory_limit = '512MiB'")
             # DuckDB's second thread costs more than it does, and there is work for the other core
             connection.execute("SET threads = 1")
             ledger = read_ledger(connection, source.name)

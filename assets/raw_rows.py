@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import polars as pl
 
 import sql
@@ -65,7 +66,7 @@ class RawRows:
         here = {file_name(path) for path in reader.files}
         self.hashes = {file: entry.sha256 for file, entry in ledger.items() if file in here}
         self.source = reader.source.name
-        self.rows: dict[str, list[pl.DataFrame]] = {}
+        self.rows: dict[str, list[tuple[str, pl.DataFrame]]] = {}
         self.num_rows = 0
         self.counts: Counter[tuple[str, str]] = Counter()
         self.headers: list[tuple[str, str]] = []
@@ -146,14 +147,17 @@ class RawRows:
 
     def flush(self) -> None:
         """Writes what has been gathered."""
-        for table, frames in self.rows.items():
-            self.connection.register("new_rows", pl.concat(frames).to_arrow(compat_level=pl.CompatLevel.newest()))
+        for table, parts in self.rows.items():
+            which = np.repeat(np.arange(len(parts)), [frame.height for _, frame in parts])
+            files = pl.Series([file for file, _ in parts], dtype=pl.Utf8).gather(which)
+            rows = pl.concat(frame for _, frame in parts).with_columns(file=files)
+            self.connection.register("new_rows", rows.to_arrow(compat_level=pl.CompatLevel.newest()))
             self.connection.execute(f"INSERT INTO {table} BY NAME SELECT ? AS source, * FROM new_rows", [self.source])
             self.connection.unregister("new_rows")
         self.rows, self.num_rows = {}, 0
 
     def _insert(self, table: str, file: str, frame: pl.DataFrame) -> None:
-        self.rows.setdefault(table, []).append(frame.with_columns(file=pl.lit(file)))
+        self.rows.setdefault(table, []).append((file, frame))
         self.num_rows += frame.height
         if self.num_rows >= FLUSH_ROWS:
             self.flush()

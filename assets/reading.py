@@ -22,7 +22,7 @@ from traces.compiled import SOURCES_HASH
 from traces.formats import guess_format
 from traces.log import LogError, ParsedLines, line_texts, log_files
 from traces.pbs import parse_pbs
-from traces.pseudonyms import read_key, replace_names
+from traces.pseudonyms import Renamed, read_key, renames, replace_names
 from traces.slurm import slurm_cut, slurm_parser
 from traces.swf import header_value, parse_swf
 
@@ -38,7 +38,7 @@ class Reader:
 
     source: with its format known. files: its log files, in order. settings: changes when another entry in the catalogue gives
     the records another meaning. version: of the readers. procs, procs_from: processors of the cluster where they are known
-    before the jobs are, and from where: "catalogue", "command line" or "header".
+    before the jobs are, and from where: "catalogue", "command line" or "header". key, renames: of pseudonyms.
     """
 
     source: Source
@@ -49,6 +49,7 @@ class Reader:
     procs_from: str
     default_time_zone: str
     key: bytes | None
+    renames: dict[str, Renamed]
 
     @property
     def grows(self) -> bool:
@@ -63,23 +64,24 @@ class Reader:
     def parse(self, path: Path) -> Parse:
         """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""
         source = self.source
-        parse: Parse = parse_pbs if source.format == "pbs" else parse_swf
+        parse: Parse = parse_swf
+        if source.format == "pbs":
+            parse = partial(parse_pbs, renames=self.renames)
         if source.format == "slurm":
             parse = slurm_parser(path, first_bytes(path), source.time_zone or self.default_time_zone, source.columns)
         return partial(self._checked, path, parse)
 
     def _checked(self, path: Path, parse: Parse, content: bytes, first_line: int) -> ParsedLines:
         parsed = parse(content, first_line)
-        if self.key:
-            parsed = replace(
-                parsed,
-                records=replace_names(parsed.records, self.source.pseudonyms, self.key),
-                events=replace_names(parsed.events, self.source.pseudonyms, self.key),
-            )
+        if self.key and self.source.format == "slurm":
+            parsed = replace(parsed, records=replace_names(parsed.records, self.source.pseudonyms, self.key))
         return self._check_width(path, parsed, content, first_line) if self.procs else parsed
 
     def _check_width(self, path: Path, parsed: ParsedLines, content: bytes, first_line: int) -> ParsedLines:
         source, records = self.source, parsed.records
+        names = ("allocated_procs", "requested_procs") if source.format == "swf" else ("procs", "requested_procs")
+        if all((widest := records[name].max()) is None or widest <= self.procs for name in names):  # type: ignore[operator]
+            return parsed
         width = _swf_procs() if source.format == "swf" else pl.max_horizontal("procs", "requested_procs")
         wide = records.filter(width > self.procs).select("line", procs=width)
         if wide.is_empty():
@@ -108,6 +110,7 @@ def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
     files = log_files(path)
     hidden = source.pseudonyms if source.format != "swf" else ()  # SWF has numbers for names
     key = read_key(pseudonym_key_path()) if hidden else None
+    names = renames(hidden, key) if key else {}
     procs, procs_from = _known_procs(source, files)
     decisive = [
         str(path), source.format, procs, source.drop_wider, source.columns, sorted(hidden),
@@ -115,7 +118,7 @@ def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
         (source.time_zone or default_time_zone) if source.format != "swf" else "",
     ]  # fmt: skip
     settings = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
-    return Reader(source, files, settings, SOURCES_HASH, procs, procs_from, default_time_zone, key)
+    return Reader(source, files, settings, SOURCES_HASH, procs, procs_from, default_time_zone, key, names)
 
 
 def _known_procs(source: Source, files: list[Path]) -> tuple[int | None, str]:

@@ -7,17 +7,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from traces.blocks import read_log
 from traces.log import REJECT_SCHEMA, ParsedLines, ParsedLog
 from traces.pbs_rules import END, read_line
-from traces.pbs_scan import BLANK, MESSAGE, ODD, Scan, scan
+from traces.pbs_scan import BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs_values import MISSING, NUMBERS, STRINGS
-from traces.spans import texts_of
+from traces.spans import integers_of, renamed_texts, texts_of
 
 RECORD_SCHEMA = {
     "line": pl.Int64, "record_type": pl.Utf8, "logged_s": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8,
@@ -35,19 +38,23 @@ _COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", 
               "jobname": "job_name", "exec_host": "exec_host", "requestor": "requestor"}  # fmt: skip
 
 
+Rename = Mapping[bytes, bytes]
+"""Texts, UTF-8, to what replaces them."""
+
+
 def read_pbs(path: Path) -> ParsedLog:
     """Reads one accounting file as a whole, plain or packed; see `parse_pbs`. Raises LogError when it cannot be read."""
     return read_log(path, "pbs", parse_pbs)
 
 
-def parse_pbs(content: bytes, first_line: int = 1) -> ParsedLines:
+def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename] | None = None) -> ParsedLines:
     """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `RECORD_SCHEMA`.
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
     those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (nodes x ppn, ncpus,
     mppwidth x mppdepth, the chunks of select, or Torque's tasks).
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
-    processor count can be found.
+    processor count can be found. renames: column -> what its texts are replaced by.
     """
     found = scan(content)
     rejects: list[tuple[int, str, str]] = []
@@ -58,32 +65,39 @@ def parse_pbs(content: bytes, first_line: int = 1) -> ParsedLines:
     for line in np.flatnonzero(found.kind == ODD).tolist():
         raw = content[found.line_start[line] : found.line_start[line + 1]].removesuffix(b"\n")
         read_line(first_line + line, raw, odd, rejects, ignored)
-    taken = _frame(content, found, first_line)
-    if odd:
-        taken = pl.concat([taken, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line")
-    is_end = taken["record_type"] == END
+    for column, rename in (renames or {}).items():
+        for record in odd:
+            if name := record.get(column):
+                record[column] = rename[str(name).encode()].decode()
+    is_end = found.type == ord(END)
     return ParsedLines(
         lines=len(found.kind),
-        records=taken if is_end.all() else taken.filter(is_end),
+        records=_frame(content, found, first_line, is_end, [r for r in odd if r["record_type"] == END], renames or {}),
         rejects=pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"),
         ignored=dict(ignored),
-        events=taken.filter(~is_end),
+        events=_frame(content, found, first_line, ~is_end, [r for r in odd if r["record_type"] != END], renames or {}),
     )
 
 
-def _frame(content: bytes, found: Scan, first_line: int) -> pl.DataFrame:
-    """The records that the scan has taken, as in RECORD_SCHEMA."""
-    columns: dict[str, pl.Series] = {
-        "line": pl.Series(found.row_line + first_line),
-        "record_type": pl.Series(_LETTERS).gather(found.type),
-        "job_id": texts_of(content, found.job_id),
-        "message": texts_of(content, found.strings[:, MESSAGE]),
-    }
-    columns |= {_COLUMN_OF[key]: texts_of(content, found.strings[:, k]) for k, key in enumerate(STRINGS)}
-    for k, name in enumerate(NUMBERS):
-        values = np.ascontiguousarray(found.numbers[:, k])
-        columns[name] = pl.Series(values).set(pl.Series(values == MISSING), None)
-    return pl.DataFrame([columns[name].alias(name) for name in RECORD_SCHEMA])
-
-
-_LETTERS = [chr(code) for code in range(128)]
+def _frame(
+    content: bytes,
+    found: Scan,
+    first_line: int,
+    wanted: NDArray[np.bool_],
+    odd: list[dict[str, object]],
+    renames: Mapping[str, Rename],
+) -> pl.DataFrame:
+    """Those records that the scan has taken which are wanted, and odd ones, as in RECORD_SCHEMA."""
+    line, job_id, strings, numbers = found.row_line, found.job_id, found.strings, found.numbers
+    if not wanted.all():
+        line, job_id, strings, numbers = line[wanted], job_id[wanted], strings[wanted], numbers[wanted]
+    kind = np.stack([found.line_start[line] + KIND_AT, np.ones(len(line), dtype=np.int64)], axis=1)
+    spans = {"record_type": kind, "job_id": job_id, "message": strings[:, MESSAGE]}
+    spans |= {_COLUMN_OF[key]: strings[:, k] for k, key in enumerate(STRINGS)}
+    columns = {"line": pa.array(line + first_line)}
+    for name, of_column in spans.items():
+        rename = renames.get(name)
+        columns[name] = texts_of(content, of_column) if rename is None else renamed_texts(content, of_column, rename)
+    columns |= {name: integers_of(numbers[:, k], MISSING) for k, name in enumerate(NUMBERS)}
+    taken = pl.DataFrame(pl.from_arrow(pa.table({name: columns[name] for name in RECORD_SCHEMA})))
+    return pl.concat([taken, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line") if odd else taken

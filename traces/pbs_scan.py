@@ -21,6 +21,8 @@ BLANK, TAKEN, ODD = range(3)
 MESSAGE = len(STRINGS)
 """Index of the message itself among the strings of a record, where it has no keys."""
 END = ord("E")
+KIND_AT = 20
+"""Where the letter of the record's type is in a line."""
 _LOGGED = NUMBERS.index("logged_s")
 _TABLE_SIZE = 256
 _MOST_KEY = 32

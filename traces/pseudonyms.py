@@ -8,11 +8,9 @@ sources.
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import os
 import secrets
-from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +22,7 @@ KINDS = {
 """What can be replaced, and the columns of the records that hold it."""
 
 DEFAULT = tuple(KINDS)
+_MOST_REMEMBERED = 200_000
 LENGTH = 10
 """Characters of a pseudonym, 5 bits each: among a million names two are alike with a chance of 1 in 2,000."""
 
@@ -53,11 +52,29 @@ def read_key(path: Path) -> bytes:
     return text.encode()
 
 
-@lru_cache(maxsize=1 << 17)
 def pseudonym(key: bytes, kind: str, name: str) -> str:
     """Such as user-k3m5a7q2xy. A user and a group of the same name have different ones."""
-    digest = hmac.new(key, f"{kind}\0{name}".encode(), hashlib.sha256).digest()
+    digest = hmac.digest(key, f"{kind}\0{name}".encode(), "sha256")
     return f"{kind}-{base64.b32encode(digest).decode().lower()[:LENGTH]}"
+
+
+class Renamed(dict[bytes, bytes]):
+    """Names (UTF-8) to their pseudonyms, made when they are first asked for; an empty one stays."""
+
+    def __init__(self, kind: str, key: bytes) -> None:
+        super().__init__()
+        self.kind, self.key = kind, key
+
+    def __missing__(self, name: bytes) -> bytes:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[name] = new = pseudonym(self.key, self.kind, name.decode()).encode() if name else b""
+        return new
+
+
+def renames(kinds: tuple[str, ...], key: bytes) -> dict[str, Renamed]:
+    """Column -> what replaces the names in it."""
+    return {column: Renamed(kind, key) for kind in kinds for column in KINDS[kind]}
 
 
 def replace_names(records: pl.DataFrame, kinds: tuple[str, ...], key: bytes) -> pl.DataFrame:
