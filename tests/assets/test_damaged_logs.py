@@ -22,7 +22,8 @@ import pytest
 import zstandard
 
 from assets.checks import broken_rows
-from assets.raw_log import RECORDS, update_raw_log
+from assets.raw_log import update_raw_log
+from assets.raw_rows import RECORDS
 from tests.traces.pbs_lines import end_record
 from tests.traces.slurm_lines import HEADER, job_line, step_line
 from traces.catalogue import Source
