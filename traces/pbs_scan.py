@@ -36,7 +36,7 @@ def _key_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64
     length = np.array([len(key) for key in KEYS], dtype=np.int64)
     for number, key in enumerate(KEYS):
         text[number, : len(key)] = np.frombuffer(key.encode(), dtype=np.uint8)
-        slot = _slot_of(len(key), ord(key[-1]), ord(key[-2]), ord(key[-3]))
+        slot = _slot_of.py_func(len(key), ord(key[-1]), ord(key[-2]), ord(key[-3]))  # nothing is compiled by an import
         while slots[slot] >= 0:
             slot = (slot + 1) % _TABLE_SIZE
         slots[slot] = number
