@@ -112,7 +112,7 @@ class Camera:
 
 def asset_graph(camera: Camera) -> None:
     """The global lineage with all groups open; navigation and list are folded away so that it is large."""
-    camera.size(height=760, scale=1.5)
+    camera.size(height=1000, scale=1.5)
     camera.open("/asset-groups", "Global asset lineage", "scheduling_policies")
     camera.click("the button that hides the navigation", "//button[contains(., 'Hide navigation')]")
     camera.click("the button that folds the list of groups", "//button[.//*[@aria-label='panel_show_right']]")
