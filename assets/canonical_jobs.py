@@ -10,7 +10,7 @@ import duckdb
 
 import sql
 from assets.progress import progress_bar
-from assets.raw_rows import RECORDS
+from assets.raw_rows import MEMORY_LIMIT, RECORDS
 from assets.reading import SUBMITTED
 from traces.log import LARGEST_S
 from warehouse import Warehouse, first_row
@@ -27,7 +27,7 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
     nothing tells the size of the cluster.
     """
     with warehouse.write() as connection:
-        connection.execute("SET memory_limit = '512MiB'")
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         found = first_row(
             connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
         )
@@ -48,10 +48,9 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
 
 
 def _first_deleted(connection: duckdb.DuckDBPyConnection, source: str, time_zone: str) -> int:
-    """First submission of a job that a changed file says was deleted: its own record may stand in an older file."""
-    row = first_row(
-        connection, sql.load("core.first_deleted_pbs"), {"source": source, "time_zone": time_zone}
-    )  # fmt: skip
+    """First submission of a job that the changed files may make a cancelled one, or none: it may stand in an older file."""
+    parameters = {"source": source, "time_zone": time_zone}
+    row = first_row(connection, sql.load("core.first_deleted_pbs"), parameters)
     return row[0] if row and row[0] is not None else LARGEST_S
 
 

@@ -12,7 +12,7 @@ import duckdb
 
 from assets.ledger import plan, read_ledger
 from assets.progress import progress_bar
-from assets.raw_rows import OF_A_FILE, Ingested, RawRows, mark_changed
+from assets.raw_rows import MEMORY_LIMIT, OF_A_FILE, Ingested, RawRows, mark_changed
 from assets.reading import Reader, parsed_files, reader_of
 from traces.blocks import LogStream
 from traces.catalogue import Source
@@ -34,7 +34,7 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
         reader = reader_of(source, default_time_zone)
         done = Ingested(reader)
         with warehouse.write() as connection:
-            connection.execute("SET memory_limit = '512MiB'")
+            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
             # DuckDB's second thread costs more than it does, and there is work for the other core
             connection.execute("SET threads = 1")
             ledger = read_ledger(connection, source.name)

@@ -24,6 +24,8 @@ OF_A_FILE = (*RECORDS.values(), "raw.rejects", "raw.log_headers", "raw.line_coun
 COMMIT_BYTES = 256 << 20
 """What a killed process may have read in vain; less makes DuckDB write most rows twice, to its journal first."""
 FLUSH_ROWS = 120_000
+MEMORY_LIMIT = "512MiB"
+"""Of DuckDB while logs are read and jobs are written, however many there are."""
 QUEUED_BEFORE_S = 60
 """The record of the queue may be stamped up to this long before the submission that the end record tells (core.cancelled_pbs)."""
 CLOCKS_DIFFER_S = 86_400
@@ -33,7 +35,8 @@ CLOCKS_DIFFER_S = 86_400
 @dataclass
 class Ingested:
     """What one run has read. lines: by (outcome, reason). files: by what was done with them: read, grown, touched,
-    moved, unchanged, gone. fault: why what is new cannot be right, though it was taken in; empty for nothing."""
+    moved, unchanged, gone. bytes: new, as stored. first_reject: where and why. half_lines: files whose last line has no end.
+    fault: why what is new cannot be right, though it was taken in; empty for nothing."""
 
     reader: Reader
     lines: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -122,7 +125,7 @@ class RawRows:
         self.done.files.update(["grown" if stream.grew else "read"])
         self.done.lines.update(self.counts)
         self.done.half_lines += not stream.ends_line
-        self.done.bytes += stream.size_bytes
+        self.done.bytes += stream.size_bytes - (known.size_bytes if known and stream.grew else 0)
         self.uncommitted += stream.size_bytes
         self.counts, self.headers, self.first_s, self.begun = Counter(), [], LARGEST_S, False
         if self.uncommitted >= COMMIT_BYTES:

@@ -366,7 +366,7 @@ CHILD = """
 def ingest_in_a_child(path: Path, log_format: str, always_unpacked: int = 256 << 20) -> tuple[str, int, float]:
     """(what it said, how many MiB it needed, seconds)."""
     if not Path("/proc/self/status").exists():
-        pytest.skip("memory is measured on Linux only")
+        pytest.skip("peak memory is read from /proc/self/status, which this system does not have")
     command = [sys.executable, "-c", textwrap.dedent(CHILD), str(path), log_format, str(always_unpacked)]
     begin = time.monotonic()
     printed = subprocess.check_output(command, text=True, timeout=100, cwd=Path(__file__).parents[2])
