@@ -8,6 +8,7 @@ import dagster as dg
 import sql
 from assets.features import job_features
 from assets.ingest import jobs, raw_log
+from assets.model_registry import runtime_model
 from assets.partitions import SOURCES
 from assets.replay import replay_evaluation
 from assets.replay_runs import replay_runs
@@ -18,16 +19,19 @@ from warehouse import Warehouse
 warnings.filterwarnings("ignore", category=dg.PreviewWarning, message=".*partitions_def on an AssetCheckSpec.*")
 
 
-def _check(asset: dg.AssetsDefinition, statement: str, description: str) -> dg.AssetChecksDefinition:
-    """A check that runs `sql/checks/<statement>.sql` for one source: it passes when the statement gives no row."""
+def _check(
+    asset: dg.AssetsDefinition, statement: str, description: str, warns: bool = False
+) -> dg.AssetChecksDefinition:
+    """A check that runs `sql/checks/<statement>.sql` for one source: it passes when the statement gives no row. warns: what it
+    finds is to be known, but stops nothing."""
     name = statement.removeprefix("checks.")
 
-    @dg.asset_check(asset=asset, name=name, description=description, blocking=True, partitions_def=SOURCES)
+    @dg.asset_check(asset=asset, name=name, description=description, blocking=not warns, partitions_def=SOURCES)
     def check(context: dg.AssetCheckExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.AssetCheckResult:
         broken = broken_rows(warehouse, statement, context.partition_key)
         return dg.AssetCheckResult(
             passed=not broken,
-            severity=dg.AssetCheckSeverity.ERROR,
+            severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
             description=f"{description}: {len(broken)} row(s) break it, first {broken[0]}" if broken else description,
             metadata={"broken_rows": len(broken)} | ({"first": str(broken[:5])} if broken else {}),
         )
@@ -52,6 +56,15 @@ CHECKS: list[dg.AssetChecksDefinition] = [
     _check(jobs, "checks.times_are_ordered", "submission <= start <= end, where the log knows them"),
     _check(jobs, "checks.no_job_wider_than_cluster", "no job has more processors than the cluster"),
     _check(job_features, "checks.features_know_no_future", "no feature counts more ended jobs than had ended"),
+    _check(
+        runtime_model,
+        "checks.inputs_are_stable",
+        "the newest jobs are of the population that the champion learned from",
+        True,
+    ),
+    _check(
+        runtime_model, "checks.error_is_stable", "the champion errs at most twice as much as when it was tested", True
+    ),
     _check(
         runtime_predictions, "checks.predictions_finite", "one finite prediction of at least 1 s per replayable job"
     ),

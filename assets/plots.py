@@ -41,12 +41,43 @@ def daily_load(daily: pl.DataFrame) -> Figure:
     return canvas
 
 
-def feature_importance(gain: dict[str, float | list[float]]) -> Figure:
+def feature_importance(gain: dict[str, float], most: int = 20) -> Figure:
     """gain: mean gain of the splits on each feature."""
     canvas, (ax,) = figure(height=3.6)
-    names = sorted(gain, key=lambda name: float(np.mean(gain[name])))
-    ax.barh(names, [float(np.mean(gain[name])) for name in names], color=BLUE)
+    names = sorted(gain, key=lambda name: (gain[name], name))[-most:]
+    ax.barh(names, [gain[name] for name in names], color=BLUE)
+    ax.tick_params(labelsize=7)
     ax.set_xlabel("mean gain of a split", fontsize=9)
+    return canvas
+
+
+def error_over_time(by_period: pl.DataFrame) -> Figure:
+    """by_period: rows of predictions.runtime_scores_by_period of one source."""
+    canvas, (top, bottom) = figure(height=4.6, rows=2, share_x=True)
+    best = by_period.group_by("predictor").agg(
+        (pl.col("mean_absolute_error_s") * pl.col("jobs")).sum() / pl.col("jobs").sum()
+    )
+    for name in best.sort("mean_absolute_error_s", "predictor")["predictor"]:
+        part = by_period.filter(pl.col("predictor") == name).sort("period_start")
+        top.plot(part["period_start"], part["mean_absolute_error_s"] / 3600, linewidth=1.3, label=name)
+        bottom.plot(part["period_start"], 100 * part["coverage_80"], linewidth=1.3)
+    top.set_ylabel("mean error, hours", fontsize=9)
+    top.legend(frameon=False, fontsize=7, ncols=4)
+    bottom.axhline(80, color=INK, linewidth=0.8)
+    bottom.set_ylabel("% within the\n80 % quantile", fontsize=9)
+    return canvas
+
+
+def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
+    """quantiles: (jobs, levels) in seconds, as predicted; true: run times, (jobs,)."""
+    from models.runtime.predictor import LEVELS
+
+    canvas, (ax,) = figure(width=4.8, height=3.6)
+    observed = [100 * float((true <= quantiles[:, k]).mean()) for k in range(len(LEVELS))]
+    ax.plot([0, 100], [0, 100], color=GREY, linewidth=0.8)
+    ax.plot([100 * level for level in LEVELS], observed, "o-", color=BLUE, linewidth=1.3)
+    ax.set_xlabel("level of the quantile, %", fontsize=9)
+    ax.set_ylabel("% of jobs that ran no longer", fontsize=9)
     return canvas
 
 

@@ -76,7 +76,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
         predictions = ask(
             "SELECT p.predicted_runtime_s, j.runtime_s, j.requested_walltime_s FROM predictions.runtime_predictions AS p "
             "INNER JOIN core.jobs AS j ON p.source = j.source AND p.job_index = j.job_index "
-            "WHERE p.source = $source AND p.predictor = 'xgboost' ORDER BY p.job_index"
+            "WHERE p.source = $source ORDER BY p.job_index"
         )
         periods = ask(
             'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '

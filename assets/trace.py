@@ -117,7 +117,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         rows = connection.sql(sql.load("core.replayable_jobs"), params=parameters).pl()
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
         split = first_row(
-            connection, "SELECT test_job_index FROM predictions.runtime_models WHERE source = ?", [source]
+            connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
         )
         header = connection.execute(
             "SELECT key, value FROM raw.log_headers WHERE source = ? AND key IN ('MaxProcs', 'MaxNodes') "

@@ -222,7 +222,7 @@ def _check_windows(first: IntArray, window_jobs: int, num_jobs: int) -> None:
 def _many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool) -> Episode:
     """The state of many episodes: every array of an Episode with a first axis of episodes."""
     none = np.zeros(0, dtype=np.int64)
-    columns = (np.zeros(window_jobs, dtype=np.int64),) * 7
+    columns = (np.zeros(window_jobs, dtype=np.int64),) * 8
     one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans)
     columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
     return Episode(*columns_of_many)
@@ -241,7 +241,8 @@ def _window(tasks, first, window_jobs, kind, scoring, users):
     none = tasks.announced
     window = Tasks(
         tasks.submit[first:last], tasks.runtime[first:last], tasks.procs[first:last], tasks.estimate[first:last],
-        tasks.limit[first:last], tasks.user[first:last], tasks.cancel[first:last], 0, window_jobs, none, none, none,
+        tasks.limit[first:last], tasks.user[first:last], tasks.cancel[first:last], tasks.hold[first:last],
+        0, window_jobs, none, none, none,
     )  # fmt: skip
     fixed = scoring.fixed[first:last] if kind == FIXED else scoring.fixed
     of_window = Scoring(
@@ -268,8 +269,8 @@ def _episode(state, e):
     return Episode(
         state.counters[e], state.queue[e], state.score[e], state.order[e], state.heap_end[e], state.heap_job[e],
         state.est_end[e], state.est_job[e], state.believed[e], state.start[e], state.backfilled[e], state.reserved[e],
-        state.plan_time[e], state.plan_room[e], state.usage[e], state.rate[e], state.since[e], state.scratch[e],
-        state.rows[e], state.outputs[e],
+        state.ended[e], state.promised[e], state.plan_time[e], state.plan_room[e], state.usage[e], state.rate[e],
+        state.since[e], state.scratch[e], state.rows[e], state.outputs[e],
     )  # fmt: skip
 
 

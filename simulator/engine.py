@@ -25,11 +25,12 @@ from simulator.schedule import CANCELLED
 from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
 from simulator.usage import change_rate
 
-DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL = range(6)
+DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIMATES = range(7)
 """Why the engine stops: finished; outages leave a job that can never start; to be asked; and failures."""
 
-EVENTS, ORDER, CHOOSE, FILL = range(4)
-"""What comes next: the next event; ordering the queue; starting the first of the order; jobs behind the blocked head."""
+EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
+"""What comes next: the next event; new estimates, where they are wanted (RENEW); ordering the queue; starting the first of the
+order; jobs behind the blocked head."""
 
 NO_BACKFILL, EASY, EASY_SJBF, RESERVE = range(4)
 
@@ -37,7 +38,8 @@ NO_BACKFILL, EASY, EASY_SJBF, RESERVE = range(4)
 class Rules(NamedTuple):
     """backfill: above; RESERVE is conservative and selective, with `threshold` the expansion factor from which a job holds a
     reservation. correction: see simulator/running.py. planned: outages are announced before they start, so that
-    starts must be checked against a plan. sample: draw the learned policy's choices, and record them."""
+    starts must be checked against a plan. sample: draw the learned policy's choices, and record them. live: ask for new
+    estimates of the waiting jobs before every pass. promises: note what blocked heads are promised."""
 
     cluster_procs: int
     backfill: int
@@ -45,6 +47,8 @@ class Rules(NamedTuple):
     correction: int
     planned: bool
     sample: bool
+    live: bool
+    promises: bool
 
 
 class Recorder(NamedTuple):
@@ -61,11 +65,12 @@ class Recorder(NamedTuple):
 def advance(tasks, rules, scoring, episode, recorder, choice):
     """Goes on until the replay is done or somebody has to be asked; returns why it stops (above).
 
-    After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls again
-    with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS); else `choice` is not read.
+    After WANT_ESTIMATES the caller may change tasks.estimate and tasks.hold of waiting jobs; episode.ended says which jobs have
+    ended. After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls
+    again with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS); else `choice` is not read.
     """
     submit, runtime, procs, estimate, limit = tasks.submit, tasks.runtime, tasks.procs, tasks.estimate, tasks.limit
-    user, cancel, cancel_order = tasks.user, tasks.cancel, tasks.cancel_order
+    user, cancel, cancel_order, hold = tasks.user, tasks.cancel, tasks.cancel_order, tasks.hold
     announced, announced_task = tasks.announced, tasks.announced_task
     first, last, num_tasks = tasks.first, tasks.last, len(submit)
     counters, queue, score, order = episode.counters, episode.queue, episode.score, episode.order
@@ -93,9 +98,9 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             since[k] = begin
         steps = begin_plan(plan_time, plan_room, begin, free)
         for job in range(first):
-            believed[job] = start[job] + estimate[job]
+            believed[job] = start[job] + hold[job]
             if believed[job] <= begin:
-                believed[job] = corrected_end(start[job], estimate[job], limit[job], begin, rules.correction)
+                believed[job] = corrected_end(start[job], hold[job], limit[job], begin, rules.correction)
             add_running(heap_end, heap_job, est_end, est_job, running, start[job] + runtime[job], believed[job], job)
             running += 1
             free -= procs[job]
@@ -136,6 +141,9 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                 remove_running(est_end, est_job, running, believed[job], job)
                 running -= 1
                 free += procs[job]
+                if rules.live:
+                    episode.ended[counters[at.ENDED]] = job
+                    counters[at.ENDED] += 1
                 if reserves and believed[job] > now:
                     steps = change(plan_time, plan_room, steps, now, believed[job], procs[job])
                     counters[at.GREW] = 1
@@ -204,7 +212,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             while running > 0 and est_end[0] <= now:
                 job = est_job[0]
                 remove_running(est_end, est_job, running, est_end[0], job)
-                believed[job] = corrected_end(start[job], estimate[job], limit[job], now, rules.correction)
+                believed[job] = corrected_end(start[job], hold[job], limit[job], now, rules.correction)
                 insert_running(est_end, est_job, running - 1, believed[job], job)
                 if reserves:
                     steps = change(plan_time, plan_room, steps, now, believed[job], -procs[job])
@@ -219,8 +227,12 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                     if submit[task] > now:
                         end = submit[task] + runtime[task]
                         steps = change(plan_time, plan_room, steps, submit[task], end, -procs[task])
-            phase = ORDER
+            phase = RENEW if rules.live else ORDER
 
+        if phase == RENEW:
+            phase = ORDER
+            why = WANT_ESTIMATES
+            break
         if phase == ORDER:
             phase = CHOOSE
             if kind == ASKED_SCORES:
@@ -262,7 +274,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                     kept += 1
                     continue
                 free -= procs[job]
-                believed[job] = now + estimate[job]
+                believed[job] = now + hold[job]
                 add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
                 running += 1
                 if accounts:
@@ -298,6 +310,8 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                 if not fits:
                     phase = FILL
                     head = place
+                    if rules.promises and episode.promised[job] < 0:
+                        episode.promised[job], extra = reservation(free, procs[job], est_end, est_job, running, procs)
                     if rules.backfill == NO_BACKFILL or queued == 1 or free <= 0:
                         break
                     if rules.planned:
@@ -352,7 +366,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
 
             start[job] = now
             free -= procs[job]
-            believed[job] = now + estimate[job]
+            believed[job] = now + hold[job]
             add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
             running += 1
             if accounts:

@@ -17,9 +17,9 @@ FloatArray = NDArray[np.float64]
 
 (
     NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, ANNOUNCED, CANCELLATION, PHASE, BEGUN,
-    PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, CHOICES, ROWS, FAILED,
-) = range(18)  # fmt: skip
-NUM_COUNTERS = 18
+    PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, CHOICES, ROWS, FAILED, ENDED,
+) = range(19)  # fmt: skip
+NUM_COUNTERS = 19
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""
@@ -29,7 +29,9 @@ class Episode(NamedTuple):
     """counters: the numbers above. By place in the queue, which is in submit order (by score if that is fixed):
     queue (jobs), score, order (scratch), (num_jobs,). By running job: heap_end, heap_job (a heap by true end), est_end,
     est_job (ascending by estimated end), (most that can run at once,). By task: believed (estimated end), start,
-    backfilled, reserved (start of a reservation, or why there is none). plan_time, plan_room: see simulator/plan.py.
+    backfilled, reserved (start of a reservation, or why there is none), promised (the shadow time when the job first was a
+    blocked head, -1 for never). ended: jobs in the order of their ends. (These two only where the rules want them.)
+    plan_time, plan_room: see simulator/plan.py.
     usage, rate, since: see simulator/usage.py, (users + 1,). scratch, rows, outputs: of scores being computed.
     """
 
@@ -45,6 +47,8 @@ class Episode(NamedTuple):
     start: IntArray
     backfilled: NDArray[np.bool_]
     reserved: IntArray
+    ended: IntArray
+    promised: IntArray
     plan_time: IntArray
     plan_room: IntArray
     usage: FloatArray
@@ -55,9 +59,11 @@ class Episode(NamedTuple):
     outputs: NDArray[np.float32]
 
 
-def new_episode(tasks: Tasks, cluster_procs: int, users: int, plans: bool) -> Episode:
+def new_episode(
+    tasks: Tasks, cluster_procs: int, users: int, plans: bool, live: bool = False, promises: bool = False
+) -> Episode:
     """The state before the first event. users: how many are accounted for (0 if nothing asks for usage). plans: whether
-    the rules need a plan."""
+    the rules need a plan. live, promises: as in the rules."""
     num_tasks, num_jobs = len(tasks.submit), tasks.last - tasks.first
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_jobs + num_tasks - tasks.last) + 4 if plans else 1
@@ -76,6 +82,8 @@ def new_episode(tasks: Tasks, cluster_procs: int, users: int, plans: bool) -> Ep
         start=start,
         backfilled=np.zeros(num_tasks, dtype=np.bool_),
         reserved=np.full(num_tasks if plans else 1, UNPROTECTED, dtype=np.int64),
+        ended=np.empty(num_tasks if live else 1, dtype=np.int64),
+        promised=np.full(num_tasks if promises else 1, -1, dtype=np.int64),
         plan_time=np.empty(steps, dtype=np.int64),
         plan_room=np.empty(steps, dtype=np.int64),
         usage=np.zeros(users + 1),

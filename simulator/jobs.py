@@ -12,7 +12,11 @@ IntArray = NDArray[np.int64]
 NEVER = 1 << 61
 """`cancel` of a job that waits until it starts."""
 
-COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel")
+COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold")
+
+
+RESERVE_BY = ("estimate", "requested")
+"""What a reservation can believe of jobs that run."""
 
 
 def column_of(values: object) -> IntArray:
@@ -39,6 +43,8 @@ class Jobs:
     origin: second of the log's clock from which F1 to F4 count submit times.
     user: number of the user, 0 <= user; left out: all jobs are user 0's.
     cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
+    hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
+    out: the estimate.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -51,6 +57,7 @@ class Jobs:
     origin: int = 0
     user: IntArray = field(default_factory=_unset)
     cancel: IntArray = field(default_factory=_unset)
+    hold: IntArray = field(default_factory=_unset)
 
     def __post_init__(self) -> None:
         num_jobs = len(self.submit)
@@ -58,6 +65,8 @@ class Jobs:
             object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
         if len(self.cancel) != num_jobs and len(self.cancel) == 0:
             object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
+        if len(self.hold) != num_jobs and len(self.hold) == 0:
+            object.__setattr__(self, "hold", self.estimate)
         for name in COLUMNS:
             column = column_of(getattr(self, name))
             if column.ndim != 1 or len(column) != num_jobs:
@@ -70,6 +79,8 @@ class Jobs:
         _require(self.estimate >= 1, "estimate must be at least 1 s")
         _require(self.limit >= self.runtime, "limit must not be shorter than the run time")
         _require(self.limit >= self.estimate, "limit must not be shorter than the estimate")
+        _require(self.hold >= 1, "hold must be at least 1 s")
+        _require(self.limit >= self.hold, "limit must not be shorter than hold")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
 
@@ -92,12 +103,15 @@ def jobs_from_log(
     origin: int = 0,
     user: IntArray | None = None,
     cancel: IntArray | None = None,
+    reserve_by: str = "estimate",
 ) -> Jobs:
     """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
 
     requested_walltime: seconds, shape (num_jobs,); values below 1 mean that the log has no request.
     estimates: "requested", "actual", "predicted" (needs `predicted`, seconds, shape (num_jobs,), finite) or "as logged"
     (the request even where the job ran longer, as the RLScheduler code takes it).
+    reserve_by: what a reservation believes of jobs that run: "estimate", or "requested" (`limit`; the estimate of a job without a
+    request).
     """
     runtime = np.asarray(runtime, dtype=np.int64)
     requested = np.asarray(requested_walltime, dtype=np.int64)
@@ -118,8 +132,11 @@ def jobs_from_log(
     else:
         raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
     limit = np.maximum(longest, estimate)
+    if reserve_by not in RESERVE_BY:
+        raise ValueError(f"unknown reserve_by {reserve_by!r}; expected one of {', '.join(RESERVE_BY)}")
+    hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
     optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
-    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, origin, **optional)
+    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, origin, hold=hold, **optional)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:

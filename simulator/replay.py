@@ -52,6 +52,11 @@ def replay(
     cluster = Cluster.of(cluster)
     tasks = tasks_of(jobs, cluster)
     rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+    if rules.backfill == engine.RESERVE and (jobs.hold != jobs.estimate).any():
+        raise ValueError(
+            f"backfilling {backfill!r} plans every job by its estimate, and cannot believe another time of those that run: use "
+            "reserve_by='estimate', or easy backfilling"
+        )
     if len(jobs) == 0:
         return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
     plain = rules.backfill != engine.RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
@@ -74,7 +79,9 @@ def rules_of(backfill: str, correction: str, cluster_procs: int, planned: bool =
     if correction not in CORRECTIONS:
         raise ValueError(f"unknown correction {correction!r}; expected one of {', '.join(CORRECTIONS)}")
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
-    return Rules(cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample)
+    return Rules(
+        cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample, False, False
+    )
 
 
 def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:

@@ -39,6 +39,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
     Returns DONE, or STUCK when outages leave a job that can never start.
     """
     submit, runtime, procs, estimate, limit = tasks.submit, tasks.runtime, tasks.procs, tasks.estimate, tasks.limit
+    hold = tasks.hold
     cancel, cancel_order, last = tasks.cancel, tasks.cancel_order, tasks.last
     rank, job_at, rows = queue.rank, queue.job_at, queue.rows
     fill_rank, fill_job_at, fill_rows = fill_queue.rank, fill_queue.job_at, fill_queue.rows
@@ -53,7 +54,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
     running = 0
     free = cluster_procs
     for job in range(tasks.first):
-        believed[job] = start[job] + estimate[job]
+        believed[job] = start[job] + hold[job]
         add_running(heap_end, heap_job, est_end, est_job, running, start[job] + runtime[job], believed[job], job)
         running += 1
         free -= procs[job]
@@ -92,7 +93,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
             free += procs[job]
             settled = False
         while outage < num_tasks and submit[outage] == now:
-            believed[outage] = now + estimate[outage]
+            believed[outage] = now + hold[outage]
             add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[outage], believed[outage], outage)
             running += 1
             free -= procs[outage]
@@ -178,7 +179,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
                     while est_end[0] <= now:
                         job = est_job[0]
                         remove_running(est_end, est_job, running, est_end[0], job)
-                        believed[job] = corrected_end(start[job], estimate[job], limit[job], now, correction)
+                        believed[job] = corrected_end(start[job], hold[job], limit[job], now, correction)
                         insert_running(est_end, est_job, running - 1, believed[job], job)
                     shadow, extra = reservation(free, procs[job_at[head]], est_end, est_job, running, procs)
                     reserved = True
@@ -225,7 +226,7 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
 
             start[job] = now
             free -= procs[job]
-            believed[job] = now + estimate[job]
+            believed[job] = now + hold[job]
             add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
             running += 1
             if lone >= 0 or (free == 0 and not front):

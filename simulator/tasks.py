@@ -17,7 +17,7 @@ class Tasks(NamedTuple):
     """Tasks are, in this order, jobs that run already, the jobs to schedule, and outages by start; int64 (num_tasks,).
 
     submit: submission of a job, start of a running job or an outage. The rest as in `simulator.jobs.Jobs`; an outage's
-    run time, estimate and limit are its length. first, last: the jobs to schedule are tasks first : last.
+    run time, estimate, limit and hold are its length. first, last: the jobs to schedule are tasks first : last.
     announced: of the outages, ascending, with announced_task: the task each of them is; only those announced before their
     start. cancel_order: jobs that are cancelled at some time, by that time.
     """
@@ -29,6 +29,7 @@ class Tasks(NamedTuple):
     limit: IntArray
     user: IntArray
     cancel: IntArray
+    hold: IntArray
     first: int
     last: int
     announced: IntArray
@@ -47,7 +48,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
             f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster.procs}: "
             "give the cluster's true processor count"
         )
-    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel)
+    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel, jobs.hold)
     cancel_order = np.flatnonzero(jobs.cancel < NEVER)
     if len(cancel_order):
         cancel_order = cancel_order[np.argsort(jobs.cancel[cancel_order], kind="stable")]
@@ -70,6 +71,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
         column_of(np.concatenate([running.limit, jobs.limit, length])),
         column_of(np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)])),
         column_of(np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)])),
+        column_of(np.concatenate([running.estimate, jobs.hold, length])),
     )
     ahead = np.flatnonzero(outages.announced < outages.start)
     ahead = ahead[np.argsort(outages.announced[ahead], kind="stable")]

@@ -32,7 +32,7 @@ generator = { jobs = 1500, seed = 7, offered_load = 0.9, users = 12 }
 
 CONFIG = """
 ops:
-  predictions__runtime_model: {config: {max_trees: 20}}
+  predictions__runtime_evaluation: {config: {predictors: [requested, similar_jobs, xgboost], days: 60}}
   policies__trajectory_filter: {config: {window_jobs: 64, sampled_windows: 100}}
   policies__scheduling_policy: {config: {seeds: [1, 2], epochs: 3, filtered_epochs: 1, trajectories: 8, validation_windows: 4}}
   replay__evaluation: {config: {window_jobs: 64}}

@@ -136,7 +136,7 @@ def test_evaluation_refuses_policies_trained_on_what_is_now_the_test_part(finish
     home = Home(tmp_path / "home")
     shutil.copytree(finished.folder / "warehouse", home.folder / "warehouse")
     with duckdb.connect(str(home.database)) as connection:
-        connection.execute("UPDATE predictions.runtime_models SET test_job_index = 300")
+        connection.execute("UPDATE predictions.training_splits SET test_job_index = 300")
     refused = home.call("run", "-s", SOURCE, "--job", "evaluate")
     assert refused.returncode != 0
     assert "policies were trained on jobs that are now in the test part" in refused.stderr

@@ -1,0 +1,285 @@
+"""Stage 3b: the registry of run-time models. Every night a challenger is trained, tested against the champion on the newest
+unseen days, and promoted only if it is better beyond noise."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from assets.describe import plot, table, table_metadata
+from assets.features import job_features, runtime_rows, similar_jobs
+from assets.partitions import OWNERS, SOURCES
+from assets.runtime_evaluation import SERVING
+from assets.storage import data_folder, read_model, remove_unused_models, store_model
+from models.runtime.predictor import Predictor, predictor_from_bytes, predictor_to_bytes
+from warehouse import Warehouse, first_row, replace_partition
+
+MODEL = "runtime-model"
+LEAST_JOBS = 300
+"""Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
+
+
+class RuntimeModelConfig(dg.Config):
+    predictor: str = Field(default=SERVING, description="What the challenger is: see tracehouse's list of predictors")
+    test_days: int = Field(default=14, ge=1, description="Newest days on which champion and challenger are compared")
+    seed: int = Field(default=1, ge=0, description="Seed of the bootstrap of their difference")
+    train_share: float = Field(
+        default=0.6, gt=0, lt=1, description="First share of the jobs on which scheduling policies may be trained"
+    )
+
+
+@dg.asset(
+    key=["predictions", "runtime_model"],
+    deps=[job_features, similar_jobs],
+    partitions_def=SOURCES,
+    group_name="runtime_prediction",
+    owners=OWNERS,
+    kinds={"xgboost", "duckdb"},
+    metadata=table_metadata("predictions.model_versions"),
+)
+def runtime_model(
+    context: dg.AssetExecutionContext, config: RuntimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Trains a challenger on all but the newest days and compares it with the champion on those days, job by job; the
+    champion changes only if the challenger is better beyond noise. Also cuts the trace for the training of policies."""
+    from assets import plots
+
+    source = context.partition_key
+    rows = runtime_rows(warehouse, source)
+    if rows.height < LEAST_JOBS:
+        raise ValueError(
+            f"source {source!r}: {rows.height} jobs with a known run time are too few to train and test on, at least "
+            f"{LEAST_JOBS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
+        )
+    split = pl.DataFrame(
+        {
+            "test_job_index": [rows["job_index"][int(rows.height * config.train_share)]],
+            "train_share": [config.train_share],
+        }
+    )
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.training_splits", source, split)
+    happened = challenge(warehouse, source, rows, config)
+    context.log.info(happened)
+    version, champion = load_champion(warehouse, source)
+    drift = write_drift(warehouse, source, rows)
+    with warehouse.read() as connection:
+        history = connection.sql(
+            "SELECT * EXCLUDE (source) FROM predictions.model_history WHERE source = $source ORDER BY event DESC",
+            params={"source": source},
+        ).pl()
+        file = first_row(
+            connection,
+            "SELECT file FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
+    importance = champion.importance()
+    assert file is not None
+    metadata: dict[str, Any] = {
+        "happened": happened,
+        "champion": version,
+        "history": table(history),
+        "drift": table(drift.sort("value", descending=True)),
+        "file": dg.MetadataValue.path(str(data_folder() / file[0])),
+    }
+    if importance:
+        metadata["importance"] = plot(plots.feature_importance(importance))
+    return dg.MaterializeResult(metadata=metadata)
+
+
+def challenge(warehouse: Warehouse, source: str, rows: pl.DataFrame, config: RuntimeModelConfig) -> str:
+    """Trains and judges one challenger and records what happened; says it in words. The same data and settings again change
+    nothing."""
+    from models.runtime import challenge as contest
+    from models.runtime.predictor import runtimes
+    from models.runtime.scores import score
+
+    moment = contest.test_start(rows, config.test_days)
+    challenger, fitted = contest.train(rows, config.predictor, moment)
+    content = predictor_to_bytes(challenger)
+    test = rows.filter(pl.col("submit_time") >= moment)
+    if (reason := _seen_before(warehouse, source, content, test["submit_time"][-1])) is not None:
+        return reason
+    found = challenger.predict(test)
+    champion = load_champion(warehouse, source) if _last_event(warehouse, source) else None
+    newest: datetime = rows["submit_time"][-1]
+    gain = low = high = None
+    if champion is None:
+        kind, promoted, reason = "first", True, "the first model of this source"
+    else:
+        shared = test.filter(pl.col("submit_time") >= _trained_until(warehouse, source, champion[0]))
+        if shared.is_empty():
+            kind, promoted, reason = (
+                "refused",
+                False,
+                "the champion has learned from all newest jobs: nothing is unseen by both",
+            )
+        else:
+            verdict = contest.judge(champion[1].predict(shared), challenger.predict(shared), shared, config.seed)
+            promoted, gain, low, high = verdict.promote, verdict.gain, verdict.low, verdict.high
+            kind, reason = ("promoted" if promoted else "refused"), verdict.reason
+    file, digest = store_model(source, MODEL, content)
+    values = score(found, runtimes(test))
+    kept = ("mean_absolute_error_s", "median_absolute_error_s", "underestimated_share", "pinball_loss_s")
+    card = {
+        "predictor": config.predictor,
+        "options": json.dumps(challenger.card()),
+        "feature_names": json.dumps(challenger.features()),
+        "trained_from": fitted["submit_time"][0],
+        "trained_until": moment,
+        "jobs_trained": fitted.height,
+        "data_sha256": contest.rows_sha256(fitted),
+        "tested_until": newest,
+        "jobs_tested": test.height,
+    } | {name: values[name] for name in kept}
+    version = _next(warehouse, "model_versions", "version", source)
+    event = {"kind": kind, "version": version, "champion": version if promoted or champion is None else champion[0]}
+    event |= {"mae_gain_s": gain, "mae_gain_low_s": low, "mae_gain_high_s": high, "reason": reason}
+    _append(warehouse, "model_versions", source, card | {"version": version, "file": file, "sha256": digest})
+    _append(warehouse, "model_events", source, event | {"data_until": newest})
+    remove_unused_models(source, MODEL, _files(warehouse, source))
+    return f"version {version} ({config.predictor}): {kind}, {reason}"
+
+
+def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> tuple[int, int]:
+    """Makes an earlier version champion again: `version`, or the champion before the present one. Returns (version that was
+    champion, version that is). Raises ValueError when there is none such."""
+    with warehouse.read() as connection:
+        events = connection.execute(
+            "SELECT champion, data_until FROM predictions.model_events WHERE source = ? ORDER BY event", [source]
+        ).fetchall()
+        versions = {
+            row[0]
+            for row in connection.execute(
+                "SELECT version FROM predictions.model_versions WHERE source = ?", [source]
+            ).fetchall()
+        }
+    if not events:
+        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
+    champions = [champion for champion, _ in events]
+    present = champions[-1]
+    earlier = [champion for champion in champions if champion != present]
+    if version is None and not earlier:
+        raise ValueError(
+            f"source {source!r} has had one champion only, version {present}: there is nothing to go back to"
+        )
+    target = earlier[-1] if version is None else version
+    if target not in versions:
+        raise ValueError(f"source {source!r} has no version {target}; it has {', '.join(map(str, sorted(versions)))}")
+    if target == present:
+        raise ValueError(f"version {target} is the champion of source {source!r} already")
+    _append(
+        warehouse, "model_events", source,
+        {
+            "data_until": events[-1][1], "kind": "rolled back", "version": target, "champion": target, "mae_gain_s": None,
+            "mae_gain_low_s": None, "mae_gain_high_s": None, "reason": f"by hand, instead of version {present}",
+        },
+    )  # fmt: skip
+    return present, target
+
+
+def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
+    """(version, the predictor). Raises ValueError before there is one, and when its file is not what it was."""
+    with warehouse.read() as connection:
+        found = first_row(
+            connection, "SELECT version, file, sha256 FROM predictions.champions WHERE source = ?", [source]
+        )
+    if found is None:
+        raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
+    return int(found[0]), predictor_from_bytes(read_model(found[1], found[2]))
+
+
+def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
+    from models.runtime.drift import input_drift
+    from models.runtime.encoding import LOGARITHMS, PLAIN
+    from models.runtime.predictor import runtimes
+    from models.runtime.prequential import ended_by
+
+    with warehouse.read() as connection:
+        card = connection.sql(
+            "SELECT version, trained_from, trained_until, jobs_tested, mean_absolute_error_s FROM predictions.champions "
+            "WHERE source = $source",
+            params={"source": source},
+        ).pl().row(0, named=True)  # fmt: skip
+    before = ended_by(rows.filter(pl.col("submit_time") < card["trained_until"]), card["trained_until"])
+    now = rows.filter(pl.col("submit_time") >= card["trained_until"])[-card["jobs_tested"] :]
+    # counts of what has ended only grow: they say how old the log is, not that users have changed
+    inputs = tuple(name for name in (*LOGARITHMS, *PLAIN) if not name.endswith("_jobs_ended") and name != "similar_jobs")
+    shifts = input_drift(before, now, inputs)
+    _, champion = load_champion(warehouse, source)
+    error = float(np.abs(champion.predict(now).point - runtimes(now)).mean()) if now.height else 0.0
+    drift = pl.DataFrame(
+        [{"measure": "psi", "input": name, "value": value} for name, value in shifts.items()]
+        + [{"measure": "error", "input": "mean_absolute_error_s", "value": error / max(card["mean_absolute_error_s"], 1.0)}]
+    ).with_columns(
+        pl.lit(card["version"]).alias("version"), pl.lit(rows["submit_time"][-1]).alias("data_until"),
+        pl.lit(now.height).alias("jobs"),
+    )  # fmt: skip
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.model_drift", source, drift)
+    return drift
+
+
+def _last_event(warehouse: Warehouse, source: str) -> tuple | None:
+    with warehouse.read() as connection:
+        return first_row(
+            connection,
+            "SELECT champion, version FROM predictions.model_events WHERE source = ? ORDER BY event DESC LIMIT 1",
+            [source],
+        )
+
+
+def _trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
+    with warehouse.read() as connection:
+        found = first_row(
+            connection,
+            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
+    assert found is not None
+    return found[0]
+
+
+def _seen_before(warehouse: Warehouse, source: str, content: bytes, tested_until: datetime) -> str | None:
+    """What to say when this very model was judged on these very jobs before; None when it was not."""
+    import hashlib
+
+    digest = hashlib.sha256(content).hexdigest()
+    with warehouse.read() as connection:
+        found = first_row(
+            connection,
+            "SELECT max(version) FROM predictions.model_versions WHERE source = ? AND sha256 = ? AND tested_until = ?",
+            [source, digest, tested_until],
+        )
+    if found is None or found[0] is None:
+        return None
+    return f"nothing new: version {found[0]} was trained and judged on the same jobs"
+
+
+def _next(warehouse: Warehouse, name: str, column: str, source: str) -> int:
+    with warehouse.read() as connection:
+        found = first_row(connection, f"SELECT max({column}) FROM predictions.{name} WHERE source = ?", [source])
+    return int(found[0]) + 1 if found and found[0] is not None else 1
+
+
+def _files(warehouse: Warehouse, source: str) -> list[str]:
+    with warehouse.read() as connection:
+        rows = connection.execute("SELECT file FROM predictions.model_versions WHERE source = ?", [source]).fetchall()
+    return [row[0] for row in rows]
+
+
+def _append(warehouse: Warehouse, name: str, source: str, values: dict) -> None:
+    """A row more in a table of history; an event gets the next number."""
+    columns = {"source": source} | values
+    if name == "model_events":
+        columns["event"] = _next(warehouse, name, "event", source)
+    names = ", ".join(columns)
+    with warehouse.write() as connection:
+        connection.execute(
+            f"INSERT INTO predictions.{name} ({names}) VALUES ({', '.join('?' * len(columns))})", list(columns.values())
+        )

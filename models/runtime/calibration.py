@@ -1,0 +1,89 @@
+"""Quantiles that hold what they promise: adaptive conformal inference (Gibbs and Candes 2021) over a stream of jobs.
+
+A predictor's 80 % quantile may hold in 70 % of jobs, the more so when users change their ways. So each level keeps the level
+that it really asks the predictor for: raised a little whenever a job that has ended outlived its quantile, lowered whenever one
+did not. In the long run the share of covered jobs is the nominal one, whatever the predictor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from models.compiled import compiled
+from models.runtime.predictor import LEVELS, FloatArray, Prediction, requests, runtimes
+
+STEP = 0.01
+"""How far a level moves for one job; about as many jobs as 1 / STEP are remembered."""
+
+OVERRUN = 1.05
+"""Systems let jobs run on for a while past their request; quantiles need not go further."""
+
+LOWEST, HIGHEST = -0.1, 1.25
+"""Levels may leave 0 to 1: beyond the outermost of LEVELS the logarithm of the quantile goes on on a straight line."""
+
+
+def calibrated(prediction: Prediction, rows: pl.DataFrame, step: float = STEP) -> Prediction:
+    """The same points with quantiles corrected by what became of earlier jobs.
+
+    rows: as for `Predictor.predict`, in order of submission, with end_time and runtime_s where known; a row's quantiles depend on
+    rows that ended before its submission alone.
+    """
+    known = rows.select(pl.col("end_time").is_not_null() & (pl.col("runtime_s") > 0)).to_series().to_numpy()
+    ended = np.flatnonzero(known)
+    end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()
+    by_end = ended[np.argsort(end[ended], kind="stable")]
+    true = np.log(runtimes(rows.select(pl.col("runtime_s").fill_null(1))))
+    found = np.empty_like(prediction.quantiles)
+    _adapt(
+        np.log(np.maximum(prediction.quantiles, 1.0)), rows["submit_time"].dt.epoch("us").to_numpy(), end, by_end,
+        true, np.log(_ceiling(prediction, rows)), np.array(LEVELS), step, found,
+    )  # fmt: skip
+    return Prediction(prediction.point, np.maximum(1.0, np.exp(found)))
+
+
+def _ceiling(prediction: Prediction, rows: pl.DataFrame) -> FloatArray:
+    """The longest run time that a quantile may be, seconds, (jobs,)."""
+    asked = requests(rows)
+    most = prediction.quantiles[:, -1]
+    return np.where(np.isnan(asked), 4 * most, OVERRUN * asked) + 60.0
+
+
+@compiled
+def _adapt(
+    log_quantile: FloatArray, submit: NDArray[np.int64], end: NDArray[np.int64], by_end: NDArray[np.int64],
+    log_true: FloatArray, log_ceiling: FloatArray, levels: FloatArray, step: float, found: FloatArray,
+) -> None:  # fmt: skip
+    asked = levels.copy()
+    waiting = 0
+    for row in range(len(submit)):
+        while waiting < len(by_end) and end[by_end[waiting]] < submit[row]:
+            job = by_end[waiting]
+            waiting += 1
+            for q in range(len(levels)):
+                covered = 1.0 if log_true[job] <= found[job, q] else 0.0
+                asked[q] = min(max(asked[q] + step * (levels[q] - covered), LOWEST), HIGHEST)
+        highest = 0.0
+        for q in range(len(levels)):
+            highest = max(highest, at_level(log_quantile[row], levels, asked[q]))
+            highest = min(highest, log_ceiling[row])
+            found[row, q] = highest
+
+
+@compiled
+def at_level(log_quantile: FloatArray, levels: FloatArray, level: float) -> float:
+    """The logarithm of the quantile at any level, from those at `levels`: on straight lines, also beyond the ends."""
+    last = len(levels) - 1
+    k = 0
+    while k < last - 1 and levels[k + 1] < level:
+        k += 1
+    if level > levels[last]:
+        # a distribution whose upper quantiles coincide (jobs killed at their limit) must be able to grow all the same
+        slope = max(log_quantile[last] - log_quantile[last // 2], 0.05) / (levels[last] - levels[last // 2])
+        return log_quantile[last] + (level - levels[last]) * slope
+    if level < levels[0]:
+        slope = max(log_quantile[last // 2] - log_quantile[0], 0.05) / (levels[last // 2] - levels[0])
+        return log_quantile[0] - (levels[0] - level) * slope
+    part = (level - levels[k]) / (levels[k + 1] - levels[k])
+    return log_quantile[k] + part * (log_quantile[k + 1] - log_quantile[k])

@@ -1,0 +1,80 @@
+"""A challenger against the champion, on the newest jobs that neither has seen."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import polars as pl
+
+from models.runtime.named import make_predictor
+from models.runtime.predictor import Prediction, Predictor, runtimes
+from models.runtime.prequential import ended_by
+from models.runtime.scores import gain_interval
+
+LEAST_TESTED = 100
+"""A test on fewer jobs says nothing; the days are extended back to as many, but never beyond half of the jobs."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """promote: whether the challenger takes over. gain, low, high: mean absolute error of the champion minus the
+    challenger's in seconds, and its 95 % interval (None where it cannot be told)."""
+
+    promote: bool
+    gain: float | None
+    low: float | None
+    high: float | None
+    reason: str
+
+
+def test_start(rows: pl.DataFrame, days: int) -> datetime:
+    """From when on jobs are kept for the test: the newest `days`, more where they hold fewer than LEAST_TESTED jobs."""
+    submit = rows["submit_time"]
+    newest: datetime = submit[-1]
+    by_days = newest - timedelta(days=days)
+    by_jobs: datetime = submit[max(rows.height // 2, rows.height - LEAST_TESTED)]
+    return min(by_days, by_jobs) if by_days > submit[rows.height // 2] else submit[rows.height // 2]
+
+
+def train(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
+    """A new predictor, fitted on what had ended before `moment`, and those rows. Raises ValueError when there are none."""
+    fitted = ended_by(rows.filter(pl.col("submit_time") < moment), moment)
+    predictor = make_predictor(name)
+    predictor.fit(fitted)
+    return predictor, fitted
+
+
+def judge(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
+    """Paired on the same jobs; the challenger must be better beyond noise. Users are resampled whole, or days where there are
+    fewer than five users. rows: the jobs that were predicted."""
+    true = runtimes(rows)
+    errors = [np.abs(prediction.point - true) for prediction in (challenger, champion)]
+    groups = rows["user_name"].fill_null("").to_numpy()
+    gain, low, high = gain_interval(errors[0], errors[1], groups, seed)
+    by = "users"
+    if low is None:
+        gain, low, high = gain_interval(
+            errors[0], errors[1], rows["submit_time"].dt.date().cast(pl.Utf8).to_numpy(), seed
+        )
+        by = "days"
+    if low is None or high is None:
+        return Verdict(False, gain, None, None, "too few users and days to tell a difference from noise")
+    told = (
+        f"mean error {abs(gain):,.0f} s {'lower' if gain > 0 else 'higher'} on {rows.height:,} newest jobs, 95 % interval of the "
+        f"gain {low:,.0f} to {high:,.0f} s over {by}"
+    )
+    if low > 0:
+        return Verdict(True, gain, low, high, f"better beyond noise: {told}")
+    return Verdict(False, gain, low, high, f"{'worse' if high < 0 else 'not better beyond noise'}: {told}")
+
+
+def rows_sha256(rows: pl.DataFrame) -> str:
+    """Hash of jobs, by their number, submission, end, request and run time, in hexadecimal."""
+    digest = hashlib.sha256(str(rows.height).encode())
+    for name in ("job_index", "submit_time", "end_time", "requested_walltime_s", "requested_procs", "runtime_s"):
+        values = rows[name].to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        digest.update(values.astype("<i8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,82 @@
+"""Predictors that read their point from one feature: the request, the user's last two jobs, the user's mean, similar jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from models.runtime.predictor import (
+    LEVELS,
+    WITHOUT_HISTORY_S,
+    Prediction,
+    Predictor,
+    from_points,
+    ratio_quantiles,
+    recent,
+    requests,
+    runtimes,
+    within_request,
+)
+
+SPREAD_ROWS = 20_000
+"""Jobs, the newest, from which the spread around a point is taken."""
+
+
+class ColumnPredictor(Predictor):
+    """A feature as the point, the request where it is unknown, at most the request; around it the spread that true run
+    times had around the points of earlier jobs."""
+
+    def __init__(self, name: str, column: str) -> None:
+        self.name = name
+        self.column = column
+        self.ratios = np.ones(len(LEVELS))
+        self.typical_s = WITHOUT_HISTORY_S
+
+    def fit(self, rows: pl.DataFrame) -> None:
+        rows = recent(rows, SPREAD_ROWS)
+        if rows.is_empty():
+            raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
+        true = runtimes(rows)
+        self.typical_s = float(np.median(true))
+        self.ratios = ratio_quantiles(self._points(rows), true)
+
+    def predict(self, rows: pl.DataFrame) -> Prediction:
+        return from_points(self._points(rows), self.ratios)
+
+    def features(self) -> tuple[str, ...]:
+        return (self.column, "requested_walltime_s")
+
+    def state(self) -> dict[str, Any]:
+        return {"ratios": self.ratios.tolist(), "typical_s": self.typical_s}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.ratios, self.typical_s = np.array(state["ratios"]), float(state["typical_s"])
+
+    def _points(self, rows: pl.DataFrame) -> np.ndarray:
+        known = rows[self.column].cast(pl.Float64).to_numpy().astype(np.float64)
+        known = np.where(known > 0, known, requests(rows))
+        return within_request(np.where(np.isnan(known), self.typical_s, known), rows)
+
+
+class SimilarJobs(Predictor):
+    """The median and the quantiles of similar jobs (models/runtime/similar.py), as the features hold them."""
+
+    name = "similar_jobs"
+
+    def fit(self, rows: pl.DataFrame) -> None:
+        """Nothing: similar jobs are looked up for each job, not learned."""
+
+    def predict(self, rows: pl.DataFrame) -> Prediction:
+        quantiles = np.maximum(1.0, rows.select(self.features()).to_numpy().astype(np.float64))
+        return Prediction(quantiles[:, LEVELS.index(0.5)].copy(), quantiles)
+
+    def features(self) -> tuple[str, ...]:
+        return tuple(f"similar_p{100 * level:02.0f}_s" for level in LEVELS)
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass

@@ -1,0 +1,122 @@
+"""What every run-time predictor is: learn from jobs that have ended, give a point and quantiles, be a file."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95)
+"""Levels of the quantiles that every predictor gives."""
+
+MEDIAN = LEVELS.index(0.5)
+WITHOUT_HISTORY_S = 3600.0
+"""What stands for a run time of which nothing is known, not even a request."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """point: run times in seconds, (jobs,), at least 1. quantiles: seconds, (jobs, len(LEVELS)), at least 1, no row
+    descending."""
+
+    point: FloatArray
+    quantiles: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+
+class Predictor(ABC):
+    """Learns from rows and predicts rows: frames with the columns of sql/features/runtime_rows.sql, in order of submission.
+
+    `predict` may read a row's own run time only where it learns while it goes (`OnlineRegression`), and then only for
+    rows submitted after that job had ended.
+    """
+
+    name: str
+
+    @abstractmethod
+    def fit(self, rows: pl.DataFrame) -> None:
+        """Learns anew from jobs that have ended: runtime_s is known and at least 1. Raises ValueError for no rows."""
+
+    @abstractmethod
+    def predict(self, rows: pl.DataFrame) -> Prediction:
+        """Predictions for rows, which may be none. Call `fit` first."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What `fit` has learned, as JSON takes it."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+
+    @abstractmethod
+    def features(self) -> tuple[str, ...]:
+        """Columns that it reads."""
+
+    def card(self) -> dict[str, Any]:
+        """Options, for the registry."""
+        return {}
+
+    def importance(self) -> dict[str, float]:
+        """Mean gain of the splits on each feature; empty for a predictor without trees."""
+        return {}
+
+
+def predictor_to_bytes(predictor: Predictor) -> bytes:
+    """The same predictor, fitted on the same rows, gives the same bytes."""
+    return json.dumps({"predictor": predictor.name, "levels": LEVELS, "state": predictor.state()}).encode()
+
+
+def predictor_from_bytes(content: bytes) -> Predictor:
+    """The inverse of `predictor_to_bytes`. Raises ValueError for anything else."""
+    from models.runtime.named import make_predictor
+
+    try:
+        document = json.loads(content)
+        if tuple(document["levels"]) != LEVELS:
+            raise ValueError("its quantiles have other levels")
+        predictor = make_predictor(document["predictor"])
+        predictor.restore(document["state"])
+    except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise ValueError(f"not a run-time predictor of this tracehouse ({error})") from None
+    return predictor
+
+
+def within_request(seconds: FloatArray, rows: pl.DataFrame) -> FloatArray:
+    """At least 1 s and at most the requested wall time, where there is one; (jobs,)."""
+    return np.maximum(1.0, np.fmin(seconds, requests(rows)))
+
+
+def requests(rows: pl.DataFrame) -> FloatArray:
+    """Requested wall times in seconds, NaN for none, (jobs,)."""
+    asked = rows["requested_walltime_s"].cast(pl.Float64).to_numpy().astype(np.float64)
+    return np.where(asked > 0, asked, np.nan)
+
+
+def runtimes(rows: pl.DataFrame) -> FloatArray:
+    """True run times in seconds, at least 1, (jobs,)."""
+    return np.maximum(rows["runtime_s"].to_numpy().astype(np.float64), 1.0)
+
+
+def ratio_quantiles(point: FloatArray, true: FloatArray) -> FloatArray:
+    """Quantiles of true / point at LEVELS, (len(LEVELS),): the spread of a predictor that gives points alone."""
+    return np.quantile(true / np.maximum(point, 1.0), LEVELS)
+
+
+def from_points(point: FloatArray, ratios: FloatArray) -> Prediction:
+    """Points with the same relative spread around each."""
+    return Prediction(point, np.maximum(1.0, point[:, None] * ratios[None, :]))
+
+
+def recent(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The last `most` rows: what runs now says more of the next jobs than what ran years ago, and costs less to learn."""
+    return rows[max(0, rows.height - most) :]

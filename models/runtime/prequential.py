@@ -1,0 +1,90 @@
+"""Evaluation as in operation: train on what has ended by a date, predict the next period, move on (Dawid 1984).
+
+Every job is predicted by a model that was fitted before its period began, so scores are over the whole trace, and the
+predictions themselves are what a centre would have had at the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import polars as pl
+
+from models.runtime.named import make_predictor
+from models.runtime.online import OnlineRegression
+from models.runtime.predictor import LEVELS, Prediction
+
+LEAST_FITTED = 200
+"""With fewer jobs that have ended, a period is predicted from similar jobs instead."""
+
+EARLY = "similar_jobs"
+
+
+@dataclass(frozen=True)
+class Period:
+    """Rows first : last of the trace, submitted from `start` on; fitted: rows that had ended by then."""
+
+    start: datetime
+    first: int
+    last: int
+    fitted: int
+
+
+def periods_of(rows: pl.DataFrame, days: int = 30) -> list[Period]:
+    """The trace in periods of `days` from its first submission on; periods without a job are left out."""
+    if rows.is_empty():
+        return []
+    submit = rows["submit_time"]
+    begin, final = submit[0], submit[-1]
+    starts = [begin + timedelta(days=days * k) for k in range((final - begin).days // days + 1)]
+    bounds = [*(int(submit.search_sorted(start, side="left")) for start in starts), rows.height]
+    return [
+        Period(start, first, last, ended_by(rows[:first], start).height)
+        for start, first, last in zip(starts, bounds[:-1], bounds[1:], strict=True)
+        if last > first
+    ]
+
+
+def ended_by(rows: pl.DataFrame, moment: datetime) -> pl.DataFrame:
+    """The rows whose jobs had ended before `moment`, with a run time to learn from."""
+    return rows.filter(pl.col("end_time") < moment, pl.col("runtime_s") > 0)
+
+
+def prequential(
+    rows: pl.DataFrame,
+    name: str,
+    days: int = 30,
+    threads: int = 2,
+    done: Callable[[int], None] | None = None,
+) -> Prediction:
+    """The predictor's predictions of all rows, each from a fit on what had ended before its period; quantiles as they are, see
+    models/runtime/calibration.py. done: called with the number of periods predicted so far.
+
+    rows: all jobs of a trace (sql/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
+    `threads` of them are worked on at once.
+    """
+    periods = periods_of(rows, days)
+    if isinstance(make_predictor(name), OnlineRegression):
+        return make_predictor(name).predict(rows)  # it learns from every job as it ends, and needs no periods
+    point, quantiles = np.empty(rows.height), np.empty((rows.height, len(LEVELS)))
+
+    def predict(period: Period) -> None:
+        part = rows[period.first : period.last]
+        if period.fitted < LEAST_FITTED:
+            found = make_predictor(EARLY).predict(part)
+        else:
+            predictor = make_predictor(name)
+            predictor.fit(ended_by(rows[: period.first], period.start))
+            found = predictor.predict(part)
+        point[period.first : period.last] = found.point
+        quantiles[period.first : period.last] = found.quantiles
+
+    with ThreadPoolExecutor(threads) as pool:
+        for count, _ in enumerate(pool.map(predict, periods), start=1):
+            if done is not None:
+                done(count)
+    return Prediction(point, quantiles)

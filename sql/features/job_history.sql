@@ -1,0 +1,13 @@
+-- What tells jobs apart and when they ended, for looking up similar jobs; jobs that can be replayed, in submit order.
+SELECT
+    job_index,
+    submit_time,
+    end_time,
+    runtime_s,
+    user_name,
+    executable,
+    requested_walltime_s,
+    coalesce(requested_procs, procs) AS requested_procs
+FROM core.jobs
+WHERE source = $source AND runtime_s > 0 AND procs > 0
+ORDER BY job_index

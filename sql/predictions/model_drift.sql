@@ -1,0 +1,10 @@
+-- How far the newest jobs are from those that the champion learned from. One row per input, and one for its error.
+CREATE TABLE IF NOT EXISTS predictions.model_drift (
+    source VARCHAR NOT NULL, -- name of the source in the catalogue
+    version BIGINT NOT NULL, -- the champion that it is about
+    data_until TIMESTAMP NOT NULL, -- submission of the newest job that was known, UTC
+    measure VARCHAR NOT NULL, -- psi (population stability index of an input) or error
+    input VARCHAR NOT NULL, -- column of the features; of the error: mean_absolute_error_s
+    value DOUBLE NOT NULL, -- psi: 0 for none, above 0.25 for a shift; error: mean error on the newest jobs over that on its own test jobs
+    jobs BIGINT NOT NULL, -- newest jobs
+);
