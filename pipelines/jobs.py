@@ -18,7 +18,12 @@ ingest = _job("ingest", INGEST, "Read a source's logs into canonical jobs")
 train = _job("train", TRAIN, "Features, run-time model and scheduling policies of a source")
 evaluate = _job("evaluate", EVALUATE, "Replay all policies on unseen jobs; what-if runs, leaderboard and report")
 everything = _job("everything", INGEST | TRAIN | EVALUATE, "From raw log to report")
+predict = _job(
+    "predict",
+    dg.AssetSelection.assets("predictions/runtime_predictions"),
+    "Predict run times with the champion as it is now",
+)
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
-JOBS = [ingest, train, evaluate, everything, replay_runs, report]
+JOBS = [ingest, train, predict, evaluate, everything, replay_runs, report]
