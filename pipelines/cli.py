@@ -62,8 +62,8 @@ def sources(as_json: bool) -> None:
 
 @main.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
-@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "everything"]), default="everything",
-              show_default=True, help="Part of the pipeline to run.")  # fmt: skip
+@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "everything"]),
+              default="everything", show_default=True, help="Part of the pipeline to run.")  # fmt: skip
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
 @plain_errors
