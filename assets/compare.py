@@ -20,8 +20,8 @@ DAY_S = 86_400
 PAIRED = ("average_wait_s", "average_turnaround_s", "average_bounded_slowdown")
 """Metrics that are means over jobs, so that their difference is a mean of differences job by job and gets an interval."""
 
-SETTINGS = ("policy", "policy_sha256", "backfill", "estimates", "correction", "rules", "warm_start", "outages", "cancelled",
-            "drop_wider", "procs", "engine")  # fmt: skip
+SETTINGS = ("policy", "policy_sha256", "backfill", "estimates", "reserve_by", "correction", "rules", "warm_start",
+            "outages", "cancelled", "drop_wider", "procs", "engine")  # fmt: skip
 
 
 def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> dict[str, Any]:

@@ -14,7 +14,11 @@ from pydantic import BaseModel, Field, PrivateAttr
 if TYPE_CHECKING:
     from simulator.cluster import Outages
 
-ESTIMATES = ("requested", "actual", "predicted")
+ESTIMATES = ("requested", "actual", "predicted", "live")
+PREDICTED = ("p05", "p10", "p25", "p50", "p75", "p80", "p90", "p95")
+"""Quantiles that can follow `predicted:`."""
+LIVE_DEFAULT = "mean"
+RESERVE_BY = ("estimate", "requested")
 CORRECTIONS = ("requested", "increments", "doubling")
 RULES = ("standard", "rlscheduler", "rlscheduler-corrected")
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
@@ -52,11 +56,16 @@ class RunSettings(BaseModel):
         default="easy", description="none, easy, easy-sjbf, conservative, selective or selective:threshold=X"
     )
     estimates: str = Field(
-        default="requested", description="Run times the scheduler believes: requested, actual or predicted"
+        default="requested",
+        description="Run times the scheduler believes: requested, actual, predicted or predicted:p80, live or live:median, ...",
     )
     correction: str = Field(
         default="requested",
         description="What it believes of a job past its estimate: requested, increments or doubling",
+    )
+    reserve_by: str = Field(
+        default="estimate",
+        description="What a reservation believes of jobs that run: their estimate, or what they requested",
     )
     rules: str = Field(default="standard", description="standard, rlscheduler or rlscheduler-corrected")
     window: str | None = Field(
@@ -95,7 +104,8 @@ class RunSettings(BaseModel):
 def check_settings(settings: RunSettings) -> RunSettings:
     """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
     _one_of("rules", settings.rules, RULES)
-    _one_of("estimates", settings.estimates, ESTIMATES)
+    settings = settings.model_copy(update={"estimates": usual_estimates(settings.estimates)})
+    _one_of("reserve_by", settings.reserve_by, RESERVE_BY)
     _one_of("correction", settings.correction, CORRECTIONS)
     if settings.window is not None:
         parse_window(settings.window)
@@ -104,7 +114,9 @@ def check_settings(settings: RunSettings) -> RunSettings:
     if settings.procs is not None and settings.procs < 1:
         raise ValueError(f"procs must be at least 1, got {settings.procs}")
     if settings.is_standard:
-        return settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+        _check_beliefs(settings)
+        return settings
     if settings.backfill not in ("none", "easy"):
         raise ValueError(
             f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
@@ -113,6 +125,7 @@ def check_settings(settings: RunSettings) -> RunSettings:
     refused = {
         "estimates": settings.estimates != "requested",
         "correction": settings.correction != "requested",
+        "reserve-by": settings.reserve_by != "estimate",
         "warm-start": settings.warm_start,
         "outages": bool(settings.outages),
         "cancelled": settings.cancelled,
@@ -124,6 +137,46 @@ def check_settings(settings: RunSettings) -> RunSettings:
                 "empty): leave it out, or replay with --rules standard"
             )
     return settings
+
+
+def usual_estimates(text: str) -> str:
+    """Estimates in their usual form: `live` with what it takes from similar jobs. Raises ValueError for what is none."""
+    head, colon, tail = text.strip().lower().partition(":")
+    if head not in ESTIMATES or (colon and head not in ("predicted", "live")):
+        raise ValueError(
+            f"unknown estimates {text!r}; expected one of {', '.join(ESTIMATES)}, predicted:QUANTILE (such as predicted:p80) or "
+            "live:STATISTIC (such as live:median)"
+        )
+    if head == "live":
+        from models.runtime.live import STATISTICS
+
+        _one_of("statistic of live estimates", tail or LIVE_DEFAULT, STATISTICS)
+        return f"live:{tail or LIVE_DEFAULT}"
+    if colon:
+        _one_of("quantile of predicted estimates", tail, PREDICTED)
+        return f"predicted:{tail}"
+    return head
+
+
+def _check_beliefs(settings: RunSettings) -> None:
+    """Raises ValueError where what the scheduler believes does not go with the rest."""
+    plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
+    if plans and settings.reserve_by != "estimate":
+        raise ValueError(
+            f"--reserve-by {settings.reserve_by} does not go with {settings.backfill} backfilling, which plans every job by its "
+            "estimate: use --backfill easy or easy-sjbf"
+        )
+    if not settings.estimates.startswith("live"):
+        return
+    if plans:
+        raise ValueError(
+            f"live estimates do not go with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
+            "--backfill easy or easy-sjbf, or --estimates predicted"
+        )
+    refused = {"warm-start": settings.warm_start, "outages": bool(settings.outages), "cancelled": settings.cancelled}
+    for name, given in refused.items():
+        if given:
+            raise ValueError(f"live estimates know no --{name}: leave it out, or replay with --estimates predicted")
 
 
 def usual_backfill(text: str) -> str:

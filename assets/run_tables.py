@@ -29,6 +29,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "policy_sha256": run.policy.sha256,
         "backfill": settings.backfill,
         "estimates": run.estimates,
+        "reserve_by": settings.reserve_by if settings.is_standard else None,
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         "window_first": first,
@@ -49,7 +50,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "trimmed_metrics": None if trimmed is None else json.dumps(trimmed),
     }
     text, number = pl.Utf8, pl.Int64
-    types = {"policy_sha256": text, "correction": text, "outages": text, "trimmed_metrics": text} | {
+    types = {"policy_sha256": text, "reserve_by": text, "correction": text, "outages": text, "trimmed_metrics": text} | {
         "window_first": number, "window_jobs": number,
     }  # fmt: skip
     return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself

@@ -53,21 +53,26 @@ class Trace:
         """All jobs in `rows`. Raises ValueError when predictions are asked for and a job has none."""
         return self.jobs_of(self.rows, estimates)
 
-    def jobs_of(self, rows: pl.DataFrame, estimates: str = "requested") -> Jobs:
-        """The simulator's jobs for some of the rows, which stay in their order. Raises as `jobs` does."""
+    def jobs_of(self, rows: pl.DataFrame, estimates: str = "requested", reserve_by: str = "estimate") -> Jobs:
+        """The simulator's jobs for some of the rows, which stay in their order. estimates: as in assets.run_settings; jobs of
+        live ones begin with what was requested. Raises as `jobs` does."""
         from simulator.jobs import NEVER, jobs_from_log
 
         predicted = None
-        if estimates == "predicted":
-            if rows["predicted_runtime_s"].null_count():
+        kind, _, quantile = estimates.partition(":")
+        if kind == "live":
+            kind = "requested"
+        if kind == "predicted":
+            column = f"runtime_{quantile}_s" if quantile else "predicted_runtime_s"
+            if rows[column].null_count():
                 raise ValueError(
                     f"source {self.source!r} has no predicted run times yet: make them with "
                     f"`tracehouse run --source {self.source}`"
                 )
-            predicted = rows["predicted_runtime_s"].to_numpy()
+            predicted = rows[column].to_numpy()
         submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
         user, cancel = rows["user_number"].to_numpy(), rows["cancel_s"].fill_null(NEVER).to_numpy()
-        return jobs_from_log(submit, runtime, procs, requested, estimates, predicted, self.origin, user, cancel)
+        return jobs_from_log(submit, runtime, procs, requested, kind, predicted, self.origin, user, cancel, reserve_by)
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
         """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start

@@ -191,7 +191,8 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
-    jobs = trace.jobs_of(replayed, "as logged" if not settings.is_standard else settings.estimates)
+    estimates = settings.estimates if settings.is_standard else "as logged"
+    jobs = trace.jobs_of(replayed, estimates, settings.reserve_by)
     cluster = _cluster(trace, rows, int(jobs.submit[0]), cluster_procs, settings)
     counts = {
         "jobs": len(jobs),
@@ -206,12 +207,11 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
         "running_jobs": len(cluster.running),
         "outages": len(cluster.outages),
     }
-    if settings.estimates == "predicted":
-        counts["jobs_predicted_by_model"] = _jobs_from_position(trace, replayed, trace.test_position)
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = len(jobs) - counts["cancelled_jobs"] - unseen
-    schedule = _schedule(trace, settings, policy, jobs, cluster, replayed["job_id"])
+    schedule, fate = _schedule(trace, settings, policy, jobs, cluster, replayed)
+    counts |= fate
     return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
 
 
@@ -253,24 +253,39 @@ def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, s
 
 
 def _schedule(
-    trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, job_ids: pl.Series
-) -> Schedule:
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
+) -> tuple[Schedule, dict[str, int]]:
+    """The schedule, and what became of underestimated jobs where the scheduler believed predictions."""
+    from models.runtime.live import LiveSettings, replay_live
     from simulator.replay import NeverStarts, replay
     from simulator.rlscheduler import replay_rlscheduler
 
     if policy.policy is None:
         wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
-        return replay_rlscheduler(jobs, cluster.procs, policy.text, backfill, wait_bug, trace.procs_per_node)
+        return replay_rlscheduler(jobs, cluster.procs, policy.text, backfill, wait_bug, trace.procs_per_node), {}
     try:
-        return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction)
+        if _reports_fate(settings, cluster):
+            statistic = settings.estimates.partition(":")[2] if settings.estimates.startswith("live") else "given"
+            live = LiveSettings(statistic, reserve_by=settings.reserve_by)
+            found = replay_live(jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live)
+            return found.schedule, found.fate(jobs)
+        return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction), {}
     except NeverStarts as error:
-        raise ValueError(f"{trace.source}: job {job_ids[error.index]} {error.why}") from None
+        raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
     except ValueError:
         raise
     except Exception as error:
         if policy.policy.plug_in is None:
             raise
         raise policy.policy.plug_in.failure(error) from error
+
+
+def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
+    """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
+    cluster that is whole and empty."""
+    plain = not len(cluster.running) and not len(cluster.outages) and not settings.cancelled
+    predicts = settings.estimates.startswith(("live", "predicted"))
+    return predicts and plain and settings.backfill in ("none", "easy", "easy-sjbf")
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:

@@ -14,8 +14,13 @@ from pipelines.errors import plain_errors
 @click.option("--policy", "-p", default="FCFS", show_default=True, help="Order of the queue, one of the list above.")
 @click.option("--backfill", "-b", default="easy", show_default=True,
               help="none, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).")  # fmt: skip
-@click.option("--estimates", type=click.Choice(["requested", "actual", "predicted"]), default="requested",
-              show_default=True, help="Run times the scheduler believes.")  # fmt: skip
+@click.option("--estimates", default="requested", show_default=True,
+              help="Run times the scheduler believes: requested, actual, predicted (or a quantile, predicted:p80), or live: from "
+              "similar jobs that have ended in the replay, renewed while a job waits (live:mean, live:median, live:p80, "
+              "live:slowdown, live:last_two).")  # fmt: skip
+@click.option("--reserve-by", type=click.Choice(["estimate", "requested"]), default="estimate", show_default=True,
+              help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
+              "underestimate can upset.")  # fmt: skip
 @click.option("--correction", type=click.Choice(["requested", "increments", "doubling"]), default="requested",
               show_default=True, help="What it believes of a job that outlives its estimate.")  # fmt: skip
 @click.option("--rules", type=click.Choice(["standard", "rlscheduler", "rlscheduler-corrected"]), default="standard",

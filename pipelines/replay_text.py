@@ -14,17 +14,31 @@ GROUPS = {
 }  # fmt: skip
 COUNTS = (
     "jobs", "jobs_left_out", "jobs_wider_than_cluster", "requests_below_runtime", "jobs_out_of_order", "equal_submit_times",
-    "repeated_job_ids", "running_jobs", "cancelled_jobs", "outages", "jobs_predicted_by_model", "jobs_seen_in_training",
+    "repeated_job_ids", "running_jobs", "cancelled_jobs", "outages", "jobs_seen_in_training",
+    "jobs_underestimated", "reservations", "reservations_delayed", "mean_reservation_delay_s",
 )  # fmt: skip
-ALWAYS_SHOWN = ("jobs", "jobs_left_out", "jobs_predicted_by_model", "jobs_seen_in_training")
+ALWAYS_SHOWN = (
+    "jobs", "jobs_left_out", "jobs_seen_in_training", "jobs_underestimated", "reservations", "reservations_delayed",
+)  # fmt: skip
 LABEL = 42
 
 
 def replay_text(told: dict[str, Any]) -> str:
     """told: the summary of a replay (pipelines.replaying.summary)."""
     lines = ["settings"]
-    for name in ("trace", "policy", "backfill", "estimates", "correction", "rules", "procs_per_node", "window", "trim"):
-        if told.get(name) and told[name] != "standard":
+    for name in (
+        "trace",
+        "policy",
+        "backfill",
+        "estimates",
+        "reserve_by",
+        "correction",
+        "rules",
+        "procs_per_node",
+        "window",
+        "trim",
+    ):
+        if told.get(name) and (name, told[name]) not in (("rules", "standard"), ("reserve_by", "estimate")):
             lines.append(_line(name, told[name]))
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if told[name]]
     lines.append(_line("procs", f"{told['procs']:,} (from the {told['procs_from']})"))

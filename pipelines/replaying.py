@@ -55,6 +55,7 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "policy_sha256": run.policy.sha256,
         "backfill": settings.backfill,
         "estimates": run.estimates,
+        "reserve_by": settings.reserve_by if settings.is_standard else None,
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),
@@ -170,7 +171,7 @@ def is_path(trace_or_source: str) -> bool:
 
 
 def _log_source(path: Path, settings: RunSettings) -> Source:
-    if settings.estimates == "predicted":
+    if settings.estimates.startswith("predicted"):
         raise ValueError(
             f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
             "`tracehouse run --source NAME`, then replay NAME"
@@ -191,7 +192,7 @@ def _known_source(name: str) -> Source:
 def _load_source(source: Source, settings: RunSettings) -> Trace:
     if _is_loaded(source.name):
         return load_trace(open_warehouse(), source.name, settings.cancelled)
-    if settings.estimates == "predicted":
+    if settings.estimates.startswith("predicted"):
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )

@@ -74,18 +74,17 @@ class LiveReplay:
     estimate: IntArray
     promised: IntArray
 
-    def fate(self, jobs: Jobs) -> dict[str, float]:
-        """What underestimates did. No prediction ends a job: each holds its processors for its whole run time."""
+    def fate(self, jobs: Jobs) -> dict[str, int]:
+        """What underestimates did, in jobs and whole seconds. No prediction ends a job: each holds its processors for its
+        whole run time."""
         under = jobs.runtime > self.estimate
         headed = self.promised >= 0
         late = np.maximum(self.schedule.start - self.promised, 0)[headed]
         return {
-            "jobs_underestimated": float(under.sum()),
-            "underestimated_share": float(under.mean()),
-            "jobs_killed_by_prediction": 0.0,
-            "reservations": float(headed.sum()),
-            "reservations_delayed": float((late > 0).sum()),
-            "mean_reservation_delay_s": float(late[late > 0].mean()) if (late > 0).any() else 0.0,
+            "jobs_underestimated": int(under.sum()),
+            "reservations": int(headed.sum()),
+            "reservations_delayed": int((late > 0).sum()),
+            "mean_reservation_delay_s": int(late[late > 0].mean()) if (late > 0).any() else 0,
         }
 
 
@@ -93,7 +92,7 @@ def replay_live(
     jobs: Jobs,
     rows: pl.DataFrame,
     cluster_procs: int,
-    policy: str = "FCFS",
+    policy: str | Policy = "FCFS",
     backfill: str = "easy-sjbf",
     correction: str = "requested",
     settings: LiveSettings | None = None,
@@ -106,7 +105,9 @@ def replay_live(
     settings = settings or LiveSettings()
     kind, level = _statistic(settings.statistic)
     live = kind != GIVEN
-    chosen = live_policy(policy) if live else parse_policy(policy)
+    chosen = parse_policy(policy) if isinstance(policy, str) else policy
+    if live:
+        chosen = live_policy(chosen)
     rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
     if rules.backfill == engine.RESERVE:
         raise ValueError(
@@ -129,9 +130,12 @@ def replay_live(
     return LiveReplay(Schedule(episode.start, episode.backfilled), tasks.estimate, episode.promised)
 
 
-def live_policy(text: str) -> Policy:
-    """A policy that is asked for its order in every pass. Raises ValueError for one that cannot be."""
-    policy = parse_policy(text)
+def live_policy(policy: Policy) -> Policy:
+    """The policy in a form whose order follows the estimates. Raises ValueError for one that has none."""
+    if policy.plug_in is not None:
+        raise ValueError(
+            f"policy {policy.name!r} is a plug-in, which cannot follow live estimates: write it as formula:TEXT"
+        )
     if policy.kind != FIXED:
         return policy
     if policy.formula is not None:
@@ -140,7 +144,9 @@ def live_policy(text: str) -> Policy:
         return replace(parse_policy(f"formula:{_BY_ESTIMATE[policy.name]}"), kind=FORMULA, fixed=None, name=policy.name)
     if policy.name.partition(":")[0] in _NOT_BY_ESTIMATE:
         return policy
-    raise ValueError(f"policy {text!r} orders jobs once, at submission: with live estimates, write it as formula:TEXT")
+    raise ValueError(
+        f"policy {policy.name!r} orders jobs once, at submission: with live estimates, write it as formula:TEXT"
+    )
 
 
 def _statistic(name: str) -> tuple[int, float]:

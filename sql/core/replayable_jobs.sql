@@ -23,9 +23,19 @@ SELECT
     coalesce(numbered.requested_walltime_s, -1) AS requested_walltime_s,
     CASE WHEN NOT numbered.was_cancelled THEN numbered.start_s END AS start_s,
     numbered.user_number,
+    numbered.user_name,
+    numbered.executable,
     CASE WHEN numbered.was_cancelled THEN numbered.submit_s + numbered.wait_s END AS cancel_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.predicted_runtime_s END
-        AS predicted_runtime_s
+        AS predicted_runtime_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p05_s END AS runtime_p05_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p10_s END AS runtime_p10_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p25_s END AS runtime_p25_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p50_s END AS runtime_p50_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p75_s END AS runtime_p75_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p80_s END AS runtime_p80_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p90_s END AS runtime_p90_s,
+    CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p95_s END AS runtime_p95_s
 FROM numbered
 LEFT JOIN predictions.runtime_predictions AS predictions
     ON numbered.source = predictions.source AND numbered.job_index = predictions.job_index
