@@ -2,6 +2,7 @@
 unseen days, and promoted only if it is better beyond noise."""
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,12 @@ from warehouse import Warehouse, first_row, replace_partition
 MODEL = "runtime-model"
 LEAST_JOBS = 300
 """Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
+
+OF_THE_LOGS_AGE = re.compile(
+    r"similar_jobs|day_of_week|(user|alike|executable|group)_(jobs_ended|mean_.*|median_.*|log_spread|failed_share)"
+)
+"""Inputs without a word on whether users have changed: counts of what has ended only grow, what is taken over all that has ended
+settles, and a test of less than a week has its own days."""
 
 
 class RuntimeModelConfig(dg.Config):
@@ -100,30 +107,9 @@ def challenge(warehouse: Warehouse, source: str, rows: pl.DataFrame, config: Run
 
     moment = contest.test_start(rows, config.test_days)
     challenger, fitted = contest.train(rows, config.predictor, moment)
-    content = predictor_to_bytes(challenger)
     test = rows.filter(pl.col("submit_time") >= moment)
-    if (reason := _seen_before(warehouse, source, content, test["submit_time"][-1])) is not None:
-        return reason
-    found = challenger.predict(test)
-    champion = load_champion(warehouse, source) if _last_event(warehouse, source) else None
-    newest: datetime = rows["submit_time"][-1]
-    gain = low = high = None
-    if champion is None:
-        kind, promoted, reason = "first", True, "the first model of this source"
-    else:
-        shared = test.filter(pl.col("submit_time") >= _trained_until(warehouse, source, champion[0]))
-        if shared.is_empty():
-            kind, promoted, reason = (
-                "refused",
-                False,
-                "the champion has learned from all newest jobs: nothing is unseen by both",
-            )
-        else:
-            verdict = contest.judge(champion[1].predict(shared), challenger.predict(shared), shared, config.seed)
-            promoted, gain, low, high = verdict.promote, verdict.gain, verdict.low, verdict.high
-            kind, reason = ("promoted" if promoted else "refused"), verdict.reason
-    file, digest = store_model(source, MODEL, content)
-    values = score(found, runtimes(test))
+    file, digest = store_model(source, MODEL, predictor_to_bytes(challenger))
+    values = score(challenger.predict(test), runtimes(test))
     kept = ("mean_absolute_error_s", "median_absolute_error_s", "underestimated_share", "pinball_loss_s")
     card = {
         "predictor": config.predictor,
@@ -133,52 +119,78 @@ def challenge(warehouse: Warehouse, source: str, rows: pl.DataFrame, config: Run
         "trained_until": moment,
         "jobs_trained": fitted.height,
         "data_sha256": contest.rows_sha256(fitted),
-        "tested_until": newest,
+        "tested_until": test["submit_time"][-1],
         "jobs_tested": test.height,
+        "file": file,
+        "sha256": digest,
     } | {name: values[name] for name in kept}
-    version = _next(warehouse, "model_versions", "version", source)
-    event = {"kind": kind, "version": version, "champion": version if promoted or champion is None else champion[0]}
-    event |= {"mae_gain_s": gain, "mae_gain_low_s": low, "mae_gain_high_s": high, "reason": reason}
-    _append(warehouse, "model_versions", source, card | {"version": version, "file": file, "sha256": digest})
-    _append(warehouse, "model_events", source, event | {"data_until": newest})
+    if (reason := _seen_before(warehouse, source, card)) is not None:
+        return reason
+    last, present, newest = _state(warehouse, source)
+    version = newest + 1
+    gain = low = high = None
+    try:
+        champion = load_champion(warehouse, source)[1] if last else None
+        reason = "the first model of this source"
+    except ValueError as error:  # its file is lost, or of another tracehouse: nothing to compare with, ever again
+        champion, reason = None, f"version {present} cannot be used any more: {error}"
+    if champion is None:
+        kind, promoted = "first", True
+    else:
+        shared = test.filter(pl.col("submit_time") >= _trained_until(warehouse, source, present))
+        if shared.is_empty():
+            kind, promoted = "refused", False
+            reason = "the champion has learned from all newest jobs: nothing is unseen by both"
+        else:
+            verdict = contest.judge(champion.predict(shared), challenger.predict(shared), shared, config.seed)
+            promoted, gain, low, high = verdict.promote, verdict.gain, verdict.low, verdict.high
+            kind, reason = ("promoted" if promoted else "refused"), verdict.reason
+    event = {"kind": kind, "version": version, "champion": version if promoted else present, "reason": reason}
+    event |= {"mae_gain_s": gain, "mae_gain_low_s": low, "mae_gain_high_s": high, "data_until": card["tested_until"]}
+    if not _append(warehouse, source, last, event, card | {"version": version}):
+        return challenge(warehouse, source, rows, config)  # another run or a rollback came first: judge again
     remove_unused_models(source, MODEL, _files(warehouse, source))
     return f"version {version} ({config.predictor}): {kind}, {reason}"
 
 
 def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> tuple[int, int]:
     """Makes an earlier version champion again: `version`, or the champion before the present one. Returns (version that was
-    champion, version that is). Raises ValueError when there is none such."""
+    champion, version that is). Raises ValueError when there is none such, or its file is not what it was."""
     with warehouse.read() as connection:
         events = connection.execute(
             "SELECT champion, data_until FROM predictions.model_events WHERE source = ? ORDER BY event", [source]
         ).fetchall()
-        versions = {
-            row[0]
+        files = {
+            row[0]: row[1:]
             for row in connection.execute(
-                "SELECT version FROM predictions.model_versions WHERE source = ?", [source]
+                "SELECT version, file, sha256 FROM predictions.model_versions WHERE source = ? ORDER BY version",
+                [source],
             ).fetchall()
         }
     if not events:
         raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
-    champions = [champion for champion, _ in events]
-    present = champions[-1]
-    earlier = [champion for champion in champions if champion != present]
-    if version is None and not earlier:
+    line: list[int] = []  # champions, each after the one before it; who was gone back to ends the line again
+    for champion, _ in events:
+        line = [*line[: line.index(champion)], champion] if champion in line else [*line, champion]
+    present = line[-1]
+    if version is None and len(line) == 1:
         raise ValueError(
-            f"source {source!r} has had one champion only, version {present}: there is nothing to go back to"
+            f"source {source!r} has had no champion before version {present}: there is nothing to go back to"
         )
-    target = earlier[-1] if version is None else version
-    if target not in versions:
-        raise ValueError(f"source {source!r} has no version {target}; it has {', '.join(map(str, sorted(versions)))}")
+    target = line[-2] if version is None else version
+    if target not in files:
+        raise ValueError(f"source {source!r} has no version {target}; it has {', '.join(map(str, files))}")
     if target == present:
         raise ValueError(f"version {target} is the champion of source {source!r} already")
-    _append(
-        warehouse, "model_events", source,
-        {
-            "data_until": events[-1][1], "kind": "rolled back", "version": target, "champion": target, "mae_gain_s": None,
-            "mae_gain_low_s": None, "mae_gain_high_s": None, "reason": f"by hand, instead of version {present}",
-        },
-    )  # fmt: skip
+    predictor_from_bytes(read_model(*files[target]))
+    event = {
+        "data_until": events[-1][1], "kind": "rolled back", "version": target, "champion": target, "mae_gain_s": None,
+        "mae_gain_low_s": None, "mae_gain_high_s": None, "reason": f"by hand, instead of version {present}",
+    }  # fmt: skip
+    if not _append(warehouse, source, len(events), event):
+        raise ValueError(
+            f"the models of source {source!r} have changed this moment; see `tracehouse models`, try again"
+        )
     return present, target
 
 
@@ -208,8 +220,7 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
         ).pl().row(0, named=True)  # fmt: skip
     before = ended_by(rows.filter(pl.col("submit_time") < card["trained_until"]), card["trained_until"])
     now = rows.filter(pl.col("submit_time") >= card["trained_until"])[-card["jobs_tested"] :]
-    # counts of what has ended only grow: they say how old the log is, not that users have changed
-    inputs = tuple(name for name in (*LOGARITHMS, *PLAIN) if not name.endswith("_jobs_ended") and name != "similar_jobs")
+    inputs = tuple(name for name in (*LOGARITHMS, *PLAIN) if not OF_THE_LOGS_AGE.fullmatch(name))
     shifts = input_drift(before, now, inputs)
     _, champion = load_champion(warehouse, source)
     error = float(np.abs(champion.predict(now).point - runtimes(now)).mean()) if now.height else 0.0
@@ -225,13 +236,18 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
     return drift
 
 
-def _last_event(warehouse: Warehouse, source: str) -> tuple | None:
+def _state(warehouse: Warehouse, source: str) -> tuple[int, int, int]:
+    """(number of the last event, the champion, the newest version), each 0 where there is none."""
     with warehouse.read() as connection:
-        return first_row(
+        found = first_row(
             connection,
-            "SELECT champion, version FROM predictions.model_events WHERE source = ? ORDER BY event DESC LIMIT 1",
-            [source],
+            "SELECT max(event), arg_max(champion, event), "
+            "(SELECT max(version) FROM predictions.model_versions WHERE source = $source) "
+            "FROM predictions.model_events WHERE source = $source",
+            {"source": source},
         )
+    assert found is not None
+    return found[0] or 0, found[1] or 0, found[2] or 0
 
 
 def _trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
@@ -245,26 +261,19 @@ def _trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
     return found[0]
 
 
-def _seen_before(warehouse: Warehouse, source: str, content: bytes, tested_until: datetime) -> str | None:
+def _seen_before(warehouse: Warehouse, source: str, card: dict[str, Any]) -> str | None:
     """What to say when this very model was judged on these very jobs before; None when it was not."""
-    import hashlib
-
-    digest = hashlib.sha256(content).hexdigest()
+    same = ("sha256", "data_sha256", "trained_until", "tested_until", "jobs_tested")
     with warehouse.read() as connection:
         found = first_row(
             connection,
-            "SELECT max(version) FROM predictions.model_versions WHERE source = ? AND sha256 = ? AND tested_until = ?",
-            [source, digest, tested_until],
+            "SELECT max(version) FROM predictions.model_versions WHERE source = ? AND "
+            + " AND ".join(f"{name} = ?" for name in same),
+            [source, *(card[name] for name in same)],
         )
     if found is None or found[0] is None:
         return None
     return f"nothing new: version {found[0]} was trained and judged on the same jobs"
-
-
-def _next(warehouse: Warehouse, name: str, column: str, source: str) -> int:
-    with warehouse.read() as connection:
-        found = first_row(connection, f"SELECT max({column}) FROM predictions.{name} WHERE source = ?", [source])
-    return int(found[0]) + 1 if found and found[0] is not None else 1
 
 
 def _files(warehouse: Warehouse, source: str) -> list[str]:
@@ -273,13 +282,20 @@ def _files(warehouse: Warehouse, source: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _append(warehouse: Warehouse, name: str, source: str, values: dict) -> None:
-    """A row more in a table of history; an event gets the next number."""
-    columns = {"source": source} | values
-    if name == "model_events":
-        columns["event"] = _next(warehouse, name, "event", source)
-    names = ", ".join(columns)
+def _append(
+    warehouse: Warehouse, source: str, last: int, event: dict[str, Any], card: dict[str, Any] | None = None
+) -> bool:
+    """Writes an event, and the card of the version where that is new, both or neither. last: number of the event before it.
+    Returns False, and writes nothing, when another event came in between."""
+    rows = {} if card is None else {"model_versions": card}
     with warehouse.write() as connection:
-        connection.execute(
-            f"INSERT INTO predictions.{name} ({names}) VALUES ({', '.join('?' * len(columns))})", list(columns.values())
-        )
+        found = first_row(connection, "SELECT max(event) FROM predictions.model_events WHERE source = ?", [source])
+        if found is not None and (found[0] or 0) != last:
+            return False
+        for name, values in (rows | {"model_events": event | {"event": last + 1}}).items():
+            columns = {"source": source} | values
+            connection.execute(
+                f"INSERT INTO predictions.{name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+                list(columns.values()),
+            )
+    return True

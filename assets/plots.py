@@ -68,6 +68,34 @@ def error_over_time(by_period: pl.DataFrame) -> Figure:
     return canvas
 
 
+def slowdown_and_wait(found: pl.DataFrame) -> Figure:
+    """found: rows of replay.prediction_search of one source; the part that chose nothing stands out."""
+    canvas, (ax,) = figure(height=4.2)
+    tried = found.filter(pl.col("part") == "choosing")
+    ax.plot(
+        tried["average_wait_s"] / 3600, tried["average_bounded_slowdown"], ".", color=GREY, label="tried, choosing part"
+    )
+    tested = found.filter(pl.col("part") == "testing")
+    for family, colour in (("rival", ORANGE), ("backfilling", GREEN), ("ordering", BLUE)):
+        rows = tested.filter(pl.col("family") == family)
+        ax.plot(
+            rows["average_wait_s"] / 3600,
+            rows["average_bounded_slowdown"],
+            "o",
+            color=colour,
+            label=f"{family}, unseen jobs",
+        )
+        for row in rows.iter_rows(named=True):
+            label = row["name"] if family == "rival" else "chosen"
+            at = (row["average_wait_s"] / 3600, row["average_bounded_slowdown"])
+            ax.annotate(label, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
+    _log_axis(ax.yaxis)
+    ax.set_xlabel("average wait, hours", fontsize=9)
+    ax.set_ylabel("average bounded slowdown", fontsize=9)
+    ax.legend(frameon=False, fontsize=8)
+    return canvas
+
+
 def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
     """quantiles: (jobs, levels) in seconds, as predicted; true: run times, (jobs,)."""
     from models.runtime.predictor import LEVELS

@@ -58,7 +58,11 @@ def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> 
             "SELECT * EXCLUDE (source) FROM predictions.prequential_predictions WHERE source = $source ORDER BY job_index",
             params={"source": source},
         ).pl()
-        found = first_row(connection, "SELECT trained_until FROM predictions.champions WHERE source = ?", [source])
+        found = first_row(  # of the very version that was loaded: a rollback may just have named another champion
+            connection,
+            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
     assert found is not None
     if not early["job_index"].equals(rows["job_index"]):
         raise ValueError(

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from pipelines.errors import plain_errors, raise_failures
+from pipelines.errors import plain_errors
 from traces.catalogue import load_catalogue
 
 
@@ -56,5 +56,8 @@ def rollback(source: str, version: int | None) -> None:
 
     load_catalogue().source(source)
     before, now = roll_back(open_warehouse(), source, version)
-    raise_failures(run_job("predict", [source]))
+    for problem in run_job("predict", [source]).values():
+        raise ValueError(
+            f"version {now} is champion again, instead of version {before}, but has not predicted yet: {problem}"
+        )
     click.echo(f"{source}: version {now} is champion again, instead of version {before}; its predictions are in use")

@@ -12,6 +12,7 @@ from assets import (
     leaderboard,
     model_registry,
     operations,
+    prediction_search,
     replay,
     replay_runs,
     report,
@@ -38,6 +39,7 @@ ASSET_MODULES = [
     scheduling_policies,
     replay,
     replay_runs,
+    prediction_search,
     leaderboard,
     report,
 ]

@@ -61,6 +61,8 @@ def _adapt(
         while waiting < len(by_end) and end[by_end[waiting]] < submit[row]:
             job = by_end[waiting]
             waiting += 1
+            if job >= row:  # a log can tell of an end before the submission; then there is no quantile to judge yet
+                continue
             for q in range(len(levels)):
                 covered = 1.0 if log_true[job] <= found[job, q] else 0.0
                 asked[q] = min(max(asked[q] + step * (levels[q] - covered), LOWEST), HIGHEST)

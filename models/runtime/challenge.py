@@ -42,6 +42,8 @@ def test_start(rows: pl.DataFrame, days: int) -> datetime:
 def train(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
     """A new predictor, fitted on what had ended before `moment`, and those rows. Raises ValueError when there are none."""
     fitted = ended_by(rows.filter(pl.col("submit_time") < moment), moment)
+    if fitted.is_empty():
+        raise ValueError(f"predictor {name}: no job had ended by {moment}, there is nothing to learn from")
     predictor = make_predictor(name)
     predictor.fit(fitted)
     return predictor, fitted

@@ -17,12 +17,15 @@ LEAST_SHARE = 1e-3
 
 
 def population_stability(before: FloatArray, now: FloatArray, bins: int = BINS) -> float:
-    """Sum over bins of (now - before) ln(now / before), shares of jobs; bins are the deciles of `before`, and one for unknown
-    (NaN). 0 where either is empty."""
+    """Sum over bins of (now - before) ln(now / before), shares of jobs; bins are the deciles of `before` (a value that several of
+    them share is a bin by itself), and one for unknown (NaN). 0 where either is empty."""
     if not len(before) or not len(now):
         return 0.0
     known = before[~np.isnan(before)]
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1])) if len(known) else np.zeros(0)
+    edges = np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1]) if len(known) else np.zeros(0)
+    # a value that fills whole bins (a flag, a count that mostly is 0) is a bin by itself, apart from all above it
+    often = edges[1:][edges[1:] == edges[:-1]]
+    edges = np.unique(np.append(edges, np.nextafter(often, np.inf)))
     shares = []
     for values in (before, now):
         unknown = np.isnan(values)

@@ -182,6 +182,18 @@ def _drive(
         why = advance(tasks, rules, scoring, episode, recorder, 0)
         if why != engine.WANT_ESTIMATES:
             return why
+        # ends in the same second come in the order of a heap that also holds later ones: put them in the order of the log
+        for k in range(learned + 1, counters[at.ENDED]):
+            job = episode.ended[k]
+            end = episode.start[job] + tasks.runtime[job]
+            i = k
+            while i > learned and episode.ended[i - 1] > job:
+                before = episode.ended[i - 1]
+                if episode.start[before] + tasks.runtime[before] != end:
+                    break
+                episode.ended[i] = before
+                i -= 1
+            episode.ended[i] = job
         while learned < counters[at.ENDED]:
             job = episode.ended[learned]
             learned += 1

@@ -41,7 +41,8 @@ class OnlineRegression(Predictor):
     """asymmetric: the loss above; else the square of the error either way.
 
     `fit` goes through the rows once. `predict` goes on learning from the rows it is given, from each once it has ended
-    before the submission of the next row to predict.
+    before the submission of the next row to predict; what it learns on the way it forgets again, so that the same rows are
+    predicted the same twice.
     """
 
     def __init__(self, name: str = "online_regression", asymmetric: bool = True, rate: float = 0.1) -> None:
@@ -64,7 +65,12 @@ class OnlineRegression(Predictor):
         self.ratios = ratio_quantiles(point[-SPREAD_JOBS:], runtimes(rows)[-SPREAD_JOBS:])
 
     def predict(self, rows: pl.DataFrame) -> Prediction:
-        return from_points(self._go(rows), self.ratios)
+        fitted = (self.weight, self.scale, self.gradient, self.totals)
+        self.weight, self.scale, self.gradient, self.totals = (array.copy() for array in fitted)
+        try:
+            return from_points(self._go(rows), self.ratios)
+        finally:
+            self.weight, self.scale, self.gradient, self.totals = fitted
 
     def _go(self, rows: pl.DataFrame) -> FloatArray:
         known = rows.select(pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()).to_series().to_numpy()
@@ -128,7 +134,7 @@ def _learn_and_predict(
                 size_here = abs(x[job, i])
                 if size_here > scale[i]:
                     if scale[i] > 0.0:
-                        weight[i] *= (scale[i] / size_here) ** 2
+                        weight[i] *= scale[i] / size_here
                     scale[i] = size_here
                 value += weight[i] * x[job, i]
             totals[0] += 1.0

@@ -86,7 +86,7 @@ def predictor_from_bytes(content: bytes) -> Predictor:
             raise ValueError("its quantiles have other levels")
         predictor = make_predictor(document["predictor"])
         predictor.restore(document["state"])
-    except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+    except Exception as error:  # a damaged pickle or a damaged booster raises anything
         raise ValueError(f"not a run-time predictor of this tracehouse ({error})") from None
     return predictor
 

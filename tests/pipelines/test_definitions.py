@@ -29,6 +29,7 @@ LINEAGE = {
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},
     "replay/runs": {"core/jobs"},
+    "replay/prediction_search": {"predictions/runtime_predictions", "core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
     "marts/report": {
         "marts/leaderboard",

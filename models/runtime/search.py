@@ -1,0 +1,181 @@
+"""Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction, tried in
+replays and chosen on traces (or parts of one) that they are not judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from models.runtime.live import LiveSettings, replay_live
+from simulator.jobs import Jobs, jobs_from_log
+from simulator.metrics import bounded_slowdown
+
+DAY_S = 86_400
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """order: a policy; estimates: "requested", "actual", or "live:" and a statistic of similar jobs; the rest as in LiveSettings
+    and simulator.replay.replay."""
+
+    order: str = "FCFS"
+    backfill: str = "easy-sjbf"
+    estimates: str = "live:mean"
+    factor: float = 1.0
+    reserve_by: str = "requested"
+    correction: str = "requested"
+
+    def __str__(self) -> str:
+        told = [self.order.removeprefix("formula:"), self.backfill, self.estimates]
+        if self.estimates.startswith("live"):
+            told += [f"x{self.factor:g}"] if self.factor != 1 else []
+            told += [f"reserve by {self.reserve_by}"]
+            told += [self.correction] if self.reserve_by == "estimate" else []
+        return ", ".join(told)
+
+
+EASY = Configuration("FCFS", "easy", "requested")
+RIVALS = {
+    "EASY": EASY,
+    "EASY-SJBF": Configuration("FCFS", "easy-sjbf", "requested"),
+    "EASY++": Configuration("FCFS", "easy-sjbf", "live:last_two", reserve_by="estimate", correction="increments"),
+    "SJF, requested": Configuration("SJF", "easy", "requested"),
+    "SAF, requested": Configuration("SAF", "easy", "requested"),
+    "EASY-SJBF, clairvoyant": Configuration("FCFS", "easy-sjbf", "actual"),
+    "SJF, clairvoyant": Configuration("SJF", "easy", "actual"),
+}
+"""What every table of predictions stands beside. EASY++: Tsafrir, Etsion and Feitelson 2007."""
+
+
+def backfilling_configurations() -> list[Configuration]:
+    """The queue in FCFS order: only what may be backfilled, and in which order, follows predictions."""
+    found = [
+        Configuration(estimates=f"live:{statistic}", factor=factor)
+        for statistic in ("mean", "slowdown", "median", "p75")
+        for factor in (0.5, 0.7, 1.0)
+    ]
+    found += [
+        Configuration(estimates=f"live:{statistic}", reserve_by="estimate", correction=correction)
+        for statistic in ("mean", "last_two")
+        for correction in ("increments", "doubling")
+    ]
+    return found
+
+
+def ordering_configurations() -> list[Configuration]:
+    """The queue ordered by predictions: submission plus so many times the estimate, times a power of the processors. A job that
+    waits is overtaken by later ones for a time that its estimate bounds, so that none starves."""
+    bodies = [f"{c}*estimate" for c in (3, 10, 30)]
+    bodies += [f"{c}*estimate*sqrt(sqrt(procs))" for c in (2, 5, 15)]
+    bodies += [f"{c}*estimate*sqrt(procs)" for c in (1, 3, 10)]
+    return [
+        Configuration(f"formula:-(submit + {body})", backfill, f"live:{statistic}", factor)
+        for body in bodies
+        for backfill in ("easy", "easy-sjbf")
+        for statistic in ("mean", "slowdown")
+        for factor in (0.5, 1.0)
+    ]
+
+
+class Log(NamedTuple):
+    """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
+    apart by, in the same order."""
+
+    submit: NDArray[np.int64]
+    runtime: NDArray[np.int64]
+    procs: NDArray[np.int64]
+    requested: NDArray[np.int64]
+    rows: pl.DataFrame
+    cluster_procs: int
+
+    def jobs(self, estimates: str) -> Jobs:
+        """The simulator's jobs; live estimates begin with the requests."""
+        kind = "actual" if estimates == "actual" else "requested"
+        return jobs_from_log(self.submit, self.runtime, self.procs, self.requested, kind)
+
+
+class Outcome(NamedTuple):
+    """Average bounded slowdown, average wait and 99th percentile of waits in s, shares of jobs underestimated and of reservations
+    that an underestimate (or, with an order other than FCFS, a later job) delayed, and the mean delay of those in s."""
+
+    bounded_slowdown: float
+    wait_s: float
+    p99_wait_s: float
+    underestimated_share: float
+    delayed_share: float
+    mean_delay_s: float
+
+
+def try_configuration(log: Log, configuration: Configuration) -> Outcome:
+    """Replays the whole log."""
+    live = configuration.estimates.startswith("live:")
+    statistic = configuration.estimates.removeprefix("live:") if live else "given"
+    jobs = log.jobs(configuration.estimates)
+    settings = LiveSettings(statistic, configuration.factor, configuration.reserve_by if live else "estimate")
+    found = replay_live(
+        jobs,
+        log.rows,
+        log.cluster_procs,
+        configuration.order,
+        configuration.backfill,
+        configuration.correction,
+        settings,
+    )
+    wait = found.schedule.start - jobs.submit
+    fate = found.fate(jobs)
+    return Outcome(
+        float(bounded_slowdown(wait, jobs.runtime).mean()), float(wait.mean()), float(np.percentile(wait, 99)),
+        fate["jobs_underestimated"] / len(jobs), fate["reservations_delayed"] / max(fate["reservations"], 1),
+        float(fate["mean_reservation_delay_s"]),
+    )  # fmt: skip
+
+
+def merit(outcome: Outcome, easy: Outcome) -> float:
+    """ln of the slowdown against EASY's; lower is better. A mean wait above EASY's, and a 99th percentile above 1.5 times its,
+    cost five and two times the logarithm by which they are."""
+    cost = float(np.log(outcome.bounded_slowdown / easy.bounded_slowdown))
+    cost += 5 * max(0.0, float(np.log(max(outcome.wait_s, 1.0) / max(easy.wait_s, 1.0))))
+    return cost + 2 * max(0.0, float(np.log(max(outcome.p99_wait_s, 1.0) / max(1.5 * easy.p99_wait_s, 1.0))))
+
+
+def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) -> int:
+    """The index of the configuration with the least mean merit over all traces but one. merits: by trace, one per
+    configuration."""
+    kept = [values for name, values in merits.items() if name != leave_out]
+    return int(np.argmin(np.mean(kept, axis=0)))
+
+
+def shaken(log: Log, seed: int, most_s: int = 1800) -> Log:
+    """The same jobs a little later or earlier: what a user submits on one day moves together, by up to `most_s` either way (input
+    shaking: Tsafrir, Ouaknine and Feitelson 2007). One replay of one trace is one draw of a chaotic system; this gives more."""
+    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+    return _moved(log, _by_group(users * 1_000_000 + log.submit // DAY_S, seed, -most_s, most_s + 1))
+
+
+def resampled(log: Log, seed: int) -> Log:
+    """Another history of the same users: all jobs of a user move by the same whole number of weeks, around the end of the log and
+    into its beginning (after Zakay and Feitelson 2014): days and weeks keep their shape, users meet others."""
+    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+    span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * DAY_S) + 1)
+    shift = _by_group(users, seed, 0, span_weeks) * 7 * DAY_S
+    begin = int(log.submit[0])
+    return _moved(log, (log.submit - begin + shift) % (span_weeks * 7 * DAY_S) + begin - log.submit)
+
+
+def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArray[np.int64]:
+    """One draw per group, uniform in [low, high), for each job."""
+    _, number = np.unique(group, return_inverse=True)
+    return np.random.default_rng(seed).integers(low, high, number.max() + 1)[number]
+
+
+def _moved(log: Log, shift: NDArray[np.int64]) -> Log:
+    submit = np.maximum(log.submit + shift, 0)
+    order = np.argsort(submit, kind="stable")
+    return Log(
+        submit[order], log.runtime[order], log.procs[order], log.requested[order], log.rows[order], log.cluster_procs
+    )
