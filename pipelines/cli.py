@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli_models import models, rollback
 from pipelines.cli_replay import compare, replay
+from pipelines.cli_wait import wait, walltime
 from pipelines.errors import plain_errors, raise_failures
 from sql import load as sql_text
 from traces.catalogue import (
@@ -34,6 +35,8 @@ def main() -> None:
 
 main.add_command(replay)
 main.add_command(compare)
+main.add_command(wait)
+main.add_command(walltime)
 main.add_command(models)
 main.add_command(rollback)
 

@@ -20,6 +20,7 @@ from assets import (
     runtime_prediction,
     scheduling_policies,
     trace_health,
+    wait_times,
 )
 from assets.checks import CHECKS
 from assets.storage import open_warehouse
@@ -36,6 +37,7 @@ ASSET_MODULES = [
     runtime_evaluation,
     model_registry,
     runtime_prediction,
+    wait_times,
     scheduling_policies,
     replay,
     replay_runs,

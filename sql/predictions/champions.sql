@@ -10,7 +10,23 @@ WITH newest AS (
 )
 
 SELECT
-    versions.*,
+    versions.source, -- source it was trained on
+    versions.version, -- number, from 1, in the order of training
+    versions.predictor, -- name of the predictor
+    versions.options, -- hyper-parameters and seeds, JSON
+    versions.feature_names, -- columns it reads, JSON
+    versions.trained_from, -- submission of the first job it was trained on, UTC
+    versions.trained_until, -- it learned from jobs that had ended before this, and may predict jobs submitted from here on, UTC
+    versions.jobs_trained, -- jobs it was trained on
+    versions.data_sha256, -- hash of the rows it was trained on, in hexadecimal
+    versions.tested_until, -- submission of the last job it was tested on, UTC; the first was submitted after trained_until
+    versions.jobs_tested, -- jobs it was tested on
+    versions.mean_absolute_error_s, -- mean of |predicted - true| on those, seconds
+    versions.median_absolute_error_s, -- median of the same, seconds
+    versions.underestimated_share, -- share of those that ran longer than predicted
+    versions.pinball_loss_s, -- mean pinball loss over all quantile levels, seconds
+    versions.file, -- model file below warehouse/data
+    versions.sha256, -- hash of that file, in hexadecimal
     newest.data_until -- submission of the newest job that was known when it was last decided, UTC
 FROM newest
 INNER JOIN predictions.model_versions AS versions ON newest.source = versions.source AND newest.version = versions.version

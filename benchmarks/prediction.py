@@ -1,0 +1,236 @@
+"""Run-time prediction and what it is worth, on archive logs: `python -m benchmarks.prediction [features|predictors|waits] ...`.
+
+features: how long features take. predictors: every predictor as in operation (fitted monthly on what had ended), and the one
+chosen for each log on the other logs. waits: EASY with predictions, one configuration for each log, chosen on the other logs,
+beside its rivals, with intervals over shaken and over resampled logs. All three take about an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import sql
+from assets.canonical_jobs import write_jobs
+from assets.features import runtime_rows, write_similar_jobs
+from assets.raw_log import update_raw_log
+from benchmarks.agreement import SHARED
+from models.runtime import search
+from models.runtime.calibration import calibrated
+from models.runtime.named import PREDICTORS, make_predictor
+from models.runtime.predictor import runtimes
+from models.runtime.prequential import prequential
+from models.runtime.scores import score
+from simulator.jobs import Jobs
+from simulator.metrics import bounded_slowdown
+from simulator.replay import replay
+from traces.catalogue import Source
+from warehouse import Warehouse, replace_partition_by_query
+
+LOGS = {
+    "KTH-SP2": ("KTH-SP2-1996-2.1-cln", 100),
+    "CTC-SP2": ("CTC-SP2-1996-3.1-cln", 338),
+    "SDSC-SP2": ("SDSC-SP2-1998-derived", 128),
+    "HPC2N": ("HPC2N-2002-2.2-cln", 240),
+}
+FOLDER = SHARED / "traces" / "swf"
+BASELINES = ("requested", "last_two", "user_mean", "online_regression", "online_squared")
+CHOOSING_SHAKES = 2
+DRAWS = 20
+
+
+def main() -> None:
+    parts = sys.argv[1:] or ["features", "predictors", "waits"]
+    if not FOLDER.exists():
+        sys.exit(f"{FOLDER}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+        warehouse = Warehouse(Path(folder) / "w.duckdb")
+        for name, (file, procs) in LOGS.items():
+            source = Source(name.lower(), "swf", FOLDER / f"{file}.swf.gz", procs)
+            update_raw_log(warehouse, source)
+            write_jobs(warehouse, source.name)
+            _features(warehouse, name, "features" in parts)
+        rows = {name: runtime_rows(warehouse, name.lower()) for name in LOGS}
+        if "predictors" in parts:
+            predictors(rows)
+        if "waits" in parts:
+            waits({name: log_of(rows[name], LOGS[name][1]) for name in LOGS})
+
+
+def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
+    source = name.lower()
+    query = sql.load("features.job_features_of_source")
+    for again in ("first", "again") if shown else ("first",):
+        wall, cpu = time.perf_counter(), time.process_time()
+        with warehouse.write() as connection:
+            connection.execute("SET threads = 2")
+            jobs = replace_partition_by_query(connection, "features.job_features", source, query, {"source": source})
+        middle = time.perf_counter()
+        write_similar_jobs(warehouse, source)
+        end = time.perf_counter()
+        if shown:
+            print(
+                f"features {name:<9} {jobs:>8,} jobs, {again}: job_features {middle - wall:5.2f} s, similar_jobs "
+                f"{end - middle:5.2f} s, together {time.process_time() - cpu:5.2f} CPU-s",
+                flush=True,
+            )
+
+
+def predictors(rows: dict[str, pl.DataFrame]) -> None:
+    """Prints scores of every predictor on every log, and the leave-one-log-out choice."""
+    errors: dict[str, dict[str, float]] = {name: {} for name in rows}
+    print(f"\n{'log':<9} {'predictor':<19} {'mean error, s':>13} {'median':>8} {'MAPE':>8} {'accuracy':>8} {'under':>6} "
+          f"{'pinball':>8} {'50 %':>6} {'80 %':>6} {'90 %':>6} {'CPU-s':>7} {'wall':>7}")  # fmt: skip
+    for name, frame in rows.items():
+        true = runtimes(frame)
+        for predictor in PREDICTORS:
+            wall, cpu = time.perf_counter(), time.process_time()
+            found = score(calibrated(prequential(frame, predictor), frame), true)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            errors[name][predictor] = found["mean_absolute_error_s"]
+            print(
+                f"{name:<9} {predictor:<19} {found['mean_absolute_error_s']:>13,.0f} {found['median_absolute_error_s']:>8,.0f} "
+                f"{found['mean_absolute_percentage_error']:>8.1f} {found['mean_accuracy']:>8.3f} "
+                f"{found['underestimated_share']:>6.2f} {found['pinball_loss_s']:>8,.0f} {found['coverage_50']:>6.3f} "
+                f"{found['coverage_80']:>6.3f} {found['coverage_90']:>6.3f} {cpu:>7.1f} {wall:>7.1f}",
+                flush=True,
+            )
+    candidates = [predictor for predictor in PREDICTORS if predictor not in BASELINES]
+    merits = {
+        name: [float(np.log(found[c] / min(found[b] for b in BASELINES))) for c in candidates]
+        for name, found in errors.items()
+    }
+    print()
+    for name, found in errors.items():
+        chosen = candidates[search.choose(merits, leave_out=name)]
+        best = min(BASELINES, key=lambda b: found[b])
+        print(
+            f"{name:<9} chosen on the other logs: {chosen}, mean error {found[chosen]:,.0f} s; best baseline {best} "
+            f"{found[best]:,.0f} s ({100 * (found[chosen] / found[best] - 1):+.1f} %)"
+        )
+    _single(rows["HPC2N"])
+
+
+def _single(frame: pl.DataFrame) -> None:
+    """The time of one prediction, from a row of features to point and quantiles."""
+    fitted = frame[:20_000]
+    for name in ("similar_jobs", "xgboost", "stack"):
+        predictor = make_predictor(name)
+        predictor.fit(fitted)
+        singles = [frame[k : k + 1] for k in range(20_000, 20_300)]
+        for one in singles[:20]:
+            predictor.predict(one)
+        begin = time.perf_counter()
+        for one in singles:
+            predictor.predict(one)
+        print(f"one prediction by {name}: {1e3 * (time.perf_counter() - begin) / len(singles):.2f} ms")
+
+
+def log_of(frame: pl.DataFrame, procs: int) -> search.Log:
+    """A log as configurations are tried on it; jobs ordered as replays have them."""
+    submit = (frame["submit_time"].dt.epoch("s") - frame["submit_time"].dt.epoch("s")[0]).to_numpy()
+    requested = frame["requested_walltime_s"].fill_null(-1).to_numpy()
+    kinds = frame.select("user_name", "executable", "requested_walltime_s", "requested_procs")
+    return search.Log(submit, frame["runtime_s"].to_numpy(), frame["procs"].to_numpy(), requested, kinds, procs)
+
+
+def waits(logs: dict[str, search.Log]) -> None:
+    """Prints, for each log and family, the configuration chosen on the other logs and what it gives, beside its rivals."""
+    easy: dict[str, list[search.Outcome]] = {}
+    trials: dict[str, list[search.Log]] = {}
+    for name, log in logs.items():
+        trials[name] = [log, *(search.shaken(log, seed) for seed in range(CHOOSING_SHAKES))]
+        easy[name] = [search.try_configuration(trial, search.EASY) for trial in trials[name]]
+    families = {
+        "FCFS order": search.backfilling_configurations(),
+        "any order": search.ordering_configurations(),
+    }
+    chosen: dict[str, dict[str, search.Configuration]] = {name: {} for name in logs}
+    for family, configurations in families.items():
+        merits: dict[str, list[float]] = {name: [] for name in logs}
+        for configuration in configurations:
+            for name in logs:
+                outcomes = _many(trials[name], configuration)
+                merits[name].append(
+                    float(np.mean([search.merit(a, b) for a, b in zip(outcomes, easy[name], strict=True)]))
+                )
+        for name in logs:
+            chosen[name][family] = configurations[search.choose(merits, leave_out=name)]
+        ranked = np.argsort(np.mean(list(merits.values()), axis=0))[:5]
+        print(
+            f"\n{family}: {len(configurations)} configurations; the best over all four logs (for reading, not for the table)"
+        )
+        for k in ranked:
+            each = ", ".join(f"{name} {values[k]:+.2f}" for name, values in merits.items())
+            print(f"  {configurations[k]}: {each}")
+    one_user(logs["HPC2N"])
+    for name, log in logs.items():
+        print(f"\n{name}: average bounded slowdown on the log (95 % over {DRAWS} shaken logs), and its ratio to EASY's over "
+              f"{DRAWS} resampled logs", flush=True)  # fmt: skip
+        shakes = [search.shaken(log, 100 + seed) for seed in range(DRAWS)]
+        others = [search.resampled(log, 200 + seed) for seed in range(DRAWS)]
+        references = _many(others, search.EASY)
+        contestants = search.RIVALS | {f"predicted, {family}": found for family, found in chosen[name].items()}
+        for label, configuration in contestants.items():
+            outcome = search.try_configuration(log, configuration)
+            spread = np.percentile([x.bounded_slowdown for x in _many(shakes, configuration)], [2.5, 97.5])
+            ratios = [
+                a.bounded_slowdown / b.bounded_slowdown
+                for a, b in zip(_many(others, configuration), references, strict=True)
+            ]
+            low, high = np.percentile(ratios, [2.5, 97.5])
+            told = (
+                f"{outcome.bounded_slowdown:>6.1f} ({spread[0]:.1f} to {spread[1]:.1f})",
+                f"ratio {np.mean(ratios):.2f} ({low:.2f} to {high:.2f})",
+                f"wait {outcome.wait_s:>7,.0f} s, p99 {outcome.p99_wait_s:>9,.0f} s",
+                f"under {outcome.underestimated_share:.2f}",
+                f"delayed {outcome.delayed_share:.3f} by {outcome.mean_delay_s:,.0f} s",
+            )
+            print(f"  {label:<24} {'  '.join(told)}", flush=True)
+        for family, configuration in chosen[name].items():
+            print(f"  {family}: {configuration}")
+
+
+def one_user(log: search.Log) -> None:
+    """How much of HPC2N's slowdown hangs on one user: all other run times known exactly, that user's at one value for all."""
+    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+    counts = np.bincount(users, weights=bounded_slowdown(_easy_wait(log), log.runtime))
+    worst = users == counts.argmax()
+    print(
+        f"\nHPC2N, the user with most of EASY's slowdown: {worst.sum():,} of {len(users):,} jobs. SJF + EASY with exact "
+        "estimates of all other jobs, and for that user's"
+    )
+    known = {
+        "exact": log.runtime,
+        "their median": np.median(log.runtime[worst]),
+        "their mean": log.runtime[worst].mean(),
+        "1 h": 3600,
+    }
+    for label, value in known.items():
+        estimate = np.maximum(np.where(worst, value, log.runtime), 1).astype(np.int64)
+        limit = np.maximum(np.maximum(log.requested, log.runtime), estimate)
+        jobs = Jobs(log.submit, log.runtime, log.procs, estimate, limit)
+        wait = replay(jobs, log.cluster_procs, "SJF", "easy", correction="doubling").start - log.submit
+        slowdown = bounded_slowdown(wait, log.runtime)
+        print(
+            f"  {label:<13} {slowdown.mean():>6.1f}, of which that user's jobs {slowdown[worst].sum() / len(slowdown):.1f}"
+        )
+
+
+def _easy_wait(log: search.Log) -> np.ndarray:
+    return replay(log.jobs("requested"), log.cluster_procs, "FCFS", "easy").start - log.submit
+
+
+def _many(logs: list[search.Log], configuration: search.Configuration) -> list[search.Outcome]:
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda log: search.try_configuration(log, configuration), logs))
+
+
+if __name__ == "__main__":
+    main()
