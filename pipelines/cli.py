@@ -366,11 +366,11 @@ def _print_leaderboards(names: list[str]) -> None:
         click.echo()
         click.secho(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling", bold=True)
         click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
-        for rank, policy, estimates, mean, low, high, wait, minus, minus_low, minus_high, _ in rows:
+        for rank, policy, estimates, mean, low, high, wait_s, minus, minus_low, minus_high, _ in rows:
             interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"
             minus_interval = "" if minus_low is None else f"{minus_low:+.2f} to {minus_high:+.2f}"
             click.echo(
-                f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait:>8,.0f}  "
+                f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait_s:>8,.0f}  "
                 f"{minus:>+10.2f}  {minus_interval}"
             )
     click.echo(f"\nwarehouse  {warehouse.path}")
