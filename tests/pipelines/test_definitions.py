@@ -91,6 +91,8 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "no_job_wider_than_cluster",
         "features_know_no_future",
         "predictions_finite",
+        "inputs_are_stable",
+        "error_is_stable",
         "never_oversubscribes",
         "no_start_before_submission",
         "runs_never_oversubscribe",
