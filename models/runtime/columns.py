@@ -55,7 +55,7 @@ class ColumnPredictor(Predictor):
         self.ratios, self.typical_s = np.array(state["ratios"]), float(state["typical_s"])
 
     def _points(self, rows: pl.DataFrame) -> np.ndarray:
-        known = rows[self.column].cast(pl.Float64).to_numpy().astype(np.float64)
+        known = rows.get_column(self.column).to_numpy().astype(np.float64)
         known = np.where(known > 0, known, requests(rows))
         return within_request(np.where(np.isnan(known), self.typical_s, known), rows)
 
@@ -69,7 +69,8 @@ class SimilarJobs(Predictor):
         """Nothing: similar jobs are looked up for each job, not learned."""
 
     def predict(self, rows: pl.DataFrame) -> Prediction:
-        quantiles = np.maximum(1.0, rows.select(self.features()).to_numpy().astype(np.float64))
+        quantiles = np.column_stack([rows.get_column(name).to_numpy() for name in self.features()])
+        quantiles = np.maximum(1.0, quantiles.astype(np.float64))
         return Prediction(quantiles[:, LEVELS.index(0.5)].copy(), quantiles)
 
     def features(self) -> tuple[str, ...]:

@@ -56,17 +56,16 @@ class Encoding:
 
     def matrix(self, rows: pl.DataFrame) -> NDArray[np.float32]:
         """float32 (rows, features), NaN where unknown."""
-        columns = [pl.col(name).cast(pl.Float32).clip(lower_bound=0).log1p() for name in self.logarithms]
-        columns += [pl.col(name).cast(pl.Float32) for name in self.plain]
-        for name in self.names:
-            words = self.words[name]
-            numbers = [float(i) for i in range(len(words))]
-            columns.append(
-                pl.col(name).replace_strict(words, numbers, default=None, return_dtype=pl.Float32)
-                if words
-                else pl.lit(None, dtype=pl.Float32).alias(name)
-            )
-        return np.ascontiguousarray(rows.select(columns).to_numpy(), dtype=np.float32)
+        # column by column in numpy: one job must take less than a millisecond, and a polars expression costs tens of us
+        found = np.empty((rows.height, len(self.features)), dtype=np.float32)
+        for k, name in enumerate((*self.logarithms, *self.plain)):
+            found[:, k] = rows.get_column(name).to_numpy()
+        logarithms = found[:, : len(self.logarithms)]
+        np.log1p(np.maximum(logarithms, 0.0, out=logarithms), out=logarithms)
+        for k, name in enumerate(self.names, start=len(self.logarithms) + len(self.plain)):
+            numbers = {word: float(number) for number, word in enumerate(self.words[name])}
+            found[:, k] = [numbers.get(word, np.nan) for word in rows.get_column(name).to_list()]
+        return found
 
 
 def encoding_of(rows: pl.DataFrame, kind: str = "all") -> Encoding:

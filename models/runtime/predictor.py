@@ -98,7 +98,7 @@ def within_request(seconds: FloatArray, rows: pl.DataFrame) -> FloatArray:
 
 def requests(rows: pl.DataFrame) -> FloatArray:
     """Requested wall times in seconds, NaN for none, (jobs,)."""
-    asked = rows["requested_walltime_s"].cast(pl.Float64).to_numpy().astype(np.float64)
+    asked = rows.get_column("requested_walltime_s").to_numpy().astype(np.float64)
     return np.where(asked > 0, asked, np.nan)
 
 

@@ -131,6 +131,8 @@ class _Trees(Predictor):
             "colsample_bytree": 0.7, "min_child_weight": 5, "tree_method": "hist", "max_bin": 64, "nthread": 1,
             "seed": self.options["seed"],
         }  # fmt: skip
+        if start is not None:
+            common["base_score"] = 0.0  # so that a prediction is the start plus what the trees say
         data = xgboost.QuantileDMatrix(matrix, target, base_margin=start, max_bin=64, nthread=1)
         return xgboost.train(common | parameters, data, int(self.options["trees"]))
 
@@ -146,8 +148,9 @@ class XgboostQuantiles(_Trees):
         )
 
     def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
-        found = self.model.inplace_predict(matrix, base_margin=self._start(rows))
-        found = _seconds(found.astype(np.float64).reshape(len(matrix), len(LEVELS)))
+        found = self.model.inplace_predict(matrix).astype(np.float64).reshape(len(matrix), len(LEVELS))
+        start = self._start(rows)
+        found = _seconds(found if start is None else found + start)
         quantiles = np.maximum(1.0, np.sort(found, axis=1))  # quantiles learned apart may cross
         return Prediction(within_request(quantiles[:, MEDIAN], rows), quantiles)
 
