@@ -36,5 +36,7 @@ class _StepHandler(logging.Handler):
             click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
         elif kind == "ASSET_CHECK_EVALUATION":
             check = event.event_specific_data
-            if not check.passed:
+            if not check.passed and check.severity == dg.AssetCheckSeverity.WARN:
+                click.secho(f"  ! check {check.check_name}: {check.description}", fg="yellow", err=True)
+            elif not check.passed:
                 click.secho(f"  check {check.check_name} FAILED: {check.description}", fg="red", err=True)
