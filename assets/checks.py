@@ -32,7 +32,9 @@ def _check(
         return dg.AssetCheckResult(
             passed=not broken,
             severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
-            description=f"not so: {description}; {len(broken)} row(s) break it, first {broken[0]}" if broken else description,
+            description=f"not so: {description}; {len(broken)} row(s) break it, first {broken[0]}"
+            if broken
+            else description,
             metadata={"broken_rows": len(broken)} | ({"first": str(broken[:5])} if broken else {}),
         )
 

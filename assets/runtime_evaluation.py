@@ -96,7 +96,6 @@ def runtime_evaluation(
                     "user_class", "jobs", "mean_absolute_error_s", "mean_accuracy", "underestimated_share", "coverage_80"
                 )
             ),
-            "error_over_time": plot(plots.error_over_time(by_period)),
             "coverage": plot(plots.quantile_coverage(found[config.predictor].quantiles, true)),
         }
     )  # fmt: skip

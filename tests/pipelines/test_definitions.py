@@ -29,6 +29,7 @@ LINEAGE = {
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},
     "replay/runs": {"core/jobs"},
+    "marts/prediction_error": {"predictions/runtime_evaluation"},
     "predictions/wait_times": {"predictions/runtime_predictions"},
     "replay/prediction_search": {"predictions/runtime_predictions", "core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
