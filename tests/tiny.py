@@ -33,6 +33,8 @@ generator = { jobs = 1500, seed = 7, offered_load = 0.9, users = 12 }
 CONFIG = """
 ops:
   predictions__runtime_evaluation: {config: {predictors: [requested, similar_jobs, xgboost], days: 60}}
+  predictions__wait_times: {config: {jobs: 100}}
+  replay__prediction_search: {config: {shakes: 0}}
   policies__trajectory_filter: {config: {window_jobs: 64, sampled_windows: 100}}
   policies__scheduling_policy: {config: {seeds: [1, 2], epochs: 3, filtered_epochs: 1, trajectories: 8, validation_windows: 4}}
   replay__evaluation: {config: {window_jobs: 64}}
