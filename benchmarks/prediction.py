@@ -1,8 +1,9 @@
-"""Run-time prediction and what it is worth, on archive logs: `python -m benchmarks.prediction [features|predictors|waits] ...`.
+"""Run-time prediction and what it is worth, on archive logs: `python -m benchmarks.prediction [features|predictors|waits|starts] ...`.
 
 features: how long features take. predictors: every predictor as in operation (fitted monthly on what had ended), and the one
 chosen for each log on the other logs. waits: EASY with predictions, one configuration for each log, chosen on the other logs,
-beside its rivals, with intervals over shaken and over resampled logs. All three take about an hour on two cores.
+beside its rivals, with intervals over shaken and over resampled logs. starts: predicted waits of single jobs in the second half of
+HPC2N's log, on whose first half the rules were chosen. All together take more than an hour on two cores.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import sql
 from assets.canonical_jobs import write_jobs
 from assets.features import runtime_rows, write_similar_jobs
 from assets.raw_log import update_raw_log
+from assets.runtime_evaluation import SERVING, prediction_rows
+from assets.wait_times import load_wait_source, predict_history, wait_scores
 from benchmarks.agreement import SHARED
 from models.runtime import search
 from models.runtime.calibration import calibrated
@@ -31,7 +34,7 @@ from simulator.jobs import Jobs
 from simulator.metrics import bounded_slowdown
 from simulator.replay import replay
 from traces.catalogue import Source
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse, replace_partition, replace_partition_by_query
 
 LOGS = {
     "KTH-SP2": ("KTH-SP2-1996-2.1-cln", 100),
@@ -46,7 +49,7 @@ DRAWS = 20
 
 
 def main() -> None:
-    parts = sys.argv[1:] or ["features", "predictors", "waits"]
+    parts = sys.argv[1:] or ["features", "predictors", "waits", "starts"]
     if not FOLDER.exists():
         sys.exit(f"{FOLDER}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
@@ -61,6 +64,8 @@ def main() -> None:
             predictors(rows)
         if "waits" in parts:
             waits({name: log_of(rows[name], LOGS[name][1]) for name in LOGS})
+        if "starts" in parts:
+            starts(warehouse, "hpc2n", rows["HPC2N"])
 
 
 def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
@@ -195,6 +200,25 @@ def waits(logs: dict[str, search.Log]) -> None:
             print(f"  {label:<24} {'  '.join(told)}", flush=True)
         for family, configuration in chosen[name].items():
             print(f"  {family}: {configuration}")
+
+
+def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> None:
+    """Prints how well the waits of 1,000 jobs of the second half are predicted, with run times predicted as in operation."""
+    found = calibrated(prequential(frame, SERVING), frame)
+    rows = prediction_rows(frame["job_index"], found, SERVING).with_columns(version=pl.lit(None, dtype=pl.Int64))
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.runtime_predictions", source, rows)
+    for seed in (1, 2):
+        begin = time.process_time()
+        told = wait_scores(predict_history(load_wait_source(warehouse, source).history, 0.5, 1000, seed))
+        print(
+            f"\nwaits of 1,000 jobs of the second half of {source}, seed {seed}, {time.process_time() - begin:.0f} CPU-s"
+        )
+        for row in told.iter_rows(named=True):
+            print(
+                "  " + ", ".join(f"{k} {v:,.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()),
+                flush=True,
+            )
 
 
 def one_user(log: search.Log) -> None:
