@@ -223,6 +223,8 @@ def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shorte
                 backfilled[job] = queued > 0
                 if now + estimate[job] > shadow:
                     extra -= procs[job]
+                if (now + hold[job] > shadow) != (now + estimate[job] > shadow):
+                    settled = False  # once it runs it is believed to end on the other side of the shadow time
 
             start[job] = now
             free -= procs[job]

@@ -68,7 +68,8 @@ class LiveSettings:
 @dataclass(frozen=True)
 class LiveReplay:
     """schedule: what came out. estimate: what the scheduler believed of each job when it started, seconds, int64 (jobs,).
-    promised: when each job was to start, by its reservation when it first was a blocked head, -1 for one that never was."""
+    promised: when each job was to start, by its reservation when it first was a blocked head of a pass (there is none while no
+    waiting job fits), -1 for one that never was."""
 
     schedule: Schedule
     estimate: IntArray
@@ -182,7 +183,7 @@ def _drive(
         why = advance(tasks, rules, scoring, episode, recorder, 0)
         if why != engine.WANT_ESTIMATES:
             return why
-        # ends in the same second come in the order of a heap that also holds later ones: put them in the order of the log
+        # ends in the same second come in the order of a heap: put them in that of the log, as `similar_jobs` has them
         for k in range(learned + 1, counters[at.ENDED]):
             job = episode.ended[k]
             end = episode.start[job] + tasks.runtime[job]

@@ -2,7 +2,7 @@
 running times", SC 2015): degree-2 polynomial features, an asymmetric loss, normalised adaptive gradients.
 
 It learns from every job the moment it ends. Overestimates cost the square of the error, underestimates the error itself, and
-a job weighs log(request x run time) as in the loss that their evaluation found best.
+a job weighs log(processors x run time) as in the loss that their evaluation found best.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from models.runtime.predictor import (
     Predictor,
     from_points,
     ratio_quantiles,
-    requests,
     runtimes,
     within_request,
 )
@@ -78,11 +77,11 @@ class OnlineRegression(Predictor):
         end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()
         by_end = ended[np.argsort(end[ended], kind="stable")]
         true = np.maximum(rows["runtime_s"].fill_null(1).to_numpy().astype(np.float64), 1.0)
-        asked = np.nan_to_num(requests(rows), nan=HOUR_S)
+        procs = np.nan_to_num(rows.get_column("requested_procs").to_numpy().astype(np.float64), nan=1.0)
         found = np.zeros(rows.height)
         _learn_and_predict(
             _polynomial(_features(rows)), rows["submit_time"].dt.epoch("us").to_numpy(), end, by_end, true,
-            np.log(np.maximum(asked * true, 2.0)), self.asymmetric, self.rate,
+            np.log(np.maximum(procs * true, 2.0)), self.asymmetric, self.rate,
             self.weight, self.scale, self.gradient, self.totals, found,
         )  # fmt: skip
         return within_request(np.nan_to_num(found, nan=1.0, posinf=1e9, neginf=1.0), rows)

@@ -1,0 +1,14 @@
+"""Rows with all features of one busy random log, made once."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tests.models.runtime.rows import Chain, odd_log
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    """Do not change."""
+    return Chain(tmp_path_factory.mktemp("rows"), odd_log(seed=3)).rows()

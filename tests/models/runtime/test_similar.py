@@ -1,0 +1,131 @@
+"""Similar jobs: by hand, and against dictionaries of lists."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from models.runtime.predictor import LEVELS
+from models.runtime.similar import COLUMNS, similar_jobs
+from tests.models.runtime.plain import ladder, quantile, sample_of
+
+BEGIN = datetime(2026, 1, 1)
+SCHEMA = {
+    "submit_time": pl.Datetime, "end_time": pl.Datetime, "runtime_s": pl.Int64, "user_name": pl.String,
+    "executable": pl.String, "requested_walltime_s": pl.Int64, "requested_procs": pl.Int64,
+}  # fmt: skip
+
+
+def frame(*jobs: tuple[int, int | None, int | None, str | None, str | None, int | None, int | None]) -> pl.DataFrame:
+    """(submission, end, run time in s; user, executable, wall time and processors requested)."""
+    rows = [
+        (BEGIN + timedelta(seconds=s), None if e is None else BEGIN + timedelta(seconds=e), *r) for s, e, *r in jobs
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+# ------------------------------------------------------------------------------------------------------------- by hand
+
+
+def test_without_history_a_quarter_of_the_request_or_an_hour() -> None:
+    found = similar_jobs(
+        frame((0, 9, 9, "ann", "a", 1000, 1), (0, 9, 9, "ann", "a", None, 1), (0, 9, 9, None, None, 0, None))
+    )
+    assert found.columns == list(COLUMNS)
+    assert found["similar_mean_s"].to_list() == [250, 3600, 3600]
+    assert found["similar_p05_s"].to_list() == found["similar_p95_s"].to_list() == [250, 3600, 3600]
+    assert found["similar_inverse_per_s"].to_list() == [1 / 250, 1 / 3600, 1 / 3600]
+    assert found["similar_jobs"].to_list() == [0, 0, 0]
+
+
+def test_two_jobs_ended_by_hand() -> None:
+    """The second and later job knows 100 s and 4 s (counted as 10 s in the inverse) in all of its seven classes."""
+    rows = frame(
+        (0, 100, 100, "ann", "a", 400, 2), (0, 104, 4, "ann", "a", 400, 2), (105, 200, 50, "ann", "a", 400, 2),
+        (105, 200, 50, "bob", "a", 400, 2), (104, 200, 50, "ann", "a", 60, 16),
+    )  # fmt: skip
+    found = similar_jobs(rows).to_dicts()
+    # of what is left a class takes 1.8 / 2.8: weights 1 (the later one, 4 s) and 0.8 (100 s), over 1.8 + doubt 1
+    left = (1 / 2.8) ** 7
+    late, early = (1 - left) / 1.8, 0.8 * (1 - left) / 1.8
+    assert found[2]["similar_mean_s"] == pytest.approx(late * 4 + early * 100 + left * 100)
+    assert found[2]["similar_inverse_per_s"] == pytest.approx(late / 10 + (early + left) / 100)
+    assert found[2]["similar_jobs"] == 10
+    assert found[2]["similar_p05_s"] == 4 and found[2]["similar_p95_s"] == 100
+    # bob has no job: only the classes of the request, whoever asked, know something
+    left = (1 / 2.8) ** 2
+    assert found[3]["similar_mean_s"] == pytest.approx(((1 - left) / 1.8) * (4 + 80) + left * 100)
+    assert found[3]["similar_jobs"] == 0
+    # a job that asks for 60 s, in the very second in which the second one ends: that one is not known yet, and 100 s count as 60
+    left = 1 / 2**2  # two classes know it, of the user and of user and executable: each takes 1 / (1 + doubt)
+    assert found[4]["similar_mean_s"] == pytest.approx((1 - left) * 60 + left * 15)
+    assert found[4]["similar_jobs"] == 2
+
+
+def test_the_thirteenth_run_time_pushes_the_first_out() -> None:
+    same: tuple[Any, ...] = ("ann", "a", 10_000, 1)
+    twelve = [(0, 10 + k, 100, *same) for k in range(12)]
+    rows = frame((0, 5, 9000, *same), *twelve[:11], (60, None, None, *same))
+    assert similar_jobs(rows, recency=1.0)["similar_p95_s"][-1] > 5000
+    rows = frame((0, 5, 9000, *same), *twelve, (60, None, None, *same))
+    assert similar_jobs(rows, recency=1.0)["similar_p95_s"][-1] == 100
+
+
+# ---------------------------------------------------------------------------------------------------------- the oracle
+
+
+def oracle(rows: pl.DataFrame, recency: float, doubt: Sequence[float]) -> list[list[float]]:
+    jobs = rows.to_dicts()
+    found = []
+    for job in jobs:
+        lists: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        ended = [o for o in jobs if o["end_time"] and o["runtime_s"] is not None and o["end_time"] < job["submit_time"]]
+        for other in sorted(ended, key=lambda o: o["end_time"]):  # stable: ties in the order of the log
+            for key in ladder(other):
+                lists[key].append(float(max(other["runtime_s"], 1)))
+        sample = sample_of(job, lists, recency, doubt)
+        own = sum(min(len(lists[key]), 12) for key in ladder(job)[:5])
+        mean = sum(value * weight for value, weight in sample)
+        inverse = sum(weight / max(value, 10) for value, weight in sample)
+        found.append([mean, inverse, own, *(quantile(sample, level) for level in LEVELS)])
+    return found
+
+
+def random_rows(seed: int, jobs: int = 160) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for submit in np.sort(rng.integers(0, 60, jobs)) * 10:
+        runtime = None if rng.random() < 0.05 else int(rng.choice([0, 1, 5, 30, 30, 200, 3000, 9999]))
+        wait = int(rng.integers(0, 10)) * 10
+        end = None if rng.random() < 0.08 else int(submit) + wait + int(rng.integers(0, 12)) * 10
+        user = rng.choice([None, "ann", "ann", "bob", "cy"])
+        executable = rng.choice([None, "a", "b"])
+        request = rng.choice([None, 0, 60, 61, 600, 3600, 3600, 86_400])
+        rows.append((int(submit), end, runtime, user, executable, request, rng.choice([None, 1, 2, 3, 4, 16])))
+    return frame(*rows)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_against_lists(seed: int) -> None:
+    rows = random_rows(seed)
+    recency, doubt = (0.8, (1.0,) * 7) if seed % 2 else (0.55, (0.3, 2.0, 1.0, 0.5, 1.5, 4.0, 0.7))
+    found = similar_jobs(rows, recency, doubt).to_numpy()
+    expected = np.array(oracle(rows, recency, doubt))
+    assert (expected[:, 2] > 30).any() and (expected[:, 2] == 0).any()  # memories that are full, and empty ones
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_defaults_are_those_of_the_oracle() -> None:
+    rows = random_rows(11)
+    np.testing.assert_allclose(similar_jobs(rows).to_numpy(), np.array(oracle(rows, 0.8, (1.0,) * 7)), rtol=1e-9)
+
+
+def test_no_rows() -> None:
+    found = similar_jobs(frame())
+    assert found.columns == list(COLUMNS) and found.is_empty()
