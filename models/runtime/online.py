@@ -77,7 +77,7 @@ class OnlineRegression(Predictor):
         end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()
         by_end = ended[np.argsort(end[ended], kind="stable")]
         true = np.maximum(rows["runtime_s"].fill_null(1).to_numpy().astype(np.float64), 1.0)
-        procs = np.nan_to_num(rows.get_column("requested_procs").to_numpy().astype(np.float64), nan=1.0)
+        procs = np.fmax(rows.get_column("requested_procs").to_numpy().astype(np.float64), 1.0)
         found = np.zeros(rows.height)
         _learn_and_predict(
             _polynomial(_features(rows)), rows["submit_time"].dt.epoch("us").to_numpy(), end, by_end, true,
