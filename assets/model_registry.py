@@ -25,9 +25,10 @@ LEAST_JOBS = 300
 
 OF_THE_LOGS_AGE = re.compile(
     r"similar_jobs|day_of_week|(user|alike|executable|group)_(jobs_ended|mean_.*|median_.*|log_spread|failed_share)"
+    r"|(jobs|procs|user_jobs)_(running|waiting)"
 )
 """Inputs without a word on whether users have changed: counts of what has ended only grow, what is taken over all that has ended
-settles, and a test of less than a week has its own days."""
+settles, a test of less than a week has its own days, and what runs and waits changes by the hour."""
 
 
 class RuntimeModelConfig(dg.Config):
