@@ -20,6 +20,8 @@ from models.runtime.predictor import Predictor, predictor_from_bytes, predictor_
 from warehouse import Warehouse, first_row, replace_partition
 
 MODEL = "runtime-model"
+KEPT_VERSIONS = 30
+"""A stack is about a megabyte, and most nights refuse one."""
 LEAST_JOBS = 300
 """Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
 
@@ -209,8 +211,7 @@ def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
 def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
     from models.runtime.drift import input_drift
-    from models.runtime.encoding import LOGARITHMS, PLAIN
-    from models.runtime.predictor import runtimes
+    from models.runtime.predictor import recent, runtimes
     from models.runtime.prequential import ended_by
 
     with warehouse.read() as connection:
@@ -219,11 +220,14 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
             "WHERE source = $source",
             params={"source": source},
         ).pl().row(0, named=True)  # fmt: skip
-    before = ended_by(rows.filter(pl.col("submit_time") < card["trained_until"]), card["trained_until"])
-    now = rows.filter(pl.col("submit_time") >= card["trained_until"])[-card["jobs_tested"] :]
-    inputs = tuple(name for name in (*LOGARITHMS, *PLAIN) if not OF_THE_LOGS_AGE.fullmatch(name))
-    shifts = input_drift(before, now, inputs)
     _, champion = load_champion(warehouse, source)
+    before = ended_by(rows.filter(pl.col("submit_time") < card["trained_until"]), card["trained_until"])
+    before = recent(before, champion.most_rows)
+    now = rows.filter(pl.col("submit_time") >= card["trained_until"])[-card["jobs_tested"] :]
+    inputs = tuple(
+        name for name in champion.features() if rows[name].dtype.is_numeric() and not OF_THE_LOGS_AGE.fullmatch(name)
+    )
+    shifts = input_drift(before, now, inputs)
     error = float(np.abs(champion.predict(now).point - runtimes(now)).mean()) if now.height else 0.0
     drift = pl.DataFrame(
         [{"measure": "psi", "input": name, "value": value} for name, value in shifts.items()]
@@ -278,8 +282,14 @@ def _seen_before(warehouse: Warehouse, source: str, card: dict[str, Any]) -> str
 
 
 def _files(warehouse: Warehouse, source: str) -> list[str]:
+    """Files that are kept: of every version that was ever champion, and of the newest KEPT_VERSIONS."""
     with warehouse.read() as connection:
-        rows = connection.execute("SELECT file FROM predictions.model_versions WHERE source = ?", [source]).fetchall()
+        rows = connection.execute(
+            "SELECT file FROM predictions.model_versions WHERE source = $source AND (version > (SELECT max(version) FROM "
+            "predictions.model_versions WHERE source = $source) - $kept OR version IN (SELECT champion FROM "
+            "predictions.model_events WHERE source = $source))",
+            {"source": source, "kept": KEPT_VERSIONS},
+        ).fetchall()
     return [row[0] for row in rows]
 
 

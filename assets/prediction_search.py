@@ -38,7 +38,7 @@ class PredictionSearchConfig(dg.Config):
 def prediction_search(
     context: dg.AssetExecutionContext, config: PredictionSearchConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Orders, backfilling rules, estimates and corrections, tried with live predictions on the part of the trace before the
+    """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use on the part before the
     split; the best of each family is replayed on the rest, which chose nothing, beside EASY, EASY++ and clairvoyance."""
     from assets import plots
     from models.runtime import search
@@ -51,7 +51,11 @@ def prediction_search(
     trials = [first, *(search.shaken(first, config.seed + k) for k in range(config.shakes))]
     easy = [search.try_configuration(trial, search.EASY) for trial in trials]
     rows, chosen = [], []
-    families = {"backfilling": search.backfilling_configurations(), "ordering": search.ordering_configurations()}
+    predicted = search.predicted_configurations()
+    families = {
+        "backfilling": search.backfilling_configurations() + predicted["backfilling"],
+        "ordering": search.ordering_configurations() + predicted["ordering"],
+    }
     for family, configurations in families.items():
         merits = []
         for configuration in progress(configurations, f"{family} with predictions"):

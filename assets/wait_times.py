@@ -101,7 +101,7 @@ class WaitSource:
         first, last = self.span
         if text is None:
             return int(self.history.submit[-1])
-        if text.strip().isdigit() and len(text.strip()) != 4:
+        if text.strip().isdigit():
             found = int(text)
         else:
             try:

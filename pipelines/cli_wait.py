@@ -177,7 +177,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
 def walltime_text(told: dict[str, Any]) -> str:
     """told: what `tracehouse walltime --json` prints."""
     lines = [
-        f"{told['source']}, user {told['user']}: request {duration(told['walltime_s'])} for a risk of at most {told['risk']:.1%}",
+        f"{told['source']}, user {told['user']}: request {duration(told['walltime_s'])} aiming at a risk of {told['risk']:.1%}",
         f"  from the last {told['jobs']:,} ended jobs of the same {told['same']}: they ran "
         f"{duration(told['median_runtime_s'])} in the median"
         + (f" and requested {duration(told['median_request_s'])}" if told["median_request_s"] is not None else ""),

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from models.runtime.named import make_predictor
-from models.runtime.predictor import Prediction, Predictor, runtimes
+from models.runtime.predictor import Prediction, Predictor, recent, runtimes
 from models.runtime.prequential import ended_by
 from models.runtime.scores import gain_interval
 
@@ -40,13 +40,14 @@ def test_start(rows: pl.DataFrame, days: int) -> datetime:
 
 
 def train(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
-    """A new predictor, fitted on what had ended before `moment`, and those rows. Raises ValueError when there are none."""
+    """A new predictor, fitted on what had ended before `moment`, and the rows that it learned from. Raises ValueError when there
+    are none."""
     fitted = ended_by(rows.filter(pl.col("submit_time") < moment), moment)
     if fitted.is_empty():
         raise ValueError(f"predictor {name}: no job had ended by {moment}, there is nothing to learn from")
     predictor = make_predictor(name)
     predictor.fit(fitted)
-    return predictor, fitted
+    return predictor, recent(fitted, predictor.most_rows)
 
 
 def judge(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:

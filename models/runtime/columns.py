@@ -28,6 +28,8 @@ class ColumnPredictor(Predictor):
     """A feature as the point, the request where it is unknown, at most the request; around it the spread that true run
     times had around the points of earlier jobs."""
 
+    most_rows = SPREAD_ROWS
+
     def __init__(self, name: str, column: str) -> None:
         self.name = name
         self.column = column
@@ -35,7 +37,7 @@ class ColumnPredictor(Predictor):
         self.typical_s = WITHOUT_HISTORY_S
 
     def fit(self, rows: pl.DataFrame) -> None:
-        rows = recent(rows, SPREAD_ROWS)
+        rows = recent(rows, self.most_rows)
         if rows.is_empty():
             raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
         true = runtimes(rows)

@@ -32,6 +32,9 @@ TIMES = (
 COUNTS = ("requested_procs", "user_mean_requested_procs", "user_jobs_running", "procs_running")
 HOUR_S = 3600.0
 SPREAD_JOBS = 20_000
+LONGEST_S = 30 * 86_400.0
+"""Polynomials run away; where no request bounds a prediction, this does."""
+
 UNKNOWN_SPREAD = np.geomspace(0.02, 5.0, len(LEVELS))
 """True over predicted at the quantiles, before there is any experience."""
 
@@ -84,7 +87,7 @@ class OnlineRegression(Predictor):
             np.log(np.maximum(procs * true, 2.0)), self.asymmetric, self.rate,
             self.weight, self.scale, self.gradient, self.totals, found,
         )  # fmt: skip
-        return within_request(np.nan_to_num(found, nan=1.0, posinf=1e9, neginf=1.0), rows)
+        return within_request(np.clip(np.nan_to_num(found, nan=1.0), 1.0, LONGEST_S), rows)
 
     def features(self) -> tuple[str, ...]:
         return (*TIMES, *COUNTS, "hour_of_day", "day_of_week")

@@ -41,6 +41,7 @@ class Predictor(ABC):
     """
 
     name: str
+    most_rows: int | None = None  # it learns from the newest so many rows; None: from all
 
     @abstractmethod
     def fit(self, rows: pl.DataFrame) -> None:
@@ -117,6 +118,6 @@ def from_points(point: FloatArray, ratios: FloatArray) -> Prediction:
     return Prediction(point, np.maximum(1.0, point[:, None] * ratios[None, :]))
 
 
-def recent(rows: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The last `most` rows: what runs now says more of the next jobs than what ran years ago, and costs less to learn."""
-    return rows[max(0, rows.height - most) :]
+def recent(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
+    """The last `most` rows, all for None: what runs now says more of the next jobs than what ran years ago."""
+    return rows if most is None else rows[max(0, rows.height - most) :]

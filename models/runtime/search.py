@@ -11,17 +11,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.runtime.live import LiveSettings, replay_live
+from models.runtime.live import LiveReplay, LiveSettings, replay_live
 from simulator.jobs import Jobs, jobs_from_log
 from simulator.metrics import bounded_slowdown
+from simulator.replay import replay
 
 DAY_S = 86_400
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """order: a policy; estimates: "requested", "actual", or "live:" and a statistic of similar jobs; the rest as in LiveSettings
-    and simulator.replay.replay."""
+    """order: a policy; estimates: "requested", "actual", "live:" and a statistic of similar jobs, or "predicted" (the predictor
+    in use) and a quantile of it, such as "predicted:p80"; the rest as in LiveSettings and simulator.replay.replay."""
 
     order: str = "FCFS"
     backfill: str = "easy-sjbf"
@@ -32,7 +33,7 @@ class Configuration:
 
     def __str__(self) -> str:
         told = [self.order.removeprefix("formula:"), self.backfill, self.estimates]
-        if self.estimates.startswith("live"):
+        if self.estimates.startswith(("live", "predicted")):
             told += [f"x{self.factor:g}"] if self.factor != 1 else []
             told += [f"reserve by {self.reserve_by}"]
             told += [self.correction] if self.reserve_by == "estimate" else []
@@ -82,6 +83,28 @@ def ordering_configurations() -> list[Configuration]:
     ]
 
 
+def predicted_configurations() -> dict[str, list[Configuration]]:
+    """By family, what can be done with predictions made at submission (of any predictor: the one in use): they are no worse for
+    conservative backfilling than for EASY, and need a correction once they have expired."""
+    backfilling = [
+        Configuration(backfill=backfill, estimates=estimates, reserve_by=reserve_by, correction=correction)
+        for estimates in ("predicted", "predicted:p75", "predicted:p90")
+        for backfill, reserve_by, correction in (
+            ("easy-sjbf", "requested", "requested"),
+            ("easy-sjbf", "estimate", "increments"),
+            ("easy-sjbf", "estimate", "doubling"),
+            ("conservative", "estimate", "increments"),
+            ("conservative", "estimate", "doubling"),
+        )
+    ]
+    ordering = [
+        Configuration(f"formula:-(submit + {body})", "easy", estimates)
+        for estimates in ("predicted", "predicted:p75")
+        for body in ("10*estimate", "5*estimate*sqrt(sqrt(procs))", "3*estimate*sqrt(procs)", "10*estimate*sqrt(procs)")
+    ]
+    return {"backfilling": backfilling, "ordering": ordering}
+
+
 class Log(NamedTuple):
     """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
     apart by, in the same order."""
@@ -93,10 +116,18 @@ class Log(NamedTuple):
     rows: pl.DataFrame
     cluster_procs: int
 
-    def jobs(self, estimates: str) -> Jobs:
-        """The simulator's jobs; live estimates begin with the requests."""
-        kind = "actual" if estimates == "actual" else "requested"
-        return jobs_from_log(self.submit, self.runtime, self.procs, self.requested, kind)
+    def jobs(self, estimates: str, reserve_by: str = "estimate") -> Jobs:
+        """The simulator's jobs; live estimates begin with the requests. Predicted ones come from the columns of `rows` that
+        predictions.runtime_predictions has."""
+        kind, _, quantile = estimates.partition(":")
+        predicted = None
+        if kind == "predicted":
+            predicted = self.rows[f"runtime_{quantile}_s" if quantile else "predicted_runtime_s"].to_numpy()
+        elif kind == "live":
+            kind = "requested"
+        return jobs_from_log(
+            self.submit, self.runtime, self.procs, self.requested, kind, predicted, reserve_by=reserve_by
+        )
 
 
 class Outcome(NamedTuple):
@@ -115,17 +146,16 @@ def try_configuration(log: Log, configuration: Configuration) -> Outcome:
     """Replays the whole log."""
     live = configuration.estimates.startswith("live:")
     statistic = configuration.estimates.removeprefix("live:") if live else "given"
-    jobs = log.jobs(configuration.estimates)
-    settings = LiveSettings(statistic, configuration.factor, configuration.reserve_by if live else "estimate")
-    found = replay_live(
-        jobs,
-        log.rows,
-        log.cluster_procs,
-        configuration.order,
-        configuration.backfill,
-        configuration.correction,
-        settings,
-    )
+    believes = live or configuration.estimates.startswith("predicted")
+    reserve_by = configuration.reserve_by if believes else "estimate"
+    jobs = log.jobs(configuration.estimates, reserve_by)
+    order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
+    if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
+        schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
+        found = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
+    else:
+        settings = LiveSettings(statistic, configuration.factor, reserve_by)
+        found = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
     wait = found.schedule.start - jobs.submit
     fate = found.fate(jobs)
     return Outcome(

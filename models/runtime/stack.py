@@ -27,13 +27,14 @@ class Stack(Predictor):
     """Similar jobs, xgboost that corrects them with all other features, and the user's last two."""
 
     name = "stack"
+    most_rows = LEARN_ROWS
 
     def __init__(self) -> None:
         self.members = _members()
         self.shares = np.full(len(self.members), 1 / len(self.members))
 
     def fit(self, rows: pl.DataFrame) -> None:
-        rows = recent(rows, LEARN_ROWS)
+        rows = recent(rows, self.most_rows)
         held = max(1, int(rows.height * CHOOSING_SHARE))
         for member in self.members:
             member.fit(rows[: rows.height - held] if rows.height > held else rows)

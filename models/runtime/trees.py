@@ -46,12 +46,13 @@ class _Trees(Predictor):
         self.options = {
             "seed": seed, "trees": trees, "depth": depth, "learning_rate": learning_rate, "rows": rows,
         }  # fmt: skip
+        self.most_rows = rows
         self.encoding: Encoding | None = None
         self.model: Any = None
         self.ratios = np.ones(len(LEVELS))
 
     def fit(self, rows: pl.DataFrame) -> None:
-        rows = recent(rows, int(self.options["rows"]))
+        rows = recent(rows, self.most_rows)
         if rows.is_empty():
             raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
         self.encoding = encoding_of(rows, self.kind)

@@ -19,7 +19,7 @@ SELECT
     numbered.submit_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE numbered.runtime_s END AS runtime_s,
     numbered.procs,
-    numbered.requested_procs,
+    coalesce(numbered.requested_procs, numbered.procs) AS requested_procs,
     coalesce(numbered.requested_walltime_s, -1) AS requested_walltime_s,
     CASE WHEN NOT numbered.was_cancelled THEN numbered.start_s END AS start_s,
     numbered.user_number,

@@ -2,7 +2,8 @@
 SELECT
     job_index,
     submit_time,
-    end_time,
+    -- where the log knows no start, a job is taken to have ended as soon as it could have
+    coalesce(end_time, submit_time + runtime_s * INTERVAL 1 SECOND) AS end_time,
     runtime_s,
     user_name,
     executable,

@@ -4,7 +4,8 @@ SELECT
     alike.* EXCLUDE (source, job_index),
     jobs.submit_time,
     jobs.start_time,
-    jobs.end_time,
+    -- where the log knows no start, a job is taken to have ended as soon as it could have
+    coalesce(jobs.end_time, jobs.submit_time + jobs.runtime_s * INTERVAL 1 SECOND) AS end_time,
     jobs.user_name,
     jobs.procs,
     jobs.status,

@@ -65,6 +65,30 @@ def test_every_configuration_differs_and_replays(log: search.Log) -> None:
         assert search.try_configuration(few, configuration).bounded_slowdown >= 1.0
 
 
+def test_predictions_made_at_submission(log: search.Log) -> None:
+    """Exact predictions are clairvoyance; conservative backfilling takes them, too."""
+    exact = log.rows.with_columns(
+        pl.Series(log.runtime).cast(pl.Float64).alias(name)
+        for name in ("predicted_runtime_s", "runtime_p75_s", "runtime_p90_s")
+    )
+    known = log._replace(rows=exact)
+    found = search.try_configuration(
+        known, search.Configuration("FCFS", "easy-sjbf", "predicted", reserve_by="estimate")
+    )
+    assert found == search.try_configuration(log, search.RIVALS["EASY-SJBF, clairvoyant"])
+    planned = search.Configuration(
+        "FCFS", "conservative", "predicted:p90", reserve_by="estimate", correction="doubling"
+    )
+    jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, "actual")
+    wait = replay(jobs, 16, "FCFS", "conservative").start - log.submit
+    assert search.try_configuration(known, planned).wait_s == pytest.approx(wait.mean())
+    families = search.predicted_configurations()
+    every = families["backfilling"] + families["ordering"]
+    assert len({str(c) for c in every}) == len(every)
+    for configuration in every:
+        assert search.try_configuration(known, configuration).underestimated_share == 0.0
+
+
 def test_merit_is_the_slowdown_unless_waits_grow() -> None:
     easy = search.Outcome(100.0, 1000.0, 10_000.0, 0.0, 0.0, 0.0)
     assert search.merit(easy, easy) == 0.0

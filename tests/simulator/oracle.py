@@ -1,4 +1,4 @@
-"""A slow replay engine, written from docs/semantics.md (semantics 2) and from nothing else.
+"""A slow replay engine, written from docs/semantics.md (semantics 2, whose rules are those of 3) and from nothing else.
 
 The oracle is what the fast engine is compared with, so it trades all speed for plainness: between scheduling passes it
 remembers only who waits, who runs and who holds which reservation; it sorts the whole queue in every pass, and computes
