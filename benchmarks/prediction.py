@@ -1,9 +1,9 @@
 """Run-time prediction and what it is worth, on archive logs.
 
-    python -m benchmarks.prediction [features] [predictors] [waits] [starts]
+    python -m benchmarks.prediction [features] [predictors] [single] [waits] [starts]
 
 features: how long features take. predictors: every predictor as in operation (fitted monthly on what had ended), and the one
-chosen for each log on the other logs. waits: EASY with predictions, one configuration for each log, chosen on the other logs,
+chosen for each log on the other logs. single: the time of one prediction. waits: EASY with predictions, one configuration for each log, chosen on the other logs,
 beside its rivals, with intervals over shaken and over resampled logs. starts: predicted waits of single jobs in the second half
 of HPC2N's log, on whose first half the rules were chosen. All together take more than an hour on two cores.
 """
@@ -51,7 +51,7 @@ DRAWS = 20
 
 
 def main() -> None:
-    parts = sys.argv[1:] or ["features", "predictors", "waits", "starts"]
+    parts = sys.argv[1:] or ["features", "predictors", "single", "waits", "starts"]
     if not FOLDER.exists():
         sys.exit(f"{FOLDER}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
@@ -64,6 +64,8 @@ def main() -> None:
         rows = {name: runtime_rows(warehouse, name.lower()) for name in LOGS}
         if "predictors" in parts:
             predictors(rows)
+        if "single" in parts:
+            _single(rows["HPC2N"])
         if "waits" in parts:
             waits({name: log_of(rows[name], LOGS[name][1]) for name in LOGS})
         if "starts" in parts:
@@ -128,7 +130,6 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
         for b in BASELINES:
             gain, low, high = gain_interval(by_job[name][chosen], by_job[name][b], users, seed=1)
             print(f"          gain over {b}: {gain:,.0f} s, {low:,.0f} to {high:,.0f} (95 %, users resampled)")
-    _single(rows["HPC2N"])
 
 
 def _single(frame: pl.DataFrame) -> None:

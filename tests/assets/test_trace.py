@@ -45,11 +45,11 @@ def test_rows_are_in_replay_order_with_what_the_log_knows(faulty: tuple[Trace, T
         "cancel_s",
     ]
     assert faulty[0].rows.select(shown).rows() == [
-        ("3", 90, 10, 1, None, -1, None, None),
+        ("3", 90, 10, 1, 1, -1, None, None),
         ("1", 100, 50, 4, 6, 80, 105, None),
-        ("2", 100, 60, 2, None, 40, 100, None),
-        ("3", 120, 10, 1, None, -1, 120, None),
-        ("10", 160, 25, 2, None, 600, 160, None),
+        ("2", 100, 60, 2, 2, 40, 100, None),
+        ("3", 120, 10, 1, 1, -1, 120, None),
+        ("10", 160, 25, 2, 2, 600, 160, None),
     ]
 
 
