@@ -3,9 +3,9 @@
     python -m benchmarks.prediction [features] [predictors] [single] [waits] [starts]
 
 features: how long features take. predictors: every predictor as in operation (fitted monthly on what had ended), and the one
-chosen for each log on the other logs. single: the time of one prediction. waits: EASY with predictions, one configuration for each log, chosen on the other logs,
-beside its rivals, with intervals over shaken and over resampled logs. starts: predicted waits of single jobs in the second half
-of HPC2N's log, on whose first half the rules were chosen. All together take more than an hour on two cores.
+chosen for each log on the other logs. single: the time of one prediction. waits: EASY with predictions, one configuration for
+each log, chosen on the other logs, beside its rivals, with intervals over shaken and over resampled logs. starts: predicted waits
+of single jobs in the second half of HPC2N's log, on whose first half the rules were chosen. All together take more than an hour.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 -- The predictions in use, one per replayable job: the champion's for jobs submitted after what it was trained on, those of the
--- evaluation for jobs before, so that no prediction knows the future.
+-- evaluation for jobs before, so that every model was fitted before the job was submitted.
 CREATE TABLE IF NOT EXISTS predictions.runtime_predictions (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs
