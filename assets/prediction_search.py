@@ -16,7 +16,7 @@ from assets.trace import JOB_COLUMNS, load_trained_trace
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
-    from models.runtime.search import Configuration, Log, Outcome
+    from models.runtime.search import Configuration, Outcome
 
 
 class PredictionSearchConfig(dg.Config):
@@ -47,7 +47,7 @@ def prediction_search(
     trace, test_position = load_trained_trace(warehouse, source)
     submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
     whole = search.Log(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
-    first, rest = (_part(whole, part) for part in (slice(0, test_position), slice(test_position, None)))
+    first, rest = (whole.part(slice(0, test_position)), whole.part(slice(test_position, None)))
     trials = [first, *(search.shaken(first, config.seed + k) for k in range(config.shakes))]
     easy = [search.try_configuration(trial, search.EASY) for trial in trials]
     rows, chosen = [], []
@@ -85,11 +85,6 @@ def prediction_search(
             "slowdown_and_wait": plot(plots.slowdown_and_wait(found)),
         }
     )
-
-
-def _part(log: "Log", part: slice) -> "Log":
-    names = ("submit", "runtime", "procs", "requested", "rows")
-    return log._replace(**{name: getattr(log, name)[part] for name in names})
 
 
 def _row(part: str, family: str, name: str, configuration: "Configuration", outcome: "Outcome") -> dict[str, Any]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from models.runtime.predictor import PERCENTS
+
 if TYPE_CHECKING:
     from simulator.cluster import Outages
 
 ESTIMATES = ("requested", "actual", "predicted", "live")
-PREDICTED = ("p05", "p10", "p25", "p50", "p75", "p80", "p90", "p95")
-"""Quantiles that can follow `predicted:`."""
 LIVE_DEFAULT = "mean"
 RESERVE_BY = ("estimate", "requested")
 CORRECTIONS = ("requested", "increments", "doubling")
@@ -153,7 +153,7 @@ def usual_estimates(text: str) -> str:
         _one_of("statistic of live estimates", tail or LIVE_DEFAULT, STATISTICS)
         return f"live:{tail or LIVE_DEFAULT}"
     if colon:
-        _one_of("quantile of predicted estimates", tail, PREDICTED)
+        _one_of("quantile of predicted estimates", tail, PERCENTS)
         return f"predicted:{tail}"
     return head
 

@@ -11,23 +11,19 @@ from assets.describe import plot, table, table_metadata
 from assets.features import job_features, runtime_rows, similar_jobs
 from assets.partitions import OWNERS, SOURCES
 from assets.progress import progress_bar
-from models.runtime.predictor import LEVELS, Prediction
+from models.runtime.named import PREDICTORS
+from models.runtime.predictor import QUANTILE_COLUMNS, Prediction
 from warehouse import Warehouse, replace_partition
 
-PREDICTORS = [
-    "requested", "last_two", "user_mean", "online_regression", "online_squared", "similar_jobs", "user_behaviour",
-    "sklearn", "xgboost", "xgboost_asymmetric", "stack",
-]  # fmt: skip
 SERVING = "stack"
 """The predictor that serves where nothing else is configured."""
 
 BASELINE = "last_two"
-QUANTILE_COLUMNS = tuple(f"runtime_p{100 * level:02.0f}_s" for level in LEVELS)
 
 
 class RuntimeEvaluationConfig(dg.Config):
     predictors: list[str] = Field(
-        default=PREDICTORS, description="Predictors to evaluate; the serving one is always among them"
+        default=list(PREDICTORS), description="Predictors to evaluate; the serving one is always among them"
     )
     predictor: str = Field(
         default=SERVING, description="The predictor that serves: its predictions are kept job by job"
@@ -67,12 +63,11 @@ def runtime_evaluation(
     periods = periods_of(rows, config.days)
     found: dict[str, Prediction] = {}
     raw = None
-    with progress_bar("predictors as in operation", total=len(names)) as bar:
+    with progress_bar("predictors as in operation, month by month", total=len(names) * len(periods)) as bar:
         for name in names:
-            predicted = prequential(rows, name, config.days, config.threads)
+            predicted = prequential(rows, name, config.days, config.threads, done=bar.update)
             found[name] = calibrated(predicted, rows)
             raw = predicted if name == config.predictor else raw
-            bar.update()
     true = runtimes(rows)
     assert raw is not None
     scores = _scores(rows, found, true, config.seed)

@@ -8,8 +8,8 @@ from assets.describe import plot, table, table_metadata
 from assets.features import job_features, runtime_rows, similar_jobs
 from assets.model_registry import load_champion, runtime_model
 from assets.partitions import OWNERS, SOURCES
-from assets.runtime_evaluation import QUANTILE_COLUMNS, prediction_rows, runtime_evaluation
-from models.runtime.predictor import Prediction
+from assets.runtime_evaluation import prediction_rows, runtime_evaluation
+from models.runtime.predictor import QUANTILE_COLUMNS, Prediction
 from warehouse import Warehouse, first_row, replace_partition
 
 

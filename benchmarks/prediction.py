@@ -236,7 +236,7 @@ def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> None:
 
 def one_user(log: search.Log) -> None:
     """How much of HPC2N's slowdown hangs on one user: all other run times known exactly, that user's at one value for all."""
-    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+    users = log.users
     counts = np.bincount(users, weights=bounded_slowdown(_easy_wait(log), log.runtime))
     worst = users == counts.argmax()
     print(

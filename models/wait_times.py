@@ -16,15 +16,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS
+
 if TYPE_CHECKING:
     from simulator.policies import Policy
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LEVELS = np.array([0.05, 0.10, 0.25, 0.50, 0.75, 0.80, 0.90, 0.95])
-QUANTILE_COLUMNS = tuple(f"runtime_p{round(100 * level):02d}_s" for level in LEVELS)
-"""Of a predicted run time, seconds, in rows of jobs."""
 POINTS = (0.10, 0.25, 0.50, 0.75, 0.90)
 """Levels at which a wait is told; the first and the last bound the 80 % interval."""
 

@@ -1,4 +1,4 @@
-"""The wall time to request so that a job is killed with at most a given risk, from the run times of the user's ended jobs.
+"""The wall time to request, aiming at a given risk of being killed, from the run times of the user's ended jobs.
 
 The rank of a conformal bound: if the next job were exchangeable with the n jobs looked at, its run time would exceed the
 ceil((n + 1)(1 - risk))-th smallest of theirs with at most that probability, whatever the distribution. Jobs of a user come in

@@ -9,6 +9,8 @@ import polars as pl
 
 from models.runtime.predictor import (
     LEVELS,
+    MEDIAN,
+    SIMILAR_COLUMNS,
     WITHOUT_HISTORY_S,
     Prediction,
     Predictor,
@@ -73,10 +75,10 @@ class SimilarJobs(Predictor):
     def predict(self, rows: pl.DataFrame) -> Prediction:
         quantiles = np.column_stack([rows.get_column(name).to_numpy() for name in self.features()])
         quantiles = np.maximum(1.0, quantiles.astype(np.float64))
-        return Prediction(quantiles[:, LEVELS.index(0.5)].copy(), quantiles)
+        return Prediction(quantiles[:, MEDIAN].copy(), quantiles)
 
     def features(self) -> tuple[str, ...]:
-        return tuple(f"similar_p{100 * level:02.0f}_s" for level in LEVELS)
+        return SIMILAR_COLUMNS
 
     def state(self) -> dict[str, Any]:
         return {}

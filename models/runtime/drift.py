@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-SHIFTED = 0.25
-"""The customary bound: below 0.1 no change worth a word, above 0.25 another population."""
-
 BINS = 10
 LEAST_SHARE = 1e-3
 """An empty bin counts as this much; else one job in a new bin would make the index infinite."""

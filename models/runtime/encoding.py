@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.runtime.predictor import LEVELS
+from models.runtime.predictor import SIMILAR_COLUMNS
 
 MOST_NAMES = 256
 
@@ -21,7 +21,7 @@ LOGARITHMS = (
     "alike_median_runtime_s", "executable_jobs_ended", "executable_last_runtime_s", "executable_mean_runtime_s",
     "group_jobs_ended", "group_mean_runtime_s", "user_jobs_running", "user_running_elapsed_s", "user_jobs_waiting",
     "jobs_running", "procs_running", "jobs_waiting", "procs_waiting",
-    "similar_mean_s", "similar_inverse_per_s", "similar_jobs", *(f"similar_p{100 * x:02.0f}_s" for x in LEVELS),
+    "similar_mean_s", "similar_inverse_per_s", "similar_jobs", *SIMILAR_COLUMNS,
 )  # fmt: skip
 """Times and counts: as log(1 + x)."""
 

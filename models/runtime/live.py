@@ -56,13 +56,11 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 @dataclass(frozen=True)
 class LiveSettings:
     """statistic: one of STATISTICS, or "given" for estimates that stay as the jobs have them. factor: by which it is multiplied.
-    reserve_by: see simulator.jobs.jobs_from_log. recency, doubt: of similar jobs."""
+    reserve_by: see simulator.jobs.jobs_from_log."""
 
     statistic: str = "mean"
     factor: float = 1.0
     reserve_by: str = "requested"
-    recency: float = RECENCY
-    doubt: tuple[float, ...] = DOUBT
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def replay_live(
     episode = new_episode(tasks, cluster_procs, int(tasks.user.max(initial=0)) + 1, False, live=True, promises=True)
     why = _drive(
         tasks, rules, scoring, episode, no_recorder(), likeness, no_memory(likeness), kind, level, settings.factor,
-        settings.reserve_by == "estimate", settings.recency, np.array(settings.doubt),
+        settings.reserve_by == "estimate", RECENCY, np.array(DOUBT),
     )  # fmt: skip
     check_outcome(int(why), tasks, rules, chosen, episode)
     return LiveReplay(Schedule(episode.start, episode.backfilled), tasks.estimate, episode.promised)

@@ -17,6 +17,11 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95)
 """Levels of the quantiles that every predictor gives."""
 
 MEDIAN = LEVELS.index(0.5)
+PERCENTS = tuple(f"p{100 * level:02.0f}" for level in LEVELS)
+QUANTILE_COLUMNS = tuple(f"runtime_{percent}_s" for percent in PERCENTS)
+"""Columns of predicted quantiles, in predictions.runtime_predictions and in rows of jobs."""
+SIMILAR_COLUMNS = tuple(f"similar_{percent}_s" for percent in PERCENTS)
+"""Columns of the quantiles of similar jobs, in features.similar_jobs."""
 WITHOUT_HISTORY_S = 3600.0
 """What stands for a run time of which nothing is known, not even a request."""
 

@@ -59,17 +59,21 @@ def prequential(
     name: str,
     days: int = 30,
     threads: int = 2,
-    done: Callable[[int], None] | None = None,
+    done: Callable[[], object] | None = None,
 ) -> Prediction:
     """The predictor's predictions of all rows, each from a fit on what had ended before its period; quantiles as they are, see
-    models/runtime/calibration.py. done: called with the number of periods predicted so far.
+    models/runtime/calibration.py. done: called after each period.
 
     rows: all jobs of a trace (sql/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
     `threads` of them are worked on at once.
     """
     periods = periods_of(rows, days)
+    told = done or (lambda: None)
     if isinstance(make_predictor(name), OnlineRegression):
-        return make_predictor(name).predict(rows)  # it learns from every job as it ends, and needs no periods
+        whole = make_predictor(name).predict(rows)  # it learns from every job as it ends, and needs no periods
+        for _ in periods:
+            told()
+        return whole
     point, quantiles = np.empty(rows.height), np.empty((rows.height, len(LEVELS)))
 
     def predict(period: Period) -> None:
@@ -84,7 +88,6 @@ def prequential(
         quantiles[period.first : period.last] = found.quantiles
 
     with ThreadPoolExecutor(threads) as pool:
-        for count, _ in enumerate(pool.map(predict, periods), start=1):
-            if done is not None:
-                done(count)
+        for _ in pool.map(predict, periods):
+            told()
     return Prediction(point, quantiles)

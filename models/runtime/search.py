@@ -116,6 +116,17 @@ class Log(NamedTuple):
     rows: pl.DataFrame
     cluster_procs: int
 
+    def part(self, jobs: slice) -> Log:
+        """Some of the jobs, in their order."""
+        columns = (column[jobs] for column in (self.submit, self.runtime, self.procs, self.requested))
+        submit, runtime, procs, requested = columns
+        return Log(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
+
+    @property
+    def users(self) -> NDArray[np.int64]:
+        """Number of each job's user, int64 (jobs,); the unknown are one."""
+        return self.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
+
     def jobs(self, estimates: str, reserve_by: str = "estimate") -> Jobs:
         """The simulator's jobs; live estimates begin with the requests. Predicted ones come from the columns of `rows` that
         predictions.runtime_predictions has."""
@@ -183,16 +194,14 @@ def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) 
 def shaken(log: Log, seed: int, most_s: int = 1800) -> Log:
     """The same jobs a little later or earlier: what a user submits on one day moves together, by up to `most_s` either way (input
     shaking: Tsafrir, Ouaknine and Feitelson 2007). One replay of one trace is one draw of a chaotic system; this gives more."""
-    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
-    return _moved(log, _by_group(users * 1_000_000 + log.submit // DAY_S, seed, -most_s, most_s + 1))
+    return _moved(log, _by_group(log.users * 1_000_000 + log.submit // DAY_S, seed, -most_s, most_s + 1))
 
 
 def resampled(log: Log, seed: int) -> Log:
     """Another history of the same users: all jobs of a user move by the same whole number of weeks, around the end of the log and
     into its beginning (after Zakay and Feitelson 2014): days and weeks keep their shape, users meet others."""
-    users = log.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
     span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * DAY_S) + 1)
-    shift = _by_group(users, seed, 0, span_weeks) * 7 * DAY_S
+    shift = _by_group(log.users, seed, 0, span_weeks) * 7 * DAY_S
     begin = int(log.submit[0])
     return _moved(log, (log.submit - begin + shift) % (span_weeks * 7 * DAY_S) + begin - log.submit)
 

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.runtime.predictor import LEVELS
+from models.runtime.predictor import LEVELS, SIMILAR_COLUMNS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -195,7 +195,7 @@ def _pass(order, is_end, likeness, memory, runtime, recency, doubt, levels, foun
             found[job, 3 + q] = quantile_of_sample(value, weight, count, levels[q])
 
 
-COLUMNS = ("similar_mean_s", "similar_inverse_per_s", "similar_jobs", *(f"similar_p{100 * x:02.0f}_s" for x in LEVELS))
+COLUMNS = ("similar_mean_s", "similar_inverse_per_s", "similar_jobs", *SIMILAR_COLUMNS)
 """Columns of `similar_jobs`."""
 
 

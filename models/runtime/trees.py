@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,6 @@ class _Trees(Predictor):
         self.most_rows = rows
         self.encoding: Encoding | None = None
         self.model: Any = None
-        self.ratios = np.ones(len(LEVELS))
 
     def fit(self, rows: pl.DataFrame) -> None:
         rows = recent(rows, self.most_rows)
@@ -58,14 +58,9 @@ class _Trees(Predictor):
         self.encoding = encoding_of(rows, self.kind)
         self._fit(self.encoding.matrix(rows), np.sqrt(runtimes(rows)), rows)
 
+    @abstractmethod
     def _fit(self, matrix: NDArray[np.float32], target: FloatArray, rows: pl.DataFrame) -> None:
-        held = max(1, int(len(target) * SPREAD_SHARE))
-        if len(target) > held:  # the spread must come from jobs that the trees have not seen
-            self.model = self._train(matrix[:-held], target[:-held])
-        else:
-            self.model = self._train(matrix, target)
-        point = within_request(_seconds(self._points(matrix[-held:])), rows[-held:])
-        self.ratios = ratio_quantiles(point, target[-held:] ** 2)
+        """Learns `model` from features (rows, features) and targets (rows,)."""
 
     def predict(self, rows: pl.DataFrame) -> Prediction:
         assert self.encoding is not None
@@ -73,14 +68,9 @@ class _Trees(Predictor):
             return Prediction(np.zeros(0), np.zeros((0, len(LEVELS))))
         return self._predict(self.encoding.matrix(rows), rows)
 
+    @abstractmethod
     def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
-        return from_points(within_request(_seconds(self._points(matrix)), rows), self.ratios)
-
-    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
-        raise NotImplementedError
-
-    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
-        raise NotImplementedError
+        """Predictions from features (rows, features), of at least one row."""
 
     def features(self) -> tuple[str, ...]:
         assert self.encoding is not None
@@ -98,7 +88,7 @@ class _Trees(Predictor):
     def state(self) -> dict[str, Any]:
         assert self.encoding is not None
         return {
-            "options": self.options, "words": self.encoding.words, "ratios": self.ratios.tolist(),
+            "options": self.options, "words": self.encoding.words,
             "features": [self.encoding.logarithms, self.encoding.plain, self.encoding.names], "model": self._model_state(),
         }  # fmt: skip
 
@@ -106,7 +96,6 @@ class _Trees(Predictor):
         self.options = state["options"]
         logarithms, plain, names = map(tuple, state["features"])
         self.encoding = Encoding(logarithms, plain, names, state["words"])
-        self.ratios = np.array(state["ratios"])
         self.model = self._restored_model(state["model"])
 
     def _model_state(self) -> Any:
@@ -169,7 +158,42 @@ class XgboostAfterSimilar(XgboostQuantiles):
         return np.sqrt(SimilarJobs().predict(rows).quantiles)
 
 
-class XgboostAsymmetric(_Trees):
+class _TreesOfPoints(_Trees):
+    """Trees that give points alone; the spread around them is that of true run times around earlier points."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.ratios = np.ones(len(LEVELS))
+
+    def _fit(self, matrix: NDArray[np.float32], target: FloatArray, rows: pl.DataFrame) -> None:
+        held = max(1, int(len(target) * SPREAD_SHARE))
+        if len(target) > held:  # the spread must come from jobs that the trees have not seen
+            self.model = self._train(matrix[:-held], target[:-held])
+        else:
+            self.model = self._train(matrix, target)
+        point = within_request(_seconds(self._points(matrix[-held:])), rows[-held:])
+        self.ratios = ratio_quantiles(point, target[-held:] ** 2)
+
+    def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
+        return from_points(within_request(_seconds(self._points(matrix)), rows), self.ratios)
+
+    @abstractmethod
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+        """A model, from features (rows, features) and targets (rows,)."""
+
+    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
+        """What the model gives, on the target's scale, (rows,)."""
+        return np.asarray(self.model.inplace_predict(matrix), dtype=np.float64)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"ratios": self.ratios.tolist()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.ratios = np.array(state["ratios"])
+
+
+class XgboostAsymmetric(_TreesOfPoints):
     """xgboost on |error|, with underestimates costing `UNDER` times as much: a job that outlives its estimate
     upsets a schedule, one that ends early does not. That is the pinball loss at level UNDER / (1 + UNDER)."""
 
@@ -180,11 +204,8 @@ class XgboostAsymmetric(_Trees):
         level = self.UNDER / (1 + self.UNDER)
         return self._xgboost(matrix, target, objective="reg:quantileerror", quantile_alpha=level)
 
-    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
-        return np.asarray(self.model.inplace_predict(matrix), dtype=np.float64)
 
-
-class UserBehaviour(_Trees):
+class UserBehaviour(_TreesOfPoints):
     """RLSchert's general predictor (section 4.5.4): user, group, queue, time, request and the user's completed jobs."""
 
     name = "user_behaviour"
@@ -193,11 +214,8 @@ class UserBehaviour(_Trees):
     def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
         return self._xgboost(matrix, target, objective="reg:absoluteerror")
 
-    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
-        return np.asarray(self.model.inplace_predict(matrix), dtype=np.float64)
 
-
-class SklearnTrees(_Trees):
+class SklearnTrees(_TreesOfPoints):
     """scikit-learn's histogram gradient boosting on absolute error."""
 
     name = "sklearn"

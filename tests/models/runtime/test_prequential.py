@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,9 +107,10 @@ def test_threads_change_nothing(rows: pl.DataFrame, monkeypatch: pytest.MonkeyPa
 
 
 def test_progress_is_told(rows: pl.DataFrame, spy: type[Spy]) -> None:
-    told: list[int] = []
-    prequential(rows, "spy", DAYS, done=told.append)
-    assert told == list(range(1, len(periods_of(rows, DAYS)) + 1))
+    for name in ("spy", "online_regression"):
+        told = itertools.count()
+        prequential(rows, name, DAYS, done=partial(next, told))
+        assert next(told) == len(periods_of(rows, DAYS)) > 2
 
 
 def test_a_failure_in_a_period_is_not_swallowed(rows: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
