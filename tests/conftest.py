@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tests.tiny import Home
+from warehouse import file_lock
+
+
+def make_finished(folder: Path) -> None:
+    """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed."""
+    shutil.rmtree(folder, ignore_errors=True)  # an attempt that failed
+    home = Home(folder / "home")
+    done = home.run_tiny()
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(home.folder, folder / "copy")
+    (folder / "printed").write_text(done.stdout)
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """A home in which the whole pipeline has run once, undisturbed. Tests may read it and run it again, not change it."""
-    home = Home(tmp_path_factory.mktemp("finished"))
-    done = home.run_tiny()
-    assert done.returncode == 0, done.stderr
-    home.printed = done.stdout
+def finished_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all processes that share the tests: making it costs half a minute."""
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    folder = tmp_path_factory.mktemp("finished") if alone else tmp_path_factory.getbasetemp().parent / "finished"
+    with file_lock(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / "printed").exists():
+            make_finished(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(finished_folder: Path) -> Home:
+    """A home in which the whole pipeline has run once, undisturbed. Tests may read it and copy it, no more."""
+    return Home(finished_folder / "copy")
+
+
+@pytest.fixture(scope="session")
+def run_once(finished_folder: Path) -> Home:
+    """The home that `finished` is a copy of: for test_finished.py alone, whose tests may run it again, but not change it."""
+    home = Home(finished_folder / "home")
+    home.printed = (finished_folder / "printed").read_text()
     return home

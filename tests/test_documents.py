@@ -1,8 +1,9 @@
 """The documents' examples work: every SQL block and every `tracehouse` command of README and docs is run.
 
 They run on a tiny trace under the name of a bundled source, in a home in which every run that the documents save is saved.
-Files that a document shows under their name are there. Commands that would take minutes run with quick settings, `make` verbs
-are checked to exist (CI and the README's own quick start run them), servers only explain themselves.
+Files that a document shows under their name are there. Of a run of the whole pipeline, which has made that home with quick
+settings, options and settings are checked. `make` verbs are checked to exist (CI and the README's own quick start run them),
+servers only explain themselves.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
+import yaml
 from click.testing import Result
 
 import sql
+from pipelines.cli import main
 from tests.pipelines.command_line import call, use_home
 from tests.tiny import SOURCE, Home
 from traces.pseudonyms import read_key
@@ -95,6 +99,23 @@ def test_python_examples_run(document: str, code: str) -> None:
     assert done.returncode == 0, f"{document}: {done.stderr}"
 
 
+def settings_above(document: str, command: str) -> str:
+    """The last block of YAML before a command, which is the file that the command reads."""
+    before = (PROJECT / document).read_text().partition(command)[0]
+    return re.findall(r"^```yaml\n(.*?)^```", before, re.MULTILINE | re.DOTALL)[-1]
+
+
+def assert_could_run(arguments: list[str], home: Home, patch: pytest.MonkeyPatch) -> None:
+    """The pipeline takes these options, and the settings of the document's file, not the quick ones of the home."""
+    use_home(patch, home.folder)
+    from pipelines.definitions import defs
+
+    chosen = main.commands["run"].make_context("run", arguments[1:]).params
+    assert chosen["names"] == (SOURCE,)
+    settings = yaml.safe_load(chosen["config"].read_text())
+    assert dg.validate_run_config(defs.resolve_job_def(chosen["job"]), settings)
+
+
 @pytest.mark.parametrize(
     ("document", "command"), [c for c in commands() if c[1].startswith("tracehouse ") and not saves_runs(c[1])]
 )
@@ -114,7 +135,10 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
     if arguments[0] == "run" and "mycluster" in arguments:
         arguments = ["sources"]  # the example's cluster is the reader's own; its ingest is what can be tried here
     if arguments[0] == "run" and "replay_runs" not in arguments:
-        arguments = ["run", "-s", SOURCE, "--config", str(home.folder / "config.yaml")]
+        monkeypatch.chdir(tmp_path)
+        Path(arguments[-1]).write_text(settings_above(document, command))
+        assert_could_run(arguments, home, monkeypatch)
+        return
     local = {"/path/to/accounting": str(accounting), "/path/to/month.swf": str(tmp_path / "month.swf")}
     arguments = [local.get(argument, argument) for argument in arguments]
     # an ingest adds a source: not in the shared home

@@ -47,8 +47,9 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "sources.toml").write_text(CATALOGUE)
-        (folder / "config.yaml").write_text(CONFIG)
+        for name, text in (("sources.toml", CATALOGUE), ("config.yaml", CONFIG)):
+            if not (folder / name).exists():  # others may be reading it
+                (folder / name).write_text(text)
         self.printed = ""  # what the run that made it has printed
         self.database = folder / "warehouse" / "data" / "tracehouse.duckdb"
 

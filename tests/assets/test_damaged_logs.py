@@ -6,13 +6,13 @@ Whether a sound line is read rightly is tested with its reader (tests/traces); h
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +24,8 @@ import zstandard
 from assets.checks import broken_rows
 from assets.raw_log import update_raw_log
 from assets.raw_rows import RECORDS
+from tests.assets.incremental import TABLES, OpenWarehouse, tables
+from tests.tiny import assert_same_tables
 from tests.traces.pbs_lines import end_record
 from tests.traces.slurm_lines import HEADER, job_line, step_line
 from traces.catalogue import Source
@@ -59,13 +61,24 @@ def _no_hang() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
-    """With one sound log in it."""
-    found = Warehouse(tmp_path / "w.duckdb")
-    (tmp_path / "first.swf").write_bytes(sound_log("swf"))
-    update_raw_log(found, Source("first", "swf", tmp_path / "first.swf"))
+@pytest.fixture(scope="module")
+def with_one_log(tmp_path_factory: pytest.TempPathFactory) -> OpenWarehouse:
+    folder = tmp_path_factory.mktemp("warehouse")
+    found = OpenWarehouse(folder)
+    (folder / "first.swf").write_bytes(sound_log("swf"))
+    update_raw_log(found, Source("first", "swf", folder / "first.swf"))
     return found
+
+
+@pytest.fixture
+def warehouse(with_one_log: OpenWarehouse) -> Iterator[Warehouse]:
+    """With one sound log in it, whose rows stay as they are."""
+    before = tables(with_one_log, "first")
+    yield with_one_log
+    with with_one_log.write() as connection:
+        for table in TABLES:
+            connection.execute(f"DELETE FROM {table} WHERE source <> 'first'")
+    assert_same_tables(before, tables(with_one_log, "first"))
 
 
 def sound_line(log_format: str, number: int) -> str:
@@ -340,7 +353,7 @@ def test_a_copy_that_is_ingested_before_it_has_finished(
 # Files that unpack to far too much.
 
 CHILD = """
-    import sys
+    import json, sys, time
     from pathlib import Path
 
     def peak():  # of this program alone; ru_maxrss also knows that of the program which started it
@@ -352,42 +365,55 @@ CHILD = """
     from warehouse import Warehouse
     import traces.blocks
 
-    traces.blocks._ALWAYS_UNPACKED = int(sys.argv[3])
     before = peak()
-    try:
-        update_raw_log(Warehouse(Path(sys.argv[1]).with_name("w.duckdb")), Source("x", sys.argv[2], Path(sys.argv[1])))
-        print("accepted")
-    except LogError as error:
-        print(str(error).replace(chr(10), " "))
-    print(before, peak())
+    for path, log_format, always_unpacked in json.load(sys.stdin):
+        begin = time.monotonic()
+        traces.blocks._ALWAYS_UNPACKED = always_unpacked
+        try:
+            update_raw_log(Warehouse(Path(path + ".duckdb")), Source("x", log_format, Path(path)))
+            said = "accepted"
+        except LogError as error:
+            said = str(error)
+        print(json.dumps([said, peak() - before, time.monotonic() - begin]))
 """
+BOMBS = {
+    f"{log_format} of {'zeros' if byte == bytes(1) else 'newlines'}": (suffix, log_format, byte)
+    for suffix, log_format in ((".gz", "swf"), (".xz", "pbs"), (".zst", "slurm"))
+    for byte in (b"\0", b"\n")
+}
 
 
-def ingest_in_a_child(path: Path, log_format: str, always_unpacked: int = 256 << 20) -> tuple[str, int, float]:
-    """(what it said, how many MiB it needed, seconds)."""
+@pytest.fixture(scope="module")
+def greedy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int, float]]:
+    """By name of a log: (what its ingest said, how many MiB were needed so far, seconds).
+
+    All in one process of their own, since each costs seconds; the one that needs little comes first.
+    """
     if not Path("/proc/self/status").exists():
         pytest.skip("peak memory is read from /proc/self/status, which this system does not have")
-    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(path), log_format, str(always_unpacked)]
-    begin = time.monotonic()
-    printed = subprocess.check_output(command, text=True, timeout=100, cwd=Path(__file__).parents[2])
-    said, memory = printed.strip().splitlines()
-    before, after = map(int, memory.split())
-    return said, after - before, time.monotonic() - begin
+    folder = tmp_path_factory.mktemp("greedy")
+    line = (end_record() + "\n").encode() + b"x" * (64 << 20) + ("\n" + end_record("2.head") + "\n").encode()
+    (folder / "giant.log").write_bytes(line)
+    logs = [(f"{folder / 'giant.log'}", "pbs", 256 << 20)]
+    for name, (suffix, log_format, byte) in BOMBS.items():
+        path = folder / f"{name.replace(' ', '-')}{suffix}"
+        path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * 40)
+        logs.append((f"{path}", log_format, 30 << 20))  # less than the usual limit, to be quicker
+    command = [sys.executable, "-c", textwrap.dedent(CHILD)]
+    root = Path(__file__).parents[2]
+    printed = subprocess.check_output(command, input=json.dumps(logs), text=True, timeout=300, cwd=root)
+    told = [tuple(json.loads(line)) for line in printed.splitlines()]
+    return dict(zip(("giant", *BOMBS), told, strict=True))
 
 
-def test_a_line_of_64_mebibytes_needs_little_memory(tmp_path: Path) -> None:
-    path = tmp_path / "giant.log"
-    path.write_bytes((end_record() + "\n").encode() + b"x" * (64 << 20) + ("\n" + end_record("2.head") + "\n").encode())
-    said, mebibytes, seconds = ingest_in_a_child(path, "pbs")
+def test_a_line_of_64_mebibytes_needs_little_memory(greedy: dict[str, tuple[str, int, float]]) -> None:
+    said, mebibytes, seconds = greedy["giant"]
     assert said == "accepted" and mebibytes < 300 and seconds < 30
 
 
-@pytest.mark.parametrize("byte", [b"\0", b"\n"])
-@pytest.mark.parametrize(("suffix", "log_format"), [(".gz", "swf"), (".xz", "pbs"), (".zst", "slurm")])
-def test_a_bomb_is_an_error(tmp_path: Path, suffix: str, log_format: str, byte: bytes) -> None:
-    """Every newline is a blank line, up to the limit: less of it here, to be quicker."""
-    path = tmp_path / f"bomb{suffix}"
-    path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * 40)
-    said, mebibytes, seconds = ingest_in_a_child(path, log_format, 30 << 20)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_an_error(greedy: dict[str, tuple[str, int, float]], bomb: str) -> None:
+    """Every newline is a blank line, up to the limit."""
+    said, mebibytes, seconds = greedy[bomb]
     assert "unpack to more than" in said
-    assert mebibytes < 2048 and seconds < 60, f"{mebibytes} MiB for {path.stat().st_size:,} bytes packed"
+    assert mebibytes < 2048 and seconds < 60

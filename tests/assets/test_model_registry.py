@@ -1,143 +1,24 @@
-"""The registry of run-time models on small warehouses: who becomes champion and why, what a rollback does, what a lost file or a
-killed run leaves behind, and what drift is told."""
+"""The registry of run-time models on small warehouses: who becomes champion and why."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import numpy as np
 import polars as pl
 import pytest
 
 import sql
 from assets.features import runtime_rows, write_similar_jobs
-from assets.model_registry import RuntimeModelConfig, challenge, load_champion, roll_back, write_drift
-from assets.storage import data_folder, store_model
+from assets.model_registry import load_champion, roll_back
+from assets.storage import data_folder
 from models.runtime import challenge as contest
-from models.runtime.challenge import Verdict, rows_sha256
+from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
+from tests.assets.registry import JOBS, ODD, drift_of, kinds, night, registry, stored
 from tests.tiny import assert_same_tables, swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition_by_query
-
-ODD = "o'b [x]*;--"
-"""More than a catalogue takes for a name."""
-
-JOBS = 600
-
-
-def log_of(users: int, days: int = 40, seed: int = 0, runtime_s: int = 900) -> str:
-    """Users whose jobs take about as long as always, and who ask for ten times as much as the usual."""
-    rng = np.random.default_rng(seed)
-    usual = runtime_s * (1 + np.arange(users))
-    lines = []
-    for number, submit in enumerate(np.sort(rng.integers(0, days * 86_400, JOBS)), start=1):
-        user = int(rng.integers(users))
-        took = int(usual[user] * rng.uniform(0.5, 1.5))
-        job = (number, int(submit), 5, took, 1, int(10 * usual[user]))
-        lines.append(swf_line(*job, user=user + 1))
-    return "; UnixStartTime: 1767225600\n; TimeZoneString: UTC\n; MaxProcs: 999\n" + "".join(lines)
-
-
-LOGS = {
-    "mine": log_of(8),
-    ODD: log_of(8, seed=1),
-    "mine.2": log_of(3, seed=2),
-    "short": log_of(3, days=4, seed=3),
-    "long": log_of(6, days=1, seed=4, runtime_s=200_000),
-}
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse with the features of all LOGS."""
-    folder = tmp_path_factory.mktemp("registry")
-    query = sql.load("features.job_features_of_source")
-    for number, (name, text) in enumerate(LOGS.items()):
-        warehouse = warehouse_of(folder, text, f"log-{number}" if name == ODD else name)
-        if name == ODD:
-            with warehouse.write() as connection:
-                connection.execute("UPDATE core.jobs SET source = ? WHERE source = ?", [ODD, f"log-{number}"])
-                connection.execute("UPDATE core.sources SET source = ? WHERE source = ?", [ODD, f"log-{number}"])
-        with warehouse.write() as connection:
-            replace_partition_by_query(connection, "features.job_features", name, query, {"source": name})
-        write_similar_jobs(warehouse, name)
-    return folder / "w.duckdb"
-
-
-class Opened(Warehouse):
-    """The same on one connection that stays open: opening a database takes longer than all that is done with it here."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.connection = duckdb.connect(str(path))
-
-    @contextmanager
-    def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._not_nested():
-            yield self.connection
-
-    @contextmanager
-    def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._not_nested():
-            self.connection.execute("BEGIN")
-            try:
-                yield self.connection
-            except BaseException:
-                self.connection.execute("ROLLBACK")
-                raise
-            self.connection.execute("COMMIT")
-
-
-@pytest.fixture
-def file(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the warehouse, in a home of its own."""
-    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
-    return Path(shutil.copy(built, tmp_path / "w.duckdb"))
-
-
-@pytest.fixture
-def warehouse(file: Path) -> Iterator[Warehouse]:
-    opened = Opened(file)
-    yield opened
-    opened.connection.close()
-
-
-def night(
-    warehouse: Warehouse, predictor: str, source: str = "mine", days: int = 10, rows: pl.DataFrame | None = None
-) -> str:
-    rows = runtime_rows(warehouse, source) if rows is None else rows
-    return challenge(warehouse, source, rows, RuntimeModelConfig(predictor=predictor, test_days=days))
-
-
-def stored(warehouse: Warehouse, name: str, source: str = "mine") -> list[dict[str, Any]]:
-    order = {"model_events": "event", "model_versions": "version", "model_drift": "input", "champions": "version"}[name]
-    with warehouse.read() as connection:
-        return connection.sql(
-            f"FROM predictions.{name} WHERE source = $source ORDER BY {order}", params={"source": source}
-        ).pl().to_dicts()  # fmt: skip
-
-
-def registry(warehouse: Warehouse) -> dict[str, pl.DataFrame]:
-    with warehouse.read() as connection:
-        return {
-            name: connection.sql(f"FROM predictions.{name} ORDER BY ALL").pl()
-            for name in ("model_events", "model_versions", "model_drift")
-        }
-
-
-def kinds(warehouse: Warehouse, source: str = "mine") -> list[tuple[str, int, int]]:
-    return [(event["kind"], event["version"], event["champion"]) for event in stored(warehouse, "model_events", source)]
-
-
-def model_file(warehouse: Warehouse, version: int) -> Path:
-    return data_folder() / stored(warehouse, "model_versions")[version - 1]["file"]
 
 
 def test_first_model_and_its_card(warehouse: Warehouse) -> None:
@@ -228,141 +109,6 @@ def test_unknown_predictor(warehouse: Warehouse) -> None:
     assert kinds(warehouse) == []
 
 
-def test_no_model_yet(warehouse: Warehouse) -> None:
-    with pytest.raises(ValueError, match="source 'mine' has no run-time model"):
-        load_champion(warehouse, "mine")
-    with pytest.raises(ValueError, match="source 'mine' has no run-time model yet: `tracehouse run --source mine`"):
-        roll_back(warehouse, "mine")
-
-
-def test_rollback_goes_back_step_by_step(warehouse: Warehouse) -> None:
-    for predictor in ("requested", "last_two", "user_mean"):
-        night(warehouse, predictor)
-    assert kinds(warehouse) == [("first", 1, 1), ("promoted", 2, 2), ("promoted", 3, 3)]
-    assert roll_back(warehouse, "mine") == (3, 2)
-    assert roll_back(warehouse, "mine") == (2, 1)
-    with pytest.raises(ValueError, match="has had no champion before version 1: there is nothing to go back to"):
-        roll_back(warehouse, "mine")
-    assert roll_back(warehouse, "mine", 3) == (1, 3)
-    assert roll_back(warehouse, "mine") == (3, 1)
-    assert kinds(warehouse)[3:] == [("rolled back", version, version) for version in (2, 1, 3, 1)]
-    assert [event["event"] for event in stored(warehouse, "model_events")] == [1, 2, 3, 4, 5, 6, 7]
-    assert stored(warehouse, "model_events")[-1]["reason"] == "by hand, instead of version 3"
-    assert load_champion(warehouse, "mine")[1].name == "requested"
-
-
-def test_rollback_to_one_that_was_refused(warehouse: Warehouse) -> None:
-    night(warehouse, "user_mean")
-    night(warehouse, "requested")
-    with pytest.raises(ValueError, match="no champion before version 1"):
-        roll_back(warehouse, "mine")
-    with pytest.raises(ValueError, match="has no version 3; it has 1, 2"):
-        roll_back(warehouse, "mine", 3)
-    with pytest.raises(ValueError, match="version 1 is the champion of source 'mine' already"):
-        roll_back(warehouse, "mine", 1)
-    assert len(kinds(warehouse)) == 2
-    assert roll_back(warehouse, "mine", 2) == (1, 2)
-    assert roll_back(warehouse, "mine") == (2, 1)
-
-
-def test_next_challenger_meets_the_champion_that_a_rollback_left(warehouse: Warehouse) -> None:
-    night(warehouse, "requested")
-    night(warehouse, "user_mean")
-    roll_back(warehouse, "mine")
-    assert "nothing new: version 2" in night(warehouse, "user_mean")  # the same night does not undo the rollback
-    assert "version 3 (last_two): promoted" in night(warehouse, "last_two")  # worse than 2, better than 1
-
-
-@pytest.mark.parametrize("harm", ["lost", "damaged"])
-def test_lost_or_damaged_file(warehouse: Warehouse, harm: str) -> None:
-    night(warehouse, "requested")
-    night(warehouse, "user_mean")
-    path = model_file(warehouse, 2)
-    content = path.read_bytes()
-    told = "the model file is gone" if harm == "lost" else "is not the one that was trained"
-
-    def do_harm(path: Path) -> None:
-        path.unlink() if harm == "lost" else path.write_bytes(content[:-9] + b"?" + content[-8:])
-
-    do_harm(path)
-    for use in (lambda: load_champion(warehouse, "mine"), lambda: drift_of(warehouse)):
-        with pytest.raises(ValueError, match=told):
-            use()
-    assert "nothing new: version 2" in night(warehouse, "user_mean")
-    assert path.read_bytes() == content  # the same training has made the same file again
-
-    do_harm(path)
-    rows = runtime_rows(warehouse, "mine")
-    roll_back(warehouse, "mine")
-    before = registry(warehouse)
-    with pytest.raises(ValueError, match=told):
-        roll_back(warehouse, "mine", 2)
-    assert_same_tables(before, registry(warehouse))
-
-    do_harm(model_file(warehouse, 1))  # and now no other night can compare with the champion
-    said = night(warehouse, "last_two", rows=rows[:-50])
-    assert "version 3 (last_two): first, version 1 cannot be used any more: " in said and told in said
-    assert load_champion(warehouse, "mine")[0] == 3
-
-
-def test_file_of_another_tracehouse(warehouse: Warehouse) -> None:
-    night(warehouse, "requested")
-    other, digest = store_model("mine", "runtime-model", b'{"levels": [0.5]}')
-    with warehouse.write() as connection:
-        connection.execute("UPDATE predictions.model_versions SET file = ?, sha256 = ?", [other, digest])
-    with pytest.raises(ValueError, match="not a run-time predictor of this tracehouse"):
-        load_champion(warehouse, "mine")
-    assert "first, version 1 cannot be used any more" in night(warehouse, "user_mean")
-    with pytest.raises(ValueError, match="not a run-time predictor of this tracehouse"):
-        roll_back(warehouse, "mine")
-
-
-def test_a_version_and_its_event_come_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warehouse = Warehouse(file)
-    night(warehouse, "requested")
-    before = registry(warehouse)
-    with monkeypatch.context() as patch:
-        broken: Any = None  # no event is without a reason: the version is in when its event fails
-        patch.setattr(contest, "judge", lambda *_: Verdict(True, 1.0, 1.0, 1.0, broken))
-        with pytest.raises(duckdb.ConstraintException):
-            night(warehouse, "user_mean")
-    assert_same_tables(before, registry(warehouse))
-    assert "version 2 (user_mean): promoted" in night(warehouse, "user_mean")
-
-
-def test_rollback_while_a_challenger_is_judged(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    night(warehouse, "requested")
-    night(warehouse, "user_mean")
-    judged, judge = [], contest.judge
-
-    def judge_late(*arguments: Any) -> Verdict:
-        if not judged:
-            roll_back(warehouse, "mine")
-        judged.append(judge(*arguments))
-        return judged[-1]
-
-    monkeypatch.setattr(contest, "judge", judge_late)
-    assert "version 3 (last_two): promoted" in night(warehouse, "last_two")
-    assert [verdict.promote for verdict in judged] == [False, True]
-    assert kinds(warehouse)[2:] == [("rolled back", 1, 1), ("promoted", 3, 3)]
-    assert [card["version"] for card in stored(warehouse, "model_versions")] == [1, 2, 3]
-
-
-def test_two_runs_of_the_same_night(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    night(warehouse, "requested")
-    judge, inner = contest.judge, []
-
-    def judge_late(*arguments: Any) -> Verdict:
-        monkeypatch.setattr(contest, "judge", judge)
-        inner.append(night(warehouse, "user_mean"))
-        return judge(*arguments)
-
-    monkeypatch.setattr(contest, "judge", judge_late)
-    assert night(warehouse, "user_mean") == "nothing new: version 2 was trained and judged on the same jobs"
-    assert "version 2 (user_mean): promoted" in inner[0]
-    assert kinds(warehouse) == [("first", 1, 1), ("promoted", 2, 2)]
-
-
 def test_sources_do_not_disturb_each_other(warehouse: Warehouse) -> None:
     def of(source: str) -> tuple:
         return tuple(stored(warehouse, name, source) for name in ("model_events", "model_versions", "model_drift"))
@@ -385,92 +131,6 @@ def test_sources_do_not_disturb_each_other(warehouse: Warehouse) -> None:
     assert kinds(warehouse, ODD)[2:] == [("rolled back", 1, 1), ("promoted", 3, 3)]
     assert load_champion(warehouse, ODD)[0] == 3
     assert {source: of(source) for source in ("mine", "mine.2")} == {s: before[s] for s in ("mine", "mine.2")}
-
-
-def drift_of(warehouse: Warehouse, source: str = "mine", rows: pl.DataFrame | None = None) -> pl.DataFrame:
-    return write_drift(warehouse, source, runtime_rows(warehouse, source) if rows is None else rows)
-
-
-def shift(drift: pl.DataFrame) -> dict[str, float]:
-    return dict(drift.filter(pl.col("measure") == "psi").select("input", "value").iter_rows())
-
-
-def error(drift: pl.DataFrame) -> float:
-    return drift.filter(pl.col("measure") == "error")["value"].item()
-
-
-def broken(warehouse: Warehouse, check: str) -> int:
-    with warehouse.read() as connection:
-        return connection.sql(sql.load(f"checks.{check}"), params={"source": "mine"}).pl().height
-
-
-def test_no_drift_where_users_stay_the_same(warehouse: Warehouse) -> None:
-    night(warehouse, "user_mean")
-    drift = drift_of(warehouse)
-    (card,) = stored(warehouse, "model_versions")
-    assert shift(drift).keys() == {"requested_walltime_s"}  # all that this champion reads, and that tells of users
-    assert shift(drift)["requested_walltime_s"] < 0.25
-    assert error(drift) == pytest.approx(1)
-    assert set(drift["version"]) == {1} and set(drift["jobs"]) == {card["jobs_tested"]}
-    assert drift["data_until"][0] == card["tested_until"]
-    assert broken(warehouse, "error_is_stable") == 0
-    assert stored(warehouse, "model_drift") == drift.with_columns(source=pl.lit("mine")).sort("input").select(
-        stored(warehouse, "model_drift")[0].keys()
-    ).to_dicts()  # fmt: skip
-
-
-def test_inputs_that_tell_the_age_of_the_log_are_left_out(warehouse: Warehouse) -> None:
-    night(warehouse, "xgboost_asymmetric")
-    inputs = shift(drift_of(warehouse))
-    assert {"requested_walltime_s", "last_runtime_s", "similar_mean_s", "hour_of_day"} <= inputs.keys()
-    assert not {
-        "user_jobs_ended", "group_jobs_ended", "group_mean_runtime_s", "user_median_runtime_s", "alike_log_spread",
-        "user_failed_share", "similar_jobs", "day_of_week", "jobs_running", "procs_waiting", "user_jobs_waiting", "queue",
-    } & inputs.keys()  # fmt: skip
-
-
-def test_drift_of_changed_requests_and_errors(warehouse: Warehouse) -> None:
-    night(warehouse, "user_mean")
-    rows = runtime_rows(warehouse, "mine")
-    late = pl.col("submit_time") >= stored(warehouse, "model_versions")[0]["trained_until"]
-    changed = rows.with_columns(
-        requested_walltime_s=pl.when(late).then(7 * pl.col("requested_walltime_s")).otherwise("requested_walltime_s"),
-        runtime_s=pl.when(late).then(7 * pl.col("runtime_s")).otherwise("runtime_s"),
-    )
-    before, drift = drift_of(warehouse), drift_of(warehouse, rows=changed)
-    assert shift(drift)["requested_walltime_s"] > 0.25 and error(drift) > 2
-    same = {name: value for name, value in shift(drift).items() if name != "requested_walltime_s"}
-    assert same == {name: value for name, value in shift(before).items() if name in same}
-    assert broken(warehouse, "inputs_are_stable") == sum(value > 0.25 for value in shift(drift).values()) >= 1
-    assert broken(warehouse, "error_is_stable") == 1
-    assert len(stored(warehouse, "model_drift")) == drift.height  # rows of the time before are gone
-
-
-def test_drift_looks_at_as_many_newest_jobs_as_were_tested(warehouse: Warehouse) -> None:
-    rows = runtime_rows(warehouse, "mine")
-    night(warehouse, "user_mean", rows=rows[:400])
-    (card,) = stored(warehouse, "model_versions")
-    drift = drift_of(warehouse)
-    assert set(drift["jobs"]) == {card["jobs_tested"]}
-    newest = rows[-card["jobs_tested"] :]
-    champion = load_champion(warehouse, "mine")[1]
-    errors = np.abs(champion.predict(newest).point - newest["runtime_s"].to_numpy())
-    assert error(drift) == pytest.approx(errors.mean() / card["mean_absolute_error_s"])
-
-
-def test_drift_without_newer_jobs(warehouse: Warehouse) -> None:
-    night(warehouse, "user_mean")
-    rows = runtime_rows(warehouse, "mine")[:200]
-    drift = drift_of(warehouse, rows=rows)
-    assert set(drift["jobs"]) == {0} and set(shift(drift).values()) == {0.0} and error(drift) == 0
-
-
-def test_drift_is_about_the_champion(warehouse: Warehouse) -> None:
-    night(warehouse, "requested")
-    night(warehouse, "user_mean")
-    assert set(drift_of(warehouse)["version"]) == {2}
-    roll_back(warehouse, "mine")
-    assert set(drift_of(warehouse)["version"]) == {1}
 
 
 def test_a_log_that_knows_no_starts_has_a_champion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

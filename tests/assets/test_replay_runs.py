@@ -28,7 +28,7 @@ DEFAULTS = {"fcfs": ("FCFS", "none"), "fcfs-easy": ("FCFS", "easy"), "fcfs-conse
 
 
 def materialize(warehouse: Warehouse, runs: list[dict[str, Any]] | None = None) -> dg.ExecuteInProcessResult:
-    with dg.instance_for_test() as instance:
+    with dg.DagsterInstance.ephemeral() as instance:
         instance.add_dynamic_partitions("sources", ["mine"])
         config = {"ops": {"replay__runs": {"config": {"runs": runs}}}} if runs is not None else None
         return dg.materialize(

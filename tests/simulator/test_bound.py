@@ -65,7 +65,7 @@ def few_jobs(draw: st.DrawFn, most: int) -> tuple[list[Row], int]:
     return sorted(draw(st.lists(job, min_size=1, max_size=most))), cluster_procs
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(few_jobs(most=6))
 def test_no_schedule_is_below_the_bound(case: tuple[list[Row], int]) -> None:
     rows, cluster_procs = case

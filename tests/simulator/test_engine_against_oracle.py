@@ -22,8 +22,8 @@ from tests.simulator.oracle_workloads import read_swf, workloads
 
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 
-# 15 pairs of backfilling and correction share 10,500 workloads: 2,100 for each backfilling.
-WORKLOADS_PER_PAIR = 700
+# 15 pairs of backfilling and correction share 3,750 workloads: 750 for each backfilling. Every run draws others.
+WORKLOADS_PER_PAIR = 250
 
 WITH_OPTIONS = (
     "FCFS",

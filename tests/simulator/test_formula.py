@@ -117,7 +117,7 @@ FORMULAS = st.recursive(LEAVES, combined, max_leaves=15).map(ast.unparse)
 VALUES = st.sampled_from([0.0, 0.5, 1.0, 2.0, -1.0, -2.5, 64.0]) | st.integers(-1000, 10**7).map(float)
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=400)
 @given(text=FORMULAS, values=st.lists(VALUES, min_size=NUM_SLOTS, max_size=NUM_SLOTS))
 def test_values_are_those_of_pythons_eval(text: str, values: list[float]) -> None:
     slots = np.array(values)

@@ -297,7 +297,7 @@ def test_waits_out_of_bounds_are_found() -> None:
 # Promises, on random workloads.
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=400)
 @given(workload=workloads(), policy=any_policy, backfill=any_backfill, correction=any_correction)
 def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: str, correction: str) -> None:
     run = oracle_run(workload, policy, backfill, correction)
@@ -310,7 +310,7 @@ def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: s
         assert not any(run.backfilled)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     workload=workloads(estimates=("exact", "over"), features=("zero", "warm", "planned", "endless")),
     backfill=st.sampled_from(["easy", "easy-sjbf"]),
@@ -321,7 +321,7 @@ def test_fcfs_with_easy_keeps_its_promise_to_the_head(workload: Workload, backfi
     assert shadow_times_never_move_back(run)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     workload=workloads(estimates=("exact", "over"), features=("zero", "warm", "planned", "endless", "cancelled")),
     policy=any_policy,
@@ -338,7 +338,7 @@ def test_conservative_is_selective_with_threshold_1(workload: Workload, policy: 
     assert oracle_run(workload, policy, "selective:threshold=1", correction) == conservative
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 @given(
     workload=workloads(features=("zero", "cancelled", "warm", "unplanned", "endless")),
     policy=any_policy,
