@@ -12,6 +12,7 @@ import numba
 import simulator
 
 _settings: Any = numba.config
+_njit: Any = numba.njit  # its type does not know the option `_nrt`
 
 
 def _folder() -> str:
@@ -29,9 +30,19 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     numba's own notices only one of the file that a function stands in, not of functions that it calls from others.
     """
+    return _compiled(function, counting=True)
+
+
+def lean(function: Callable[..., Any]) -> Any:
+    """As `compiled`, without counting references: for what takes views of arrays from the engine's own lean functions, which do
+    not count them either (counting on one side only frees them too early). May allocate nothing."""
+    return _compiled(function, counting=False)
+
+
+def _compiled(function: Callable[..., Any], counting: bool) -> Any:
     before = _settings.CACHE_DIR
     _settings.CACHE_DIR = _FOLDER  # read when the function is decorated
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return _njit(cache=True, nogil=True, _nrt=counting)(function)
     finally:
         _settings.CACHE_DIR = before

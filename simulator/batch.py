@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,11 @@ from simulator.compiled import lean
 from simulator.engine import advance
 from simulator.episode import UNPROTECTED, Episode, new_episode
 from simulator.jobs import NEVER, Jobs
-from simulator.network import NUM_FEATURES, VISIBLE_JOBS, observe
-from simulator.policies import Policy, parse_policy
-from simulator.replay import check_outcome, no_recorder, replay, rules_of, scoring_of
+from simulator.network import VISIBLE_JOBS, observe
+from simulator.observation import LAYOUTS, Layout, blank_network
+from simulator.policies import Policy, network_policy, parse_policy
+from simulator.replay import check_outcome, inputs_of, new_recorder, no_recorder, replay, rules_of, scoring_of
+from simulator.rlscheduler import inputs_of_policy, replay_range
 from simulator.schedule import CANCELLED
 from simulator.scoring import ASKED_CHOICE, FIXED, Scoring
 from simulator.tasks import Tasks, tasks_of
@@ -40,7 +43,7 @@ LEAST_STEPPED = 256
 class Observation(NamedTuple):
     """What whoever chooses sees of every episode.
 
-    features: float32 (episodes, VISIBLE_JOBS, NUM_FEATURES), see simulator.network.observe; zero beyond the visible jobs.
+    features: float32 (episodes, VISIBLE_JOBS, inputs of the layout), see simulator/observation.py; zero beyond the visible jobs.
     mask: True where a job waits that may be chosen, bool (episodes, VISIBLE_JOBS). choosing: False for an episode that is
     over, bool (episodes,); its mask is empty.
     """
@@ -55,44 +58,46 @@ class Batch:
 
     jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as in
     simulator.replay.replay; with EASY, jobs behind a blocked choice are taken in submit order (easy) or shortest first. A choice
-    is asked for only where more than one job waits and one of them fits. threads: default, one per core.
+    is asked for only where more than one job waits and one of them fits. threads: default, one per core. layout: what is seen.
 
     Every step writes into the same arrays, observations and `start` alike: copy what must outlast the next one.
     """
 
     def __init__(
         self, jobs: Jobs, cluster_procs: int, window_jobs: int, episodes: int, backfill: str = "easy",
-        correction: str = "requested", threads: int | None = None,
+        correction: str = "requested", threads: int | None = None, layout: Layout = LAYOUTS["plain"],
     ) -> None:  # fmt: skip
-        _check(jobs, window_jobs)
+        check_windows(jobs, np.zeros(0, dtype=np.int64), window_jobs)
+        self._jobs = jobs
         self._tasks = tasks_of(jobs, Cluster(cluster_procs))
         self._rules = rules_of(backfill, correction, cluster_procs)
         if self._rules.backfill == engine.RESERVE:
             raise ValueError(
                 f"episodes cannot be stepped under {backfill!r} backfilling: choose none, easy or easy-sjbf"
             )
-        policy = Policy("chosen from outside", ASKED_CHOICE, follows_free=True)
-        self._scoring = scoring_of(policy, jobs, self._tasks, cluster_procs)
-        self._state = _many(window_jobs, cluster_procs, episodes, 0, plans=False)
+        seen_by = network_policy(blank_network(layout))
+        self._scoring = scoring_of(replace(seen_by, kind=ASKED_CHOICE), jobs, self._tasks, cluster_procs)
+        users = int(jobs.user.max()) + 1 if seen_by.half_life_s > 0 else 0
+        self._state = many(window_jobs, cluster_procs, episodes, users, plans=False, inputs=0)
         self._window_jobs = window_jobs
         self._first = np.zeros(episodes, dtype=np.int64)
         self._why = np.full(episodes, engine.DONE, dtype=np.int64)
         self._seen = Observation(
-            np.zeros((episodes, VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32),
+            np.zeros((episodes, VISIBLE_JOBS, len(layout.inputs)), dtype=np.float32),
             np.zeros((episodes, VISIBLE_JOBS), dtype=np.bool_),
             np.zeros(episodes, dtype=np.bool_),
         )
-        self._threads = _Threads(threads)
+        self._threads = Threads(threads)
 
     def reset(self, first: IntArray) -> Observation:
         """Begins anew: episode e replays the jobs first[e] : first[e] + window_jobs; first: int64 (episodes,)."""
         first = np.asarray(first, dtype=np.int64)
         if first.shape != self._first.shape:
             raise ValueError(f"expected one window per episode, shape {self._first.shape}, got {first.shape}")
-        _check_windows(first, self._window_jobs, len(self._tasks.submit))
+        check_windows(self._jobs, first, self._window_jobs)
         self._first[:] = first
         self._why[:] = engine.WANT_CHOICE
-        _clear(self._state)
+        begin_anew(self._state)
         return self._step(np.zeros(len(first), dtype=np.int64))
 
     def step(self, action: IntArray) -> Observation:
@@ -135,20 +140,23 @@ class Batch:
 
 def replay_windows(
     jobs: Jobs, cluster_procs: int, first: IntArray, window_jobs: int, policy: str | Policy = "FCFS",
-    backfill: str = "easy", correction: str = "requested", threads: int | None = None,
+    backfill: str = "easy", correction: str = "requested", threads: int | None = None, rules: str = "standard",
 ) -> tuple[IntArray, NDArray[np.bool_]]:  # fmt: skip
     """Replays windows of a trace under one policy, each on an initially empty cluster, as `replay` would.
 
-    first: index of each window's first job, int64 (windows,). Returns start times, seconds in the log's clock, int64
+    first: index of each window's first job, int64 (windows,). rules: "standard", or "rlscheduler" or "rlscheduler-corrected" for
+    those of that code (simulator/rlscheduler.py). Returns start times, seconds in the log's clock, int64
     (windows, window_jobs), and whether each job was backfilled, bool of that shape. Raises as `replay` does.
     """
     first = np.asarray(first, dtype=np.int64)
-    _check(jobs, window_jobs)
-    _check_windows(first, window_jobs, len(jobs))
+    check_windows(jobs, first, window_jobs)
     if isinstance(policy, str):
         policy = parse_policy(policy)
     start = np.empty((len(first), window_jobs), dtype=np.int64)
     backfilled = np.empty((len(first), window_jobs), dtype=np.bool_)
+    if rules != "standard":
+        _rlscheduler_windows(jobs, cluster_procs, first, policy, backfill, rules, threads, start, backfilled)
+        return start, backfilled
     if policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
         for k, position in enumerate(first.tolist()):
             schedule = replay(
@@ -158,26 +166,42 @@ def replay_windows(
         return start, backfilled
 
     tasks = tasks_of(jobs, Cluster(cluster_procs))
-    rules = rules_of(backfill, correction, cluster_procs)
+    engine_rules = rules_of(backfill, correction, cluster_procs)
     scoring = scoring_of(policy, jobs, tasks, cluster_procs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
 
     def work(begin: int, end: int) -> None:
-        state = _many(window_jobs, cluster_procs, 1, users, plans=rules.backfill == engine.RESERVE)
+        state = many(window_jobs, cluster_procs, 1, users, engine_rules.backfill == engine.RESERVE, inputs_of(policy))
         first_of_each: Any = [column[0] for column in state]
         episode = Episode(*first_of_each)
         why, failed = _replay_range(
-            tasks, rules, scoring, state, no_recorder(), first, window_jobs, begin, end, start, backfilled
+            tasks, engine_rules, scoring, state, no_recorder(), first, window_jobs, begin, end, start, backfilled
         )
         if why != engine.DONE:
             window = jobs.window(int(first[failed]), window_jobs)
-            check_outcome(why, tasks_of(window, Cluster(cluster_procs)), rules, policy, episode)
+            check_outcome(why, tasks_of(window, Cluster(cluster_procs)), engine_rules, policy, episode)
 
-    _Threads(threads).share(len(first), 1, work)
+    Threads(threads).share(len(first), 1, work)
     return start, backfilled
 
 
-class _Threads:
+def _rlscheduler_windows(
+    jobs: Jobs, cluster_procs: int, first: IntArray, policy: Policy, backfill: str, rules: str, threads: int | None,
+    start: IntArray, backfilled: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    number, given, network = inputs_of_policy(jobs, cluster_procs, policy)
+
+    def work(begin: int, end: int) -> None:
+        replay_range(
+            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.origin, cluster_procs, number, backfill != "none",
+            rules == "rlscheduler", given, network, new_recorder(0, 0, network.facts.shape[1]), first, begin, end, start,
+            backfilled,
+        )  # fmt: skip
+
+    Threads(threads).share(len(first), 1, work)
+
+
+class Threads:
     """Shares ranges of episodes among threads, the caller's among them, which has nothing else to do and need not be woken."""
 
     def __init__(self, threads: int | None) -> None:
@@ -204,38 +228,30 @@ class _Threads:
                 other.result()
 
 
-def _check(jobs: Jobs, window_jobs: int) -> None:
+def check_windows(jobs: Jobs, first: IntArray, window_jobs: int) -> None:
+    """Raises ValueError unless windows of so many jobs can begin at these positions of the trace."""
     if not 1 <= window_jobs <= len(jobs):
         raise ValueError(f"a window must have 1 to {len(jobs)} jobs, as many as the trace has, got {window_jobs}")
     if (jobs.cancel < NEVER).any():
         raise ValueError("jobs that can be cancelled cannot be replayed in batches: leave their cancellations out")
-
-
-def _check_windows(first: IntArray, window_jobs: int, num_jobs: int) -> None:
-    if len(first) and (first.min() < 0 or first.max() + window_jobs > num_jobs):
+    if len(first) and (first.min() < 0 or first.max() + window_jobs > len(jobs)):
         raise ValueError(
-            f"windows of {window_jobs} jobs must begin between 0 and {num_jobs - window_jobs}, got "
+            f"windows of {window_jobs} jobs must begin between 0 and {len(jobs) - window_jobs}, got "
             f"{first.min()} to {first.max()}"
         )
 
 
-def _many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool) -> Episode:
+def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool, inputs: int) -> Episode:
     """The state of many episodes: every array of an Episode with a first axis of episodes."""
     none = np.zeros(0, dtype=np.int64)
     columns = (np.zeros(window_jobs, dtype=np.int64),) * 8
-    one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans)
+    one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans, inputs)
     columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
     return Episode(*columns_of_many)
 
 
-def _clear(state: Episode) -> None:
-    state.counters[:] = 0
-    state.start[:] = CANCELLED
-    state.backfilled[:] = False
-
-
 @lean
-def _window(tasks, first, window_jobs, kind, scoring, users):
+def window_of(tasks, first, window_jobs, scoring, users):
     """Tasks and policy of one window, which has so many users: views of the trace's."""
     last = first + window_jobs
     none = tasks.announced
@@ -244,10 +260,10 @@ def _window(tasks, first, window_jobs, kind, scoring, users):
         tasks.limit[first:last], tasks.user[first:last], tasks.cancel[first:last], tasks.hold[first:last],
         0, window_jobs, none, none, none,
     )  # fmt: skip
-    fixed = scoring.fixed[first:last] if kind == FIXED else scoring.fixed
+    fixed = scoring.fixed[first:last] if len(scoring.fixed) == len(tasks.submit) else scoring.fixed
     of_window = Scoring(
         scoring.kind, fixed, scoring.parameters, scoring.half_life_s, users, scoring.follows_free,
-        scoring.ops, scoring.constants, scoring.weights, scoring.origin,
+        scoring.ops, scoring.constants, scoring.weights, scoring.facts[first:last], scoring.origin,
     )  # fmt: skip
     return window, of_window
 
@@ -265,12 +281,12 @@ def _num_users(user, seen):
 
 
 @lean
-def _episode(state, e):
+def episode_of(state, e):
     return Episode(
         state.counters[e], state.queue[e], state.score[e], state.order[e], state.heap_end[e], state.heap_job[e],
         state.est_end[e], state.est_job[e], state.believed[e], state.start[e], state.backfilled[e], state.reserved[e],
         state.ended[e], state.promised[e], state.plan_time[e], state.plan_room[e], state.usage[e], state.rate[e],
-        state.since[e], state.scratch[e], state.rows[e], state.outputs[e],
+        state.since[e], state.scratch[e], state.rows[e], state.outputs[e], state.room[e],
     )  # fmt: skip
 
 
@@ -281,8 +297,8 @@ def _step(
     for e in range(begin, end):
         if why[e] != engine.WANT_CHOICE:
             continue
-        window, of_window = _window(tasks, first[e], window_jobs, scoring.kind, scoring, scoring.users)
-        episode = _episode(state, e)
+        window, of_window = window_of(tasks, first[e], window_jobs, scoring, scoring.users)
+        episode = episode_of(state, e)
         why[e] = advance(window, rules, of_window, episode, recorder, action[e])
         features[e] = 0.0
         mask[e] = False
@@ -291,10 +307,23 @@ def _step(
             counters = episode.counters
             visible = min(counters[at.QUEUED], VISIBLE_JOBS)
             observe(
-                episode.queue, visible, counters[at.NOW], counters[at.FREE],
-                window.submit, window.procs, window.estimate, rules.cluster_procs, features[e],
+                episode.queue, visible, counters[at.QUEUED], counters[at.NOW], counters[at.FREE], window.submit,
+                window.procs, window.estimate, rules.cluster_procs, of_window.facts, of_window.weights.signals,
+                episode.est_end, episode.est_job, counters[at.RUNNING], window.user, episode.usage, episode.rate,
+                episode.since, of_window.half_life_s, episode.room, features[e],
             )  # fmt: skip
             mask[e, :visible] = True
+
+
+@lean
+def begin_anew(state):
+    """Empties the state of episodes for their next windows."""
+    state.counters[:] = 0
+    state.start[:] = CANCELLED
+    state.backfilled[:] = False
+    state.reserved[:] = UNPROTECTED
+    state.usage[:] = 0.0
+    state.rate[:] = 0.0
 
 
 @lean
@@ -304,14 +333,9 @@ def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, be
         users = scoring.users
         if scoring.half_life_s > 0.0:
             users = _num_users(tasks.user[first[k] : first[k] + window_jobs], state.usage[0])
-        window, of_window = _window(tasks, first[k], window_jobs, scoring.kind, scoring, users)
-        state.counters[:] = 0
-        state.start[:] = CANCELLED
-        state.backfilled[:] = False
-        state.reserved[:] = UNPROTECTED
-        state.usage[:] = 0.0
-        state.rate[:] = 0.0
-        episode = _episode(state, 0)
+        window, of_window = window_of(tasks, first[k], window_jobs, scoring, users)
+        begin_anew(state)
+        episode = episode_of(state, 0)
         why = advance(window, rules, of_window, episode, recorder, 0)
         if why != engine.DONE:
             return why, k

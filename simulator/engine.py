@@ -20,7 +20,7 @@ from simulator.network import VISIBLE_JOBS
 from simulator.plan import begin_plan, change, earliest_start, fits_now, forget_past
 from simulator.reserving import expansion_factor_reached, reserve_and_start
 from simulator.running import add_running, corrected_end, heap_pop, insert_running, remove_running, reservation
-from simulator.sampling import record_choice
+from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_place, record_choice
 from simulator.schedule import CANCELLED
 from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
 from simulator.usage import change_rate
@@ -38,7 +38,7 @@ NO_BACKFILL, EASY, EASY_SJBF, RESERVE = range(4)
 class Rules(NamedTuple):
     """backfill: above; RESERVE is conservative and selective, with `threshold` the expansion factor from which a job holds a
     reservation. correction: see simulator/running.py. planned: outages are announced before they start, so that
-    starts must be checked against a plan. sample: draw the learned policy's choices, and record them. live: ask for new
+    starts must be checked against a plan. sample: how a network chooses, see simulator/sampling.py. live: ask for new
     estimates of the waiting jobs before every pass. promises: note what blocked heads are promised."""
 
     cluster_procs: int
@@ -46,13 +46,13 @@ class Rules(NamedTuple):
     threshold: float
     correction: int
     planned: bool
-    sample: bool
+    sample: int
     live: bool
     promises: bool
 
 
 class Recorder(NamedTuple):
-    """Buffers for recorded choices; see simulator.replay.Trajectories."""
+    """Buffers for recorded choices; see simulator.trajectories.Trajectories."""
 
     features: NDArray[np.float32]
     first_row: NDArray[np.int64]
@@ -246,13 +246,17 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             elif not fixed_order:
                 failed = fill_scores(
                     kind, scoring.parameters, half_life, scoring.users, scoring.ops, scoring.constants, scoring.weights,
-                    scoring.origin, queue, queued, now, free, rules.cluster_procs, submit, procs, estimate, user,
-                    usage, rate, since, episode.scratch, episode.rows, episode.outputs, score,
+                    scoring.facts, scoring.origin, queue, queued, now, free, rules.cluster_procs, submit, procs,
+                    estimate, user, est_end, est_job, running, usage, rate, since, episode.scratch, episode.rows,
+                    episode.outputs, episode.room, score,
                 )  # fmt: skip
                 if failed >= 0:
                     counters[at.FAILED] = queue[failed]
                     why = FORMULA_FAILED
                     break
+                if rules.sample == FOLLOW:
+                    for k in range(queued):
+                        score[k] = scoring.fixed[queue[k]]
 
         if reserves:
             for k in range(queued):
@@ -293,16 +297,17 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                 place = np.int64(0)
                 if kind == ASKED_CHOICE:
                     place = choice
-                elif rules.sample and queued > 1:
-                    visible = min(queued, VISIBLE_JOBS)
-                    place = record_choice(counters, recorder, episode.rows, episode.outputs, visible)
-                    if place < 0:
-                        why = RECORDER_FULL
-                        break
+                elif rules.sample == DRAW:
+                    place = draw_place(episode.outputs, min(queued, VISIBLE_JOBS))
                 elif not fixed_order:
                     for k in range(1, queued):
                         if score[k] < score[place]:
                             place = np.int64(k)
+                if rules.sample != TAKE_BEST and queued > 1 and place < VISIBLE_JOBS:
+                    visible = min(queued, VISIBLE_JOBS)
+                    if not record_choice(counters, recorder, episode.rows, episode.outputs, visible, place):
+                        why = RECORDER_FULL
+                        break
                 job = queue[place]
                 fits = procs[job] <= free
                 if fits and rules.planned:
@@ -379,10 +384,9 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
                 if queued == 0:
                     break
                 if scoring.follows_free:
-                    # Where no job fits any more nobody need be asked. Draws of a policy in training go on all the same: without
-                    # those, which change nothing, three of six trainings with the default settings learned nothing.
+                    # where no job fits any more nobody need be asked
                     k = 0
-                    while k < queued and procs[queue[k]] > free and not rules.sample:
+                    while k < queued and procs[queue[k]] > free:
                         k += 1
                     phase = ORDER if k < queued else EVENTS
                     break

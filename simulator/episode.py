@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator import formula_machine
-from simulator.network import NUM_FEATURES, VISIBLE_JOBS
+from simulator.network import VISIBLE_JOBS
 from simulator.schedule import CANCELLED
 from simulator.tasks import Tasks
 
@@ -32,7 +32,7 @@ class Episode(NamedTuple):
     backfilled, reserved (start of a reservation, or why there is none), promised (the shadow time when the job first was a
     blocked head, -1 for never). ended: jobs in the order of their ends. (These two only where the rules want them.)
     plan_time, plan_room: see simulator/plan.py.
-    usage, rate, since: see simulator/usage.py, (users + 1,). scratch, rows, outputs: of scores being computed.
+    usage, rate, since: see simulator/usage.py, (users + 1,). scratch, rows, outputs, room: of scores being computed.
     """
 
     counters: IntArray
@@ -57,13 +57,20 @@ class Episode(NamedTuple):
     scratch: FloatArray
     rows: NDArray[np.float32]
     outputs: NDArray[np.float32]
+    room: FloatArray
 
 
 def new_episode(
-    tasks: Tasks, cluster_procs: int, users: int, plans: bool, live: bool = False, promises: bool = False
+    tasks: Tasks,
+    cluster_procs: int,
+    users: int,
+    plans: bool,
+    inputs: int,
+    live: bool = False,
+    promises: bool = False,
 ) -> Episode:
     """The state before the first event. users: how many are accounted for (0 if nothing asks for usage). plans: whether
-    the rules need a plan. live, promises: as in the rules."""
+    the rules need a plan. inputs: of the network that chooses, 0 without one. live, promises: as in the rules."""
     num_tasks, num_jobs = len(tasks.submit), tasks.last - tasks.first
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_jobs + num_tasks - tasks.last) + 4 if plans else 1
@@ -90,6 +97,7 @@ def new_episode(
         rate=np.zeros(users + 1),
         since=np.zeros(users + 1, dtype=np.int64),
         scratch=np.zeros(formula_machine.NUM_SLOTS + formula_machine.STACK_SIZE + 1),
-        rows=np.empty((VISIBLE_JOBS, NUM_FEATURES), dtype=np.float32),
+        rows=np.empty((VISIBLE_JOBS, inputs), dtype=np.float32),
         outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
+        room=np.empty(most_running, dtype=np.float64),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +46,7 @@ class Jobs:
     cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
     hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
     out: the estimate.
+    known: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/observation.py.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -58,6 +60,7 @@ class Jobs:
     user: IntArray = field(default_factory=_unset)
     cancel: IntArray = field(default_factory=_unset)
     hold: IntArray = field(default_factory=_unset)
+    known: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         num_jobs = len(self.submit)
@@ -83,6 +86,9 @@ class Jobs:
         _require(self.limit >= self.hold, "limit must not be shorter than hold")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
+        for name, values in self.known.items():
+            if np.shape(values) != (num_jobs,):
+                raise ValueError(f"Jobs.known[{name!r}] must have one value per job, got shape {np.shape(values)}")
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -90,7 +96,8 @@ class Jobs:
     def window(self, start: int, length: int) -> Jobs:
         """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
         part = slice(start, start + length)
-        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin)
+        known = {name: values[part] for name, values in self.known.items()}
+        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, known=known)
 
 
 def jobs_from_log(
@@ -104,6 +111,7 @@ def jobs_from_log(
     user: IntArray | None = None,
     cancel: IntArray | None = None,
     reserve_by: str = "estimate",
+    known: Mapping[str, NDArray[np.float32]] | None = None,
 ) -> Jobs:
     """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
 
@@ -136,7 +144,8 @@ def jobs_from_log(
         raise ValueError(f"unknown reserve_by {reserve_by!r}; expected one of {', '.join(RESERVE_BY)}")
     hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
     optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
-    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, origin, hold=hold, **optional)
+    submit = np.asarray(submit, dtype=np.int64)
+    return Jobs(submit, runtime, procs, estimate, limit, origin, hold=hold, known=known or {}, **optional)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:

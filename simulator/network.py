@@ -1,7 +1,8 @@
 """The kernel network of RLScheduler inside the compiled engine: one small perceptron, applied to each waiting job.
 
-Zhang et al. 2020, section IV-B: the same 32-16-8 network scores every visible job, so that the order of the queue
-cannot matter. Features are ours: all are known to a scheduler at decision time and lie in about [0, 1].
+Zhang et al. 2020, section IV-B: the same 32-16-8 network scores every visible job, so that the order of the queue cannot matter.
+What it reads of a job is the network's own *layout*: first the facts, which are known when the job is submitted and do not
+change (simulator/observation.py), then the signals, which the engine computes at every decision. All lie in about [0, 1].
 """
 
 from __future__ import annotations
@@ -13,19 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
+from simulator.usage import usage_at
 
 VISIBLE_JOBS = 128
-FEATURES = ("wait", "estimate", "procs", "area", "wait_over_estimate", "fits", "free_procs", "queue_length")
-NUM_FEATURES = len(FEATURES)
 HIDDEN = (32, 16, 8)
+
+SIGNALS = (
+    "wait", "wait_over_estimate", "fits", "free_procs", "queue_length",
+    "wait_of_12_h", "start_delay", "queued_work", "running_work", "user_share",
+)  # fmt: skip
+"""What the engine can tell at a decision; docs/policies.md defines each."""
+(
+    WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH,
+    WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE,
+) = range(len(SIGNALS))  # fmt: skip
 
 FloatArray = NDArray[np.float32]
 
 
 class KernelWeights(NamedTuple):
-    """Weights of the kernel network, float32; a matrix is (inputs, outputs)."""
+    """A kernel network: what it reads, and its weights, float32; a matrix is (inputs, outputs).
 
-    w1: FloatArray  # (NUM_FEATURES, 32)
+    facts: indices in simulator.observation.FACTS, then signals: indices in SIGNALS; int64. Together the inputs, in this order.
+    """
+
+    facts: NDArray[np.int64]
+    signals: NDArray[np.int64]
+    w1: FloatArray  # (inputs, 32)
     b1: FloatArray  # (32,)
     w2: FloatArray  # (32, 16)
     b2: FloatArray  # (16,)
@@ -34,29 +49,76 @@ class KernelWeights(NamedTuple):
     w4: FloatArray  # (8,)
 
 
-def no_weights() -> KernelWeights:
-    """Weights of the right shapes for replays whose policy is not a network."""
-    shapes = [(NUM_FEATURES, 32), (32,), (32, 16), (16,), (16, 8), (8,), (8,)]
-    return KernelWeights(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
-
-
 @compiled
-def observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows):
-    """Fills `rows` (VISIBLE_JOBS, NUM_FEATURES) with the features of the first `visible` jobs of the queue."""
-    log_cluster = math.log2(1.0 + cluster_procs)
-    free_share = free / cluster_procs
-    queue_share = visible / VISIBLE_JOBS
+def observe(
+    queue, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, signals,
+    est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
+):  # fmt: skip
+    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the first `visible` jobs of the queue.
+
+    est_end, est_job: running jobs by estimated end; none of the ends may lie in the past. room: scratch, float64
+    (as many jobs as can run,).
+    """
+    num_facts = facts.shape[1]
     for k in range(visible):
         job = queue[k]
-        wait = float(now - submit[job])
-        rows[k, 0] = math.log2(1.0 + wait) / 20.0
-        rows[k, 1] = math.log2(1.0 + estimate[job]) / 20.0
-        rows[k, 2] = math.log2(1.0 + procs[job]) / log_cluster
-        rows[k, 3] = math.log2(1.0 + estimate[job] * procs[job] / cluster_procs) / 20.0
-        rows[k, 4] = math.log2(1.0 + wait / estimate[job]) / 10.0
-        rows[k, 5] = 1.0 if procs[job] <= free else 0.0
-        rows[k, 6] = free_share
-        rows[k, 7] = queue_share
+        for fact in range(num_facts):
+            rows[k, fact] = facts[job, fact]
+    for i in range(len(signals)):
+        signal = signals[i]
+        column = num_facts + i
+        if signal == WAIT:
+            for k in range(visible):
+                rows[k, column] = math.log2(1.0 + float(now - submit[queue[k]])) / 20.0
+        elif signal == WAIT_OVER_ESTIMATE:
+            for k in range(visible):
+                job = queue[k]
+                rows[k, column] = math.log2(1.0 + float(now - submit[job]) / estimate[job]) / 10.0
+        elif signal == FITS:
+            for k in range(visible):
+                rows[k, column] = 1.0 if procs[queue[k]] <= free else 0.0
+        elif signal == WAIT_OF_12_H:
+            for k in range(visible):
+                rows[k, column] = min(float(now - submit[queue[k]]) / 43200.0, 1.0)
+        elif signal == START_DELAY:
+            total = float(free)
+            for r in range(running):
+                total += procs[est_job[r]]
+                room[r] = total
+            for k in range(visible):
+                job = queue[k]
+                delay = 0.0
+                if procs[job] > free and running > 0:
+                    first, last = 0, running - 1  # the first end after which there is room
+                    while first < last:
+                        middle = (first + last) // 2
+                        if room[middle] >= procs[job]:
+                            last = middle
+                        else:
+                            first = middle + 1
+                    delay = float(max(est_end[first] - now, 0))
+                rows[k, column] = math.log2(1.0 + delay) / 20.0
+        elif signal == USER_SHARE:
+            everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
+            for k in range(visible):
+                own = usage_at(usage, rate, since, user_of[queue[k]], now, half_life_s)
+                rows[k, column] = own / everyone if everyone > 0.0 else 0.0
+        else:
+            value = free / cluster_procs
+            if signal == QUEUE_LENGTH:
+                value = visible / VISIBLE_JOBS
+            elif signal == QUEUED_WORK:
+                work = 0.0
+                for k in range(queued):
+                    work += float(estimate[queue[k]]) * procs[queue[k]]
+                value = math.log2(1.0 + work / cluster_procs) / 20.0
+            elif signal == RUNNING_WORK:
+                work = 0.0
+                for r in range(running):
+                    work += float(max(est_end[r] - now, 0)) * procs[est_job[r]]
+                value = math.log2(1.0 + work / cluster_procs) / 20.0
+            for k in range(visible):
+                rows[k, column] = value
 
 
 @compiled
@@ -69,7 +131,7 @@ def score_rows(rows, visible, weights, scores):
     for k in range(visible):
         for o in range(32):
             hidden1[o] = weights.b1[o]
-        for i in range(NUM_FEATURES):
+        for i in range(weights.w1.shape[0]):
             x = rows[k, i]
             for o in range(32):
                 hidden1[o] += x * weights.w1[i, o]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator import scoring
+from simulator import network, scoring
 from simulator.compiled import compiled
 from simulator.formula import Formula, parse_formula
 from simulator.formula_machine import USAGE, USER_SHARE
@@ -107,8 +107,15 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
     if name == "learned":
         if weights is None:
             raise ValueError("the learned policy needs the weights of a trained network")
-        return Policy(name, scoring.LEARNED, follows_free=True, weights=weights)
+        return network_policy(weights)
     return Policy(name, CHANGING[name], follows_free=name.startswith("tetris"))
+
+
+def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatArray] | None = None) -> Policy:
+    """The policy of a kernel network. teacher: fixed scores that it is shown (see simulator.sampling.FOLLOW)."""
+    accounts = network.USER_SHARE in weights.signals
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * DAY_S if accounts else 0.0
+    return Policy("learned", scoring.LEARNED, teacher, half_life_s=half_life_s, follows_free=True, weights=weights)
 
 
 def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +16,12 @@ from simulator.engine import Recorder, Rules, advance
 from simulator.episode import Episode, new_episode
 from simulator.formula import explain_failure
 from simulator.jobs import Jobs
-from simulator.network import NUM_FEATURES, KernelWeights, no_weights
+from simulator.network import KernelWeights
+from simulator.observation import facts_of, no_weights
 from simulator.policies import Policy, parse_options, parse_policy
 from simulator.queue_tree import MOST_PROCS, queue_by
 from simulator.running import CORRECTIONS
-from simulator.sampling import seed_draws
+from simulator.sampling import TAKE_BEST
 from simulator.schedule import CANCELLED, Schedule
 from simulator.scoring import FIXED, Scoring
 from simulator.static_engine import run_static
@@ -68,7 +68,9 @@ def replay(
     return Schedule(start[part], backfilled[part])
 
 
-def rules_of(backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: bool = False) -> Rules:
+def rules_of(
+    backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: int = TAKE_BEST
+) -> Rules:
     """The rules that these names stand for. Raises ValueError for unknown ones."""
     head, _, tail = backfill.lower().partition(":")
     correction = correction.lower()
@@ -104,7 +106,9 @@ def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple
 def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
     scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
     users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
-    episode = new_episode(tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE)
+    episode = new_episode(
+        tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE, inputs=inputs_of(policy)
+    )
     if policy.plug_in is not None:
         why = _ask(policy, tasks, rules, scoring, episode)
     else:
@@ -171,15 +175,19 @@ def _driver(plug_in: Any) -> Any:
 
 def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:
     """The policy as the general engine takes it, for these jobs."""
-    fixed = np.zeros(len(tasks.submit) if policy.kind == FIXED else 1)
+    fixed = np.zeros(len(tasks.submit) if policy.fixed is not None else 1)
     if policy.fixed is not None:
         fixed[tasks.first : tasks.last] = policy.fixed(jobs, cluster_procs)
+    weights = policy.weights or no_weights()
+    facts = np.zeros((len(tasks.submit), len(weights.facts)), dtype=np.float32)
+    if len(weights.facts):
+        facts[tasks.first : tasks.last] = facts_of(jobs, cluster_procs, weights.facts)
     program = policy.formula
     return Scoring(
         policy.kind, fixed, np.array(policy.parameters or (0.0,)), policy.half_life_s,
         len(np.unique(tasks.user[: tasks.last])) if policy.half_life_s > 0 else 0, policy.follows_free,
         program.ops if program else np.zeros((0, 2), dtype=np.int64), program.constants if program else np.zeros(0),
-        policy.weights or no_weights(), jobs.origin,
+        weights, facts, jobs.origin,
     )  # fmt: skip
 
 
@@ -200,67 +208,15 @@ def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
     return NeverStarts(job, int(tasks.procs[tasks.first + job]), rules.cluster_procs)
 
 
-@dataclass(frozen=True)
-class Trajectories:
-    """Decisions of a sampled policy, ragged: decision d saw rows first_row[d] : first_row[d] + num_rows[d].
-
-    features: float32 (rows, NUM_FEATURES); choice: index within the decision's rows, int64 (decisions,);
-    log_prob: of that choice, float32 (decisions,); first_decision: of each window, int64 (windows + 1,);
-    schedules: one per window. Decisions with a single visible job are not choices and are not recorded.
-    """
-
-    features: NDArray[np.float32]
-    first_row: NDArray[np.int64]
-    num_rows: NDArray[np.int64]
-    choice: NDArray[np.int64]
-    log_prob: NDArray[np.float32]
-    first_decision: NDArray[np.int64]
-    schedules: list[Schedule]
+def inputs_of(policy: Policy) -> int:
+    """Inputs of the policy's network; none without one."""
+    return policy.weights.w1.shape[0] if policy.weights is not None else 0
 
 
-def sample_trajectories(windows: list[Jobs], cluster_procs: int, weights: KernelWeights, seed: int) -> Trajectories:
-    """Replays each window under EASY backfilling with choices drawn from the network's softmax, recording every choice.
-
-    The draws of window k depend on (seed, k) alone. Raises as `replay` does.
-    """
-    rows, decisions = 32 * sum(map(len, windows)), 3 * sum(map(len, windows))
-    while True:
-        recorder = _recorder(rows, decisions)
-        found = _fill(windows, cluster_procs, weights, seed, recorder)
-        if found is not None:
-            break
-        rows, decisions = 2 * rows, 2 * decisions
-    first_decision, rows_used, schedules = found
-    features, first_row, num_rows, choice, log_prob = recorder
-    used = first_decision[-1]
-    return Trajectories(
-        features[:rows_used], first_row[:used], num_rows[:used], choice[:used], log_prob[:used],
-        first_decision, schedules,
-    )  # fmt: skip
-
-
-def _fill(windows, cluster_procs, weights, seed, recorder):
-    policy = parse_policy("learned", weights)
-    rules = rules_of("easy", "requested", cluster_procs, sample=True)
-    decisions = rows_used = 0
-    first_decision, schedules = [0], []
-    for k, jobs in enumerate(windows):
-        seed_draws(int(np.random.SeedSequence([seed, k]).generate_state(1)[0]))
-        tasks = tasks_of(jobs, Cluster(cluster_procs))
-        episode = new_episode(tasks, cluster_procs, 0, plans=False)
-        episode.counters[at.CHOICES], episode.counters[at.ROWS] = decisions, rows_used
-        why = advance(tasks, rules, scoring_of(policy, jobs, tasks, cluster_procs), episode, recorder, 0)
-        if why == engine.RECORDER_FULL:
-            return None
-        decisions, rows_used = int(episode.counters[at.CHOICES]), int(episode.counters[at.ROWS])
-        first_decision.append(decisions)
-        schedules.append(Schedule(episode.start, episode.backfilled))
-    return np.array(first_decision, dtype=np.int64), rows_used, schedules
-
-
-def _recorder(rows: int, decisions: int) -> Recorder:
+def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
+    """Room for so many decisions, which see so many rows in all."""
     return Recorder(
-        np.empty((rows, NUM_FEATURES), dtype=np.float32),
+        np.empty((rows, inputs), dtype=np.float32),
         np.empty(decisions, dtype=np.int64),
         np.empty(decisions, dtype=np.int64),
         np.empty(decisions, dtype=np.int64),
@@ -271,4 +227,4 @@ def _recorder(rows: int, decisions: int) -> Recorder:
 @lru_cache(maxsize=1)
 def no_recorder() -> Recorder:
     """For replays that record nothing."""
-    return _recorder(0, 0)
+    return new_recorder(0, 0, 0)

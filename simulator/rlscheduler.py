@@ -8,12 +8,20 @@ a blocked job, and its WFP3 and UNICEP reckon with a wrong wait: do not use it t
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from simulator import episode as at
 from simulator.compiled import compiled
 from simulator.jobs import Jobs
 from simulator.metrics import bounded_slowdown
+from simulator.network import SIGNALS, USER_SHARE, VISIBLE_JOBS, KernelWeights, observe, score_rows
+from simulator.observation import facts_of, no_weights
+from simulator.policies import Policy
+from simulator.replay import new_recorder
+from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_place, record_choice, seed_draws
 from simulator.schedule import Schedule
 
 POLICIES = (
@@ -22,22 +30,61 @@ POLICIES = (
 """Names as users write them. That code has FCFS, SJF, smallest, F1 to F4, WFP3 and UNICEP; the others follow its pattern."""
 
 _FCFS, _LCFS, _SJF, _LJF, _SMALLEST, _LARGEST, _SAF, _F1, _F2, _F3, _F4, _WFP3, _UNICEP = range(len(POLICIES))
+_GIVEN, _NETWORK = len(POLICIES), len(POLICIES) + 1
+"""Priorities that come from outside, known at submission; and a kernel network, which that code calls RL."""
+
+
+class NetworkInputs(NamedTuple):
+    """What a kernel network reads in these rules. facts: float32 (num_jobs, facts)."""
+
+    weights: KernelWeights
+    facts: NDArray[np.float32]
+
+
+def network_inputs(jobs: Jobs, cluster_procs: int, weights: KernelWeights) -> NetworkInputs:
+    """Raises ValueError for a network that reads what these rules do not keep account of."""
+    if USER_SHARE in weights.signals:
+        raise ValueError(
+            f"the RLScheduler rules keep no account of users, which the policy's input {SIGNALS[USER_SHARE]} needs: train it "
+            "with --layout paper or plain"
+        )
+    return NetworkInputs(weights, facts_of(jobs, cluster_procs, weights.facts))
+
+
+def inputs_of_policy(
+    jobs: Jobs, cluster_procs: int, policy: str | Policy
+) -> tuple[int, NDArray[np.float64], NetworkInputs]:
+    """(number, scores that are given, network) of a policy. Raises ValueError for one that these rules cannot follow."""
+    network, given = NetworkInputs(no_weights(), np.zeros((0, 0), dtype=np.float32)), np.zeros(0)
+    name = policy if isinstance(policy, str) else policy.name
+    if name in POLICIES:
+        return POLICIES.index(name), given, network
+    if isinstance(policy, str):
+        raise ValueError(f"unknown policy {policy!r}; expected one of {', '.join(POLICIES)}")
+    if policy.weights is not None:
+        return _NETWORK, given, network_inputs(jobs, cluster_procs, policy.weights)
+    if policy.fixed is not None:
+        return _GIVEN, np.asarray(policy.fixed(jobs, cluster_procs), dtype=np.float64), network
+    raise ValueError(
+        f"policy {policy.name!r} orders waiting jobs anew, which the RLScheduler rules cannot: use one of "
+        f"{', '.join(POLICIES)}, a formula of what is known at submission, or a trained policy"
+    )
 
 
 def replay_rlscheduler(
-    jobs: Jobs, cluster_procs: int, policy: str, backfill: bool, wait_bug: bool = True, procs_per_node: float = 1.0
-) -> Schedule:
+    jobs: Jobs, cluster_procs: int, policy: str | Policy, backfill: bool, wait_bug: bool = True,
+    procs_per_node: float = 1.0,
+) -> Schedule:  # fmt: skip
     """Replays all jobs on an initially empty cluster as the RLScheduler code does.
 
     jobs: with `estimate` as that code sees requested times, jobs_from_log(..., estimates="as logged"), and processors
         the larger of allocated and requested; `limit`, `user` and `cancel` are ignored, as that code has none of them.
-    policy: a name in `POLICIES`.
+    policy: a name in `POLICIES`, or a policy whose scores are fixed at submission or that is a kernel network.
     wait_bug: WFP3 and UNICEP reckon with a wait of -1 - submit as coded; False for the true wait, now - submit.
     procs_per_node: nodes are given whole; the cluster has cluster_procs / procs_per_node of them.
-    Raises ValueError for an unknown policy, a cluster that is not a whole number of nodes, or a job wider than the cluster.
+    Raises ValueError for another policy, a cluster that is not a whole number of nodes, or a job wider than the cluster.
     """
-    if policy not in POLICIES:
-        raise ValueError(f"unknown policy {policy!r}; expected one of {', '.join(POLICIES)}")
+    number, given, network = inputs_of_policy(jobs, cluster_procs, policy)
     if procs_per_node <= 0:
         raise ValueError(f"processors per node must be above 0, got {procs_per_node}")
     nodes = round(cluster_procs / procs_per_node)
@@ -54,7 +101,8 @@ def replay_rlscheduler(
     backfilled = np.zeros(len(jobs), dtype=np.bool_)
     _replay(
         jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.origin, need, nodes, float(procs_per_node),
-        POLICIES.index(policy), backfill, wait_bug, start, backfilled,
+        number, backfill, wait_bug, given, network, TAKE_BEST, new_recorder(0, 0, network.facts.shape[1]),
+        np.zeros(at.NUM_COUNTERS, dtype=np.int64), start, backfilled,
     )  # fmt: skip
     return Schedule(start, backfilled)
 
@@ -110,6 +158,8 @@ def _score(policy, wait, submit, estimate, procs):
         return -float(procs)
     if policy == _SAF:
         return float(estimate) * procs
+    if policy >= _GIVEN:
+        return 0.0
     if policy == _WFP3:
         return -math.pow(wait / estimate, 3.0) * procs
     if policy == _UNICEP:
@@ -154,10 +204,14 @@ def _shadow_time(head, running, start, estimate, need, procs, free, procs_per_no
 
 @compiled
 def _replay(
-    submit, runtime, procs, estimate, origin, need, nodes, procs_per_node, policy, backfill, wait_bug,
-    start, backfilled,
+    submit, runtime, procs, estimate, origin, need, nodes, procs_per_node, policy, backfill, wait_bug, given, network,
+    sample, recorder, counters, start, backfilled,
 ):  # fmt: skip
-    """Fills `start` and `backfilled` (n,); `need` is in nodes. The lists' order decides ties, as in that code."""
+    """Fills `start` and `backfilled` (n,); `need` is in nodes. The lists' order decides ties, as in that code.
+
+    given: scores of policy _GIVEN, and of the teacher that _NETWORK follows. sample: see simulator/sampling.py; counters: of
+    what the recorder holds. False when the recorder is full.
+    """
     n = len(submit)
     queue = np.empty(n, dtype=np.int64)  # in the order of the last sort, then of arrival
     running = np.empty(n, dtype=np.int64)  # in the order of the last sort by estimated end, then of starting
@@ -168,14 +222,56 @@ def _replay(
     now = shadow = np.int64(0)
     free = nodes
     head = -1  # the job that the scheduler is committed to; -1 for none
+    learned = policy == _NETWORK
+    rows = np.empty((VISIBLE_JOBS if learned else 0, network.weights.w1.shape[0]), dtype=np.float32)
+    outputs = np.empty(VISIBLE_JOBS if learned else 0, dtype=np.float32)
+    est_end = np.empty(n if learned else 0, dtype=np.int64)
+    est_job = np.empty(n if learned else 0, dtype=np.int64)
+    room = np.empty(n if learned else 0, dtype=np.float64)
+    unused = np.zeros(1)
+    nobody = np.zeros(1, dtype=np.int64)
 
     while True:
         if head < 0 and queued > 0:
             if scores_change:
                 for job in queue[:queued]:
                     score[job] = _score(policy, now - submit[job], submit[job] - origin, estimate[job], procs[job])
-            _sort(queue[:queued], score)
-            head = queue[0]
+            if not learned:
+                _sort(queue[:queued], score)
+                head = queue[0]
+            else:  # the queue stays in the order of arrival: the first VISIBLE_JOBS are seen
+                place = 0
+                if queued > 1:
+                    visible = min(queued, VISIBLE_JOBS)
+                    for k in range(num_running):
+                        job = running[k]
+                        end = start[job] + estimate[job]
+                        i = k
+                        while i > 0 and est_end[i - 1] > end:
+                            est_end[i] = est_end[i - 1]
+                            est_job[i] = est_job[i - 1]
+                            i -= 1
+                        est_end[i] = end
+                        est_job[i] = job
+                    observe(
+                        queue, visible, queued, now, int(free * procs_per_node), submit, procs, estimate,
+                        int(nodes * procs_per_node), network.facts, network.weights.signals, est_end, est_job,
+                        num_running, nobody, unused, unused, nobody, 1.0, room, rows,
+                    )  # fmt: skip
+                    score_rows(rows, visible, network.weights, outputs)
+                    if sample == DRAW:
+                        place = draw_place(outputs, visible)
+                    elif sample == FOLLOW:
+                        for k in range(1, visible):
+                            if given[queue[k]] < given[queue[place]]:
+                                place = k
+                    else:
+                        for k in range(1, visible):
+                            if outputs[k] > outputs[place]:
+                                place = k
+                    if sample != TAKE_BEST and not record_choice(counters, recorder, rows, outputs, visible, place):
+                        return False
+                head = queue[place]
             if backfill and need[head] > free:  # the shadow time is found once, whatever happens until the head starts
                 shadow = _shadow_time(head, running[:num_running], start, estimate, need, procs, free, procs_per_node)
                 _sort(queue[:queued], submit_key)  # stays so while the head is blocked: arrivals join at the end
@@ -202,7 +298,7 @@ def _replay(
                 if queued > 0:
                     continue  # decides again before anything arrives or ends, even in this very second
         if head < 0 and arrived == n:
-            return
+            return True
 
         # one event: the next arrival, or before it the next completion; of several at a time, the first in its list
         first, end = -1, np.int64(0)
@@ -214,6 +310,8 @@ def _replay(
             now = submit[arrived]
             wait = -1 - (now - origin)  # a waiting job's start time is -1 in that code; true waits come at the decision
             score[arrived] = _score(policy, wait, now - origin, estimate[arrived], procs[arrived])
+            if policy == _GIVEN:
+                score[arrived] = given[arrived]
             queue[queued] = arrived
             queued += 1
             arrived += 1
@@ -223,3 +321,46 @@ def _replay(
             num_running -= 1
             for k in range(first, num_running):
                 running[k] = running[k + 1]
+
+
+@compiled
+def sample_range(
+    submit, runtime, procs, estimate, cluster_procs, backfill, network, teacher, recorder, first, window_jobs, begin, end,
+    seeds, start, count,
+):  # fmt: skip
+    """Replays windows begin : end of a trace with a network whose choices are drawn, or those of the teacher where it has scores;
+    fills their start times and numbers of decisions. Returns the rows recorded, or -1 when the recorder is full."""
+    counters = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
+    backfilled = np.empty(window_jobs, dtype=np.bool_)
+    follows = len(teacher) > 0
+    for k in range(begin, end):
+        seed_draws(seeds[k])
+        low, high = first[k], first[k] + window_jobs
+        before = counters[at.CHOICES]
+        of_window = NetworkInputs(network.weights, network.facts[low:high])
+        if not _replay(
+            submit[low:high], runtime[low:high], procs[low:high], estimate[low:high], 0, procs[low:high], cluster_procs,
+            1.0, _NETWORK, backfill, True, teacher[low:high] if follows else teacher, of_window,
+            FOLLOW if follows else DRAW, recorder, counters, start[k], backfilled,
+        ):  # fmt: skip
+            return -1
+        count[k] = counters[at.CHOICES] - before
+    return counters[at.ROWS]
+
+
+@compiled
+def replay_range(
+    submit, runtime, procs, estimate, origin, cluster_procs, policy, backfill, wait_bug, given, network, recorder, first,
+    begin, end, start, backfilled,
+):  # fmt: skip
+    """Replays windows begin : end of a trace, each on an initially empty cluster; fills their start times."""
+    counters = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
+    for k in range(begin, end):
+        low, high = first[k], first[k] + start.shape[1]
+        of_window = NetworkInputs(network.weights, network.facts[low:high])
+        backfilled[k] = False
+        _replay(
+            submit[low:high], runtime[low:high], procs[low:high], estimate[low:high], origin, procs[low:high],
+            cluster_procs, 1.0, policy, backfill, wait_bug, given[low:high], of_window, TAKE_BEST, recorder, counters,
+            start[k], backfilled[k],
+        )  # fmt: skip

@@ -29,7 +29,8 @@ class Scoring(NamedTuple):
 
     kind: above. fixed: scores by task, float64 (num_tasks,), of kind FIXED. parameters: float64; multifactor's
     (age, max_age_s, fairshare, size). half_life_s: of usage; 0 where nothing asks for usage. users: how many there are.
-    follows_free: order the rest again after every start. ops, constants: of a formula. weights: of a network.
+    follows_free: order the rest again after every start. ops, constants: of a formula. weights: of a network; facts: what it
+    reads of each task, float32 (num_tasks, facts). A network that follows a teacher has the teacher's scores in `fixed`.
     origin: second of the log's clock from which a formula counts submit times.
     """
 
@@ -42,14 +43,15 @@ class Scoring(NamedTuple):
     ops: NDArray[np.int64]
     constants: NDArray[np.float64]
     weights: KernelWeights
+    facts: NDArray[np.float32]
     origin: int
 
 
 @compiled
 def fill_scores(
-    kind, parameters, half_life_s, users, ops, constants, weights, origin,
+    kind, parameters, half_life_s, users, ops, constants, weights, facts, origin,
     queue, queued, now, free, cluster_procs, submit, procs, estimate, user_of,
-    usage, rate, since, scratch, rows, outputs, score,
+    est_end, est_job, running, usage, rate, since, scratch, rows, outputs, room, score,
 ):  # fmt: skip
     """Fills `score` (by place in the queue) at `now`. Returns -1, or the place of the job whose formula failed."""
     if kind in (SEXP, LEXP):
@@ -111,7 +113,10 @@ def fill_scores(
             score[k] = -value
     elif kind == LEARNED:
         visible = min(queued, VISIBLE_JOBS)
-        observe(queue, visible, now, free, submit, procs, estimate, cluster_procs, rows)
+        observe(
+            queue, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, weights.signals,
+            est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
+        )  # fmt: skip
         score_rows(rows, visible, weights, outputs)
         for k in range(visible):
             score[k] = -outputs[k]

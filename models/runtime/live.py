@@ -35,7 +35,7 @@ from simulator.engine import advance
 from simulator.episode import new_episode
 from simulator.jobs import Jobs
 from simulator.policies import Policy, parse_policy
-from simulator.replay import check_outcome, no_recorder, rules_of, scoring_of
+from simulator.replay import check_outcome, inputs_of, no_recorder, rules_of, scoring_of
 from simulator.schedule import Schedule
 from simulator.scoring import FIXED, FORMULA
 from simulator.tasks import tasks_of
@@ -120,7 +120,8 @@ def replay_live(
         estimate=jobs.estimate.copy(), hold=_holds(jobs, limit, likeness.request, settings.reserve_by), limit=limit
     )
     scoring = scoring_of(chosen, jobs, tasks, cluster_procs)
-    episode = new_episode(tasks, cluster_procs, int(tasks.user.max(initial=0)) + 1, False, live=True, promises=True)
+    users = int(tasks.user.max(initial=0)) + 1
+    episode = new_episode(tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True)
     why = _drive(
         tasks, rules, scoring, episode, no_recorder(), likeness, no_memory(likeness), kind, level, settings.factor,
         settings.reserve_by == "estimate", RECENCY, np.array(DOUBT),
@@ -134,6 +135,11 @@ def live_policy(policy: Policy) -> Policy:
     if policy.plug_in is not None:
         raise ValueError(
             f"policy {policy.name!r} is a plug-in, which cannot follow live estimates: write it as formula:TEXT"
+        )
+    if policy.weights is not None:
+        raise ValueError(
+            "a trained policy reads the estimate that a job has at submission and cannot follow live estimates: use --estimates "
+            "predicted"
         )
     if policy.kind != FIXED:
         return policy

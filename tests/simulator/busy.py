@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.jobs import NEVER, Jobs
-from simulator.network import HIDDEN, NUM_FEATURES, KernelWeights
+from simulator.network import KernelWeights
+from simulator.observation import LAYOUTS, blank_network
 from simulator.replay import replay
 
 PROCS = 32
@@ -31,14 +32,12 @@ def busy_jobs(num_jobs: int, load: float = 1.1, seed: int = 1, users: int = 5, c
     return Jobs(submit, runtime, procs, estimate, limit, origin=4000, user=user, cancel=cancel)
 
 
-def random_weights(seed: int = 1) -> KernelWeights:
+def random_weights(seed: int = 1, layout: str = "plain") -> KernelWeights:
     """A network that prefers some jobs to others for no reason."""
     rng = np.random.default_rng(seed)
-    widths = (NUM_FEATURES, *HIDDEN)
-    arrays = []
-    for inputs, outputs in zip(widths, HIDDEN, strict=False):
-        arrays += [rng.normal(0, 0.7, (inputs, outputs)), rng.normal(0, 0.3, outputs)]
-    return KernelWeights(*(a.astype(np.float32) for a in [*arrays, rng.normal(0, 0.7, HIDDEN[-1])]))
+    blank = blank_network(LAYOUTS[layout])
+    arrays = [rng.normal(0, 0.3 if a.ndim == 1 and k < 6 else 0.7, a.shape) for k, a in enumerate(blank[2:])]
+    return KernelWeights(*blank[:2], *(a.astype(np.float32) for a in arrays))
 
 
 def uneven_jobs() -> tuple[Jobs, np.ndarray]:

@@ -10,13 +10,16 @@ import pytest
 
 from simulator.batch import Batch, Observation, replay_windows
 from simulator.jobs import Jobs
-from simulator.network import NUM_FEATURES, VISIBLE_JOBS, KernelWeights, no_weights, score_rows
-from simulator.replay import replay, sample_trajectories
+from simulator.network import VISIBLE_JOBS, KernelWeights, score_rows
+from simulator.observation import LAYOUTS, blank_network
+from simulator.replay import replay
+from simulator.trajectories import sample_windows
 from tests.simulator.busy import FIRST, PROCS, WINDOW, assert_as_replayed, busy_jobs, random_weights, uneven_jobs
 
 Choose = Callable[[Observation], np.ndarray]
 
-ESTIMATE, WIDTH, AREA, FITS = 1, 2, 3, 5
+ESTIMATE, WIDTH, AREA, FITS = 0, 1, 2, 5
+INPUTS = len(LAYOUTS["plain"].inputs)
 """Features that a job can be chosen by."""
 
 
@@ -113,14 +116,8 @@ def test_sampled_choices_can_be_taken_again_step_by_step() -> None:
     def rows_of(d: int) -> slice:
         return slice(sampled.first_row[d], sampled.first_row[d] + sampled.num_rows[d])
 
-    def with_a_choice(d: int, end: int) -> int:
-        while d < end and not sampled.features[rows_of(d), FITS].any():
-            d += 1
-        return d
-
     jobs = busy_jobs(500, load=3.0)
-    windows = [jobs.window(position, WINDOW) for position in FIRST.tolist()]
-    sampled = sample_trajectories(windows, PROCS, no_weights(), seed=4)
+    sampled = sample_windows(jobs, PROCS, FIRST, WINDOW, blank_network(LAYOUTS["plain"]), seed=4)
     batch = Batch(jobs, PROCS, WINDOW, len(FIRST), "easy")
     seen = batch.reset(FIRST)
     decision = sampled.first_decision[:-1].copy()
@@ -129,17 +126,15 @@ def test_sampled_choices_can_be_taken_again_step_by_step() -> None:
     while seen.choosing.any():
         action = np.full(len(FIRST), -1)
         for e in np.flatnonzero(seen.choosing).tolist():
-            d = with_a_choice(decision[e], last[e])
+            d = decision[e]
             assert seen.mask[e].sum() == sampled.num_rows[d]
             assert np.array_equal(seen.features[e][seen.mask[e]], sampled.features[rows_of(d)])
             action[e] = sampled.choice[d]
             decision[e] = d + 1
         seen = batch.step(action)
-    assert [with_a_choice(*span) for span in zip(decision, last, strict=True)] == last.tolist()
+    assert decision.tolist() == last.tolist()
     assert len(np.unique(sampled.choice)) > 10, "the draws differ"
-    for k, schedule in enumerate(sampled.schedules):
-        assert np.array_equal(batch.start[k], schedule.start)
-        assert np.array_equal(batch.backfilled[k], schedule.backfilled)
+    assert np.array_equal(batch.start, sampled.start)
 
 
 def test_what_is_seen() -> None:
@@ -153,12 +148,12 @@ def test_what_is_seen() -> None:
     assert not seen.features[0, 2:].any()
     expected = [
         [
-            math.log2(1 + wait) / 20, math.log2(1 + estimate) / 20, math.log2(1 + procs) / math.log2(5),
-            math.log2(1 + estimate * procs / 4) / 20, math.log2(1 + wait / estimate) / 10, 1, 1, 2 / VISIBLE_JOBS,
+            math.log2(1 + estimate) / 20, math.log2(1 + procs) / math.log2(5), math.log2(1 + estimate * procs / 4) / 20,
+            math.log2(1 + wait) / 20, math.log2(1 + wait / estimate) / 10, 1, 1, 2 / VISIBLE_JOBS,
         ]
         for wait, estimate, procs in ((90, 31, 3), (40, 127, 2))
     ]  # fmt: skip
-    assert seen.features.shape == (1, VISIBLE_JOBS, NUM_FEATURES) and seen.features.dtype == np.float32
+    assert seen.features.shape == (1, VISIBLE_JOBS, INPUTS) and seen.features.dtype == np.float32
     assert seen.features[0, :2] == pytest.approx(np.array(expected), rel=1e-6)
     assert not batch.step(np.array([1])).choosing.any()
     assert batch.start.tolist() == [[0, 150, 100]]

@@ -18,8 +18,9 @@ from simulator.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs import Jobs
 from simulator.metrics import metrics
 from simulator.policies import NAMES
-from simulator.replay import BACKFILLING, replay, sample_trajectories
+from simulator.replay import BACKFILLING, replay
 from simulator.rlscheduler import replay_rlscheduler
+from simulator.trajectories import sample_windows
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -45,8 +46,8 @@ def rows_of_everything() -> str:
             schedule = replay(jobs, eventful_cluster(jobs), policy, backfill, weights, "increments")
             found.update(schedule.start.tobytes() + schedule.backfilled.tobytes())
             found.update(repr(metrics(jobs, schedule, PROCS)).encode())
-    sampled = sample_trajectories([jobs.window(first, 100) for first in (0, 150)], PROCS, weights, seed=3)
-    for column in (sampled.features, sampled.choice, sampled.log_prob, *(s.start for s in sampled.schedules)):
+    sampled = sample_windows(jobs, PROCS, np.array([0, 150]), 100, weights, seed=3)
+    for column in (sampled.features, sampled.choice, sampled.log_prob, sampled.start):
         found.update(np.ascontiguousarray(column).tobytes())
     found.update(repr(hindsight_bound(jobs, PROCS)).encode())
     return found.hexdigest()
@@ -65,14 +66,14 @@ def test_two_processes_give_the_same_rows() -> None:
 
 def test_draws_of_the_caller_change_nothing() -> None:
     jobs, weights = busy_jobs(200), random_weights()
-    windows = [jobs.window(first, 80) for first in (0, 60)]
-    once = sample_trajectories(windows, PROCS, weights, seed=3)
+    first = np.array([0, 60])
+    once = sample_windows(jobs, PROCS, first, 80, weights, seed=3)
     np.random.default_rng().random(7)
     replay(jobs, PROCS, "random:seed=4")
-    sample_trajectories(windows, PROCS, weights, seed=4)
-    again = sample_trajectories(windows, PROCS, weights, seed=3)
+    sample_windows(jobs, PROCS, first, 80, weights, seed=4)
+    again = sample_windows(jobs, PROCS, first, 80, weights, seed=3, threads=1)
     assert np.array_equal(once.choice, again.choice) and np.array_equal(once.log_prob, again.log_prob)
-    alone = sample_trajectories(windows[:1], PROCS, weights, seed=3)
+    alone = sample_windows(jobs, PROCS, first[:1], 80, weights, seed=3)
     assert np.array_equal(alone.choice, once.choice[: once.first_decision[1]])
 
 
@@ -84,6 +85,8 @@ def copies(*inputs: object) -> list[np.ndarray]:
             arrays.append(value.copy())
         elif isinstance(value, tuple):
             arrays += copies(*value)
+        elif isinstance(value, dict):
+            arrays += copies(*value.values())
         elif not isinstance(value, int):
             arrays += copies(*(getattr(value, part.name) for part in fields(value)))  # type: ignore[arg-type]
     return arrays
@@ -120,7 +123,7 @@ def test_nor_does_anything_else_change_the_jobs() -> None:
     while seen.choosing.any():
         seen = batch.step(action)
     assert not action.any()
-    sample_trajectories([jobs.window(0, 80)], PROCS, weights, seed=1)
+    sample_windows(jobs, PROCS, np.array([0]), 80, weights, seed=1)
     replay_rlscheduler(jobs, PROCS, "WFP3", True)
     hindsight_bound(jobs, PROCS)
     assert_unchanged(before, jobs, first, weights)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.network import no_weights
+from simulator.observation import LAYOUTS, blank_network
 from simulator.policies import NAMES, OPTIONS, RIVALS, parse_policy
 from simulator.replay import replay
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
@@ -46,9 +46,9 @@ def test_every_documented_name_is_a_policy() -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_names_are_read_in_any_case(name: str) -> None:
     for text in (name, name.lower(), name.upper(), name.swapcase(), f" {name} ", f"{name}:"):
-        policy = parse_policy(text, no_weights())
+        policy = parse_policy(text, blank_network(LAYOUTS["plain"]))
         assert policy.name == name
-        assert policy.kind == parse_policy(name, no_weights()).kind
+        assert policy.kind == parse_policy(name, blank_network(LAYOUTS["plain"])).kind
 
 
 @pytest.mark.parametrize("name", RIVALS)
@@ -162,7 +162,7 @@ def test_random_depends_on_its_seed_alone(backfill: str) -> None:
 
 def test_the_learned_policy_is_its_weights() -> None:
     jobs = busy_jobs(300)
-    alike = replay(jobs, PROCS, "learned", weights=no_weights()).start  # ties: submit order
+    alike = replay(jobs, PROCS, "learned", weights=blank_network(LAYOUTS["plain"])).start  # ties: submit order
     assert np.array_equal(alike, replay(jobs, PROCS, "FCFS").start)
     first, second = (replay(jobs, PROCS, "learned", weights=random_weights(seed)).start for seed in (1, 2))
     assert (first != second).any() and (first != alike).any()
