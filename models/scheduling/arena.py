@@ -1,0 +1,81 @@
+"""Where policies are tried: windows of one trace on an empty cluster, under one rule set and for one goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scheduling.goals import Goal
+from simulator.batch import replay_windows
+from simulator.jobs import Jobs
+from simulator.network import KernelWeights
+from simulator.policies import Policy, network_policy
+from simulator.trajectories import Trajectories, sample_windows
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """first: position of each window's first job in the trace, int64 (windows,). jobs: consecutive jobs in each."""
+
+    first: IntArray
+    jobs: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def some(self, rng: np.random.Generator, count: int) -> Windows:
+        """As many, drawn with replacement."""
+        return Windows(rng.choice(self.first, size=count), self.jobs)
+
+
+@dataclass(frozen=True)
+class Arena:
+    """backfill, rules: as in simulator.batch.replay_windows. threads: default, one per core."""
+
+    jobs: Jobs
+    cluster_procs: int
+    goal: Goal
+    backfill: str = "easy"
+    rules: str = "standard"
+    threads: int | None = None
+
+    def starts(self, policy: str | Policy | KernelWeights, windows: Windows) -> IntArray:
+        """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
+        if isinstance(policy, KernelWeights):
+            policy = network_policy(policy)
+        return replay_windows(
+            self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self.backfill,
+            threads=self.threads, rules=self.rules,
+        )[0]  # fmt: skip
+
+    def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
+        """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""
+        return self.costs_of(windows, self.starts(policy, windows))
+
+    def costs_of(self, windows: Windows, start: IntArray) -> FloatArray:
+        """What schedules cost, float64 (windows,)."""
+        where = windows.first[:, None] + np.arange(windows.jobs)
+        jobs = self.jobs
+        return self.goal.costs(
+            jobs.submit[where], jobs.runtime[where], jobs.procs[where], jobs.user[where], start, self.cluster_procs
+        )
+
+    def sample(
+        self, weights: KernelWeights, windows: Windows, seed: int, teacher: FloatArray | None = None
+    ) -> Trajectories:
+        """Replays with every choice drawn, or the teacher's, and recorded; see simulator.trajectories."""
+        return sample_windows(
+            self.jobs, self.cluster_procs, windows.first, windows.jobs, weights, seed, self.backfill, self.rules,
+            teacher, self.threads,
+        )  # fmt: skip
+
+
+def relative(costs: FloatArray, reference: FloatArray) -> FloatArray:
+    """By what share `costs` lie above the reference's on the same windows; below 0 is better. Windows weigh alike then, easy
+    or hard."""
+    return (costs - reference) / np.maximum(np.abs(reference), 1e-9)

@@ -1,0 +1,64 @@
+"""Is one policy better than another? Paired on the same windows, with an interval that knows that windows overlap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scheduling.arena import Windows
+
+FloatArray = NDArray[np.float64]
+
+RESAMPLES = 4000
+LEAST_BLOCKS = 4
+"""With fewer windows that do not overlap an interval says nothing."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """mean: of one policy's costs minus another's; low, high: its 95 % interval, None with too few windows."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_better(self) -> bool:
+        return self.high is not None and self.high < 0
+
+    @property
+    def is_worse(self) -> bool:
+        return self.low is not None and self.low > 0
+
+
+def block_length(windows: Windows) -> int:
+    """How many consecutive windows (by position) share jobs: they are resampled together."""
+    if len(windows) < 2:
+        return 1
+    spacing = (windows.first[-1] - windows.first[0]) / (len(windows) - 1)
+    return max(1, math.ceil(windows.jobs / max(spacing, 1e-9)))
+
+
+def compare(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) -> Difference:
+    """costs, others: of the same windows, ascending by position, float64 (windows,) or (training seeds, windows).
+
+    Percentile bootstrap, 95 %: blocks of windows are resampled around the circle (Politis and Romano 1992), the same for both
+    sides, and training seeds within each side.
+    """
+    ours, theirs = np.atleast_2d(costs), np.atleast_2d(others)
+    mean = float(ours.mean() - theirs.mean())
+    count, block = len(windows), block_length(windows)
+    if count // block < LEAST_BLOCKS:
+        return Difference(mean, None, None)
+    rng = np.random.default_rng(seed)
+    begin = rng.integers(count, size=(RESAMPLES, -(-count // block)))
+    drawn = ((begin[:, :, None] + np.arange(block)) % count).reshape(RESAMPLES, -1)[:, :count]
+    sides = []
+    for side in (ours, theirs):
+        picked = rng.integers(len(side), size=(RESAMPLES, len(side)))
+        sides.append(side[picked[:, :, None], drawn[:, None, :]].mean(axis=(1, 2)))
+    low, high = np.percentile(sides[0] - sides[1], [2.5, 97.5])
+    return Difference(mean, float(low), float(high))

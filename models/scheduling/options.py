@@ -1,0 +1,115 @@
+"""Hyper-parameters of everything that learns to order the queue; every field says what it is."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class PPOOptions(BaseModel):
+    """Hyper-parameters; every field says what it is."""
+
+    layout: str = Field(
+        default="plain",
+        pattern="^(paper|plain|informed)$",
+        description="What the network reads: paper, plain or informed",
+    )
+    epochs: int = Field(default=15, ge=1, description="Epochs of sampling and updating")
+    filtered_epochs: int = Field(
+        default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"
+    )
+    trajectories: int = Field(default=128, ge=1, description="Windows replayed an epoch")
+    siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
+    reward: str = Field(
+        default="relative",
+        pattern="^(plain|relative)$",
+        description="plain: minus the goal; relative: minus its share above SJF's on the same window",
+    )
+    baseline: str = Field(
+        default="siblings",
+        pattern="^(critic|siblings)$",
+        description="What advantages are measured from: critic, a value network; siblings, replays of the same window",
+    )
+    passes: int = Field(default=4, ge=1, description="Most passes over an epoch's decisions")
+    minibatch: int = Field(default=4096, ge=0, description="Decisions in a gradient step; 0: all of the epoch")
+    clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
+    kl_limit: float = Field(default=0.03, gt=0, description="Approximate KL at which an epoch's policy steps stop")
+    gae_lambda: float = Field(default=0.97, ge=0, le=1, description="Lambda of the critic's advantages; gamma is 1")
+    policy_rate: float = Field(default=1e-2, gt=0, description="Adam learning rate of the policy")
+    value_rate: float = Field(default=1e-3, gt=0, description="Adam learning rate of the critic")
+    entropy_bonus: float = Field(default=0.0, ge=0, description="Weight of the entropy in the loss")
+
+
+PAPER = PPOOptions(
+    layout="paper", epochs=100, trajectories=100, siblings=1, reward="plain", baseline="critic", passes=80, minibatch=0,
+    kl_limit=0.015, policy_rate=3e-4,
+)  # fmt: skip
+"""RLScheduler's: section V-A, and its code where the paper is silent (the paper's rate of 1e-3 is that of the critic there)."""
+
+
+class EvolutionOptions(BaseModel):
+    """Hyper-parameters of evolution strategies."""
+
+    generations: int = Field(default=30, ge=1, description="Generations")
+    pairs: int = Field(default=12, ge=1, description="Antithetic pairs of candidates a generation")
+    windows: int = Field(default=16, ge=1, description="Windows that every candidate of a generation replays")
+    spread: float = Field(default=0.05, gt=0, description="Standard deviation of the perturbations")
+    rate: float = Field(default=0.03, gt=0, description="Adam learning rate, falling to a tenth")
+    validate_every: int = Field(default=3, ge=1, description="Generations from one validation to the next")
+
+
+class ImitationOptions(BaseModel):
+    """Hyper-parameters of cloning."""
+
+    passes: int = Field(default=20, ge=1, description="Passes over the recorded choices")
+    minibatch: int = Field(default=512, ge=1, description="Choices in a gradient step")
+    rate: float = Field(default=3e-3, gt=0, description="Adam learning rate, falling to zero")
+
+
+class HindsightOptions(BaseModel):
+    """How long to search."""
+
+    orders: int = Field(default=1500, ge=1, description="Orders that are replayed for each window")
+    temperature: float = Field(
+        default=0.01,
+        gt=0,
+        description="Rise of the cost, as a share of the first order's, accepted one time in e at first",
+    )
+
+
+class KeySearchOptions(BaseModel):
+    """How long to search."""
+
+    random_keys: int = Field(default=200, ge=1, description="Keys drawn at random")
+    steps: int = Field(default=200, ge=0, description="Keys that CMA-ES tries after that, from the best of them")
+    windows: int = Field(default=40, ge=1, description="Windows that every key replays")
+
+
+class Recipe(BaseModel):
+    """How a policy is learned."""
+
+    method: str = Field(
+        default="ppo",
+        pattern="^(ppo|evolution|imitation)$",
+        description="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future",
+    )
+    start: str = Field(
+        default="key",
+        pattern="^(nothing|key)$",
+        description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority key",
+    )
+    ppo: PPOOptions = PPOOptions()
+    evolution: EvolutionOptions = EvolutionOptions()
+    imitation: ImitationOptions = ImitationOptions()
+    hindsight: HindsightOptions = HindsightOptions()
+    key: KeySearchOptions = KeySearchOptions()
+    shown_windows: int = Field(
+        default=40, ge=1, description="Windows on which the priority key is shown to the network"
+    )
+    hindsight_windows: int = Field(default=150, ge=1, description="Windows whose best order is searched and imitated")
+
+    @property
+    def epochs(self) -> int:
+        """Steps of progress that the method reports."""
+        return {"ppo": self.ppo.epochs, "evolution": self.evolution.generations, "imitation": self.imitation.passes}[
+            self.method
+        ]

@@ -1,0 +1,77 @@
+"""A trained scheduling policy as a file: weights, what they read, and a card that says what they were trained on and for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simulator.network import KernelWeights
+from simulator.observation import Layout, blank_network, layout_of
+
+FORMAT = "tracehouse kernel network 2"
+_HASHED = ("facts", "signals", "weights")
+
+
+def policy_to_bytes(weights: KernelWeights, card: dict[str, Any]) -> bytes:
+    """Weights and card (trace, range, goal, seeds, scores) as JSON; the same arguments give the same bytes."""
+    layout = layout_of(weights)
+    document = {
+        "format": FORMAT,
+        "facts": list(layout.facts),
+        "signals": list(layout.signals),
+        "weights": {name: getattr(weights, name).tolist() for name in weights._fields[2:]},
+    }
+    return json.dumps(document | {"card": card, "sha256": _digest(document)}, indent=1).encode()
+
+
+def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
+    """(weights, card), the inverse of `policy_to_bytes`. Raises ValueError that says what is wrong for anything else."""
+    try:
+        document = json.loads(content)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"not a policy file, or one that is cut short ({error})") from None
+    if not isinstance(document, dict) or not str(document.get("format", "")).startswith("tracehouse kernel network"):
+        raise ValueError(f"not a policy file (expected the format {FORMAT!r})")
+    if document["format"] != FORMAT:
+        raise ValueError(
+            f"a policy of another tracehouse ({document['format']!r}, expected {FORMAT!r}): train it again"
+        )
+    try:
+        layout = Layout(tuple(document["facts"]), tuple(document["signals"]))
+        blank = blank_network(layout)
+        weights = [np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields[2:]]
+        card, told = document["card"], document["sha256"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"a policy for another observation layout, or damaged ({error}): train it again") from None
+    for name, found, expected in zip(KernelWeights._fields[2:], weights, blank[2:], strict=True):
+        if found.shape != expected.shape or not np.isfinite(found).all():
+            raise ValueError(
+                f"a policy for another observation layout, or damaged: {name} has the shape {found.shape}, the inputs "
+                f"{', '.join(layout.inputs)} need {expected.shape}"
+            )
+    if told != _digest(document):
+        raise ValueError(
+            "damaged: the weights are not those that were written (their hash differs); copy the file again"
+        )
+    return KernelWeights(blank.facts, blank.signals, *weights), card
+
+
+def load_policy(path: Path) -> tuple[KernelWeights, dict[str, Any]]:
+    """(weights, card) of a policy file. Raises ValueError naming the file when it is not one of this version."""
+    try:
+        return policy_from_bytes(path.read_bytes())
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such policy file; train one with `tracehouse train`") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error})") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _digest(document: dict[str, Any]) -> str:
+    told = json.dumps([document[name] for name in _HASHED], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()

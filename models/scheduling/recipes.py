@@ -1,0 +1,92 @@
+"""From a trace to a trained policy: the ways of learning that tracehouse knows, each with all its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.evolution import evolve
+from models.scheduling.hindsight import search_orders
+from models.scheduling.imitation import imitate
+from models.scheduling.options import Recipe
+from models.scheduling.ppo import train
+from models.scheduling.priority_key import search_key
+from models.scheduling.training import EpochReport, Lessons, Progress, TrainedPolicy
+from simulator.network import KernelWeights
+from simulator.observation import LAYOUTS
+
+METHODS = ("ppo", "evolution", "imitation")
+
+
+def learn(
+    arena: Arena,
+    lessons: Lessons,
+    recipe: Recipe,
+    seed: int,
+    on_epoch: Callable[[EpochReport], None] = lambda report: None,
+    checkpoint: Path | None = None,
+) -> TrainedPolicy:
+    """Trains one policy. Same arguments and seed, same weights, also where it goes on from a checkpoint.
+
+    Raises ValueError for a recipe that cannot work.
+    """
+    start = copied_key(arena, lessons, recipe, seed) if recipe.start == "key" else None
+    if recipe.method == "ppo":
+        found = train(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
+    elif recipe.method == "evolution":
+        if start is None:
+            raise ValueError(
+                "evolution strategies improve a network that can do something: let them start from the key"
+            )
+        found = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
+    else:
+        found = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
+    told = recipe.model_dump(include={"method", "start", recipe.method}) | {"seed": seed}
+    return TrainedPolicy(found.weights, found.best_epoch, found.validation_cost, found.curve, told)
+
+
+def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights:
+    """A network that makes the choices of the priority key that is best on the windows to learn from."""
+    rng = np.random.default_rng([seed, 0])
+    key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
+    shown = lessons.windows.some(rng, recipe.shown_windows)
+    return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], recipe.imitation, seed)
+
+
+def _imitate_hindsight(
+    arena: Arena,
+    lessons: Lessons,
+    recipe: Recipe,
+    seed: int,
+    on_epoch: Callable[[EpochReport], None],
+    start: KernelWeights | None,
+) -> TrainedPolicy:
+    """Windows that even hindsight hardly improves teach nothing: the better half is shown."""
+    rng = np.random.default_rng([seed, 1])
+    windows = lessons.windows.some(rng, recipe.hindsight_windows)
+    windows = Windows(np.unique(windows.first), windows.jobs)
+    jobs = arena.jobs
+    area = jobs.estimate.astype(np.float64) * jobs.procs
+    found = search_orders(arena, windows, area, recipe.hindsight, seed)
+    gain = (found.first_cost - found.cost) / np.maximum(np.abs(found.first_cost), 1e-9)
+    shown, teachers = [], []
+    for k in np.sort(np.argsort(-gain, kind="stable")[: max(len(windows) // 2, 1)]):
+        scores = np.zeros(len(jobs))
+        scores[windows.first[k] : windows.first[k] + windows.jobs] = found.score[k]
+        shown.append(Windows(windows.first[k : k + 1], windows.jobs))
+        teachers.append(scores)
+    curve: list[EpochReport] = []
+
+    def tell(loss: float, share: float) -> None:
+        curve.append(EpochReport(len(curve) + 1, "all", 0, loss, None, 0.0, 0.0, 1))
+        on_epoch(curve[-1])
+
+    weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, tell, start)
+    progress = Progress(curve, np.inf, 0, weights)
+    cost = float(arena.costs(weights, lessons.validation).mean())
+    if start is not None and float(arena.costs(start, lessons.validation).mean()) < cost:
+        return TrainedPolicy(start, 0, float(arena.costs(start, lessons.validation).mean()), curve, {})
+    return TrainedPolicy(progress.weights, len(curve), cost, curve, {})

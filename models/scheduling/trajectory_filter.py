@@ -1,0 +1,60 @@
+"""Trajectory filtering: which windows of a trace are worth learning from (RLScheduler, Zhang et al. 2020, section IV-C).
+
+Most windows of a real trace are easy (any policy does well) and a few are hopeless (none does); both only add noise.
+SJF is replayed on sampled windows; training starts on those whose cost lies inside (median, 2 x mean) and takes all later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scheduling.arena import Arena, Windows
+
+
+@dataclass(frozen=True)
+class TrajectoryFilter:
+    """windows: those sampled, by position; score: the cost of each under SJF, float64 (windows,); kept: inside (low, high),
+    bool (windows,). skewness is the third standardised moment."""
+
+    windows: Windows
+    score: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+    median: float
+    mean: float
+    skewness: float
+
+    @property
+    def low(self) -> float:
+        return self.median
+
+    @property
+    def high(self) -> float:
+        return 2.0 * self.mean
+
+    @property
+    def kept_windows(self) -> Windows:
+        return Windows(self.windows.first[self.kept], self.windows.jobs)
+
+
+def sample_positions(first: int, last: int, window_jobs: int, most: int, rng: np.random.Generator) -> Windows:
+    """Up to `most` different windows, each inside the jobs first : last, by position.
+
+    Raises ValueError when there are fewer jobs than one window holds.
+    """
+    positions = last - first - window_jobs + 1
+    if positions < 1:
+        raise ValueError(f"a window needs {window_jobs} jobs, there are {last - first}: give a smaller window")
+    drawn = rng.choice(positions, size=min(most, positions), replace=False)
+    return Windows(np.sort(first + drawn).astype(np.int64), window_jobs)
+
+
+def filter_trajectories(arena: Arena, windows: Windows) -> TrajectoryFilter:
+    """Replays SJF on the windows. A goal whose costs are not all positive (utilisation) has no range: every window is kept."""
+    score = arena.costs("SJF", windows)
+    median, mean, spread = float(np.median(score)), float(score.mean()), float(score.std())
+    skewness = float(((score - mean) ** 3).mean() / spread**3) if spread > 0 else 0.0
+    kept = (score > median) & (score < 2.0 * mean) if (score > 0).all() else np.ones(len(score), dtype=np.bool_)
+    return TrajectoryFilter(windows, score, kept, median, mean, skewness)
