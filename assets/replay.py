@@ -14,7 +14,7 @@ from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
 from assets.progress import progress
 from assets.runtime_prediction import runtime_predictions
-from assets.scheduling_policies import scheduling_policy
+from assets.scheduling_policies import priority_key, scheduling_policy
 from assets.storage import read_model
 from assets.trace import Trace, load_trained_trace
 from warehouse import Warehouse, first_row, replace_partition
@@ -37,7 +37,7 @@ class EvaluationConfig(dg.Config):
 
 @dg.asset(
     key=["replay", "evaluation"],
-    deps=[scheduling_policy, runtime_predictions, jobs],
+    deps=[scheduling_policy, priority_key, runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="replay",
     owners=OWNERS,
@@ -88,23 +88,28 @@ def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: in
 
 @dataclass(frozen=True)
 class LearnedPolicy:
-    """A row of policies.scheduling_policies with its weights; jobs from position `trained_jobs` on were not open to it."""
+    """A row of policies.scheduling_policies with its weights; jobs from position `trained_jobs` on were not open to it.
+
+    newest: whether it is of the newest training; champion: the one that is used."""
 
     seed: int
-    chosen: bool
+    newest: bool
+    champion: bool
     trained_jobs: int
     weights: "KernelWeights"
     sha256: str
 
 
 def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
-    """Every policy trained for the source, by seed. Raises ValueError when there is none or a file is not what it was."""
-    from models.scheduling_policy import policy_from_bytes
+    """The policies of the newest training, by seed, and the champion, if that is older.
+
+    Raises ValueError when there is none or a file is not what it was."""
+    from models.scheduling.policy_file import policy_from_bytes
 
     with warehouse.read() as connection:
         rows = connection.execute(
-            "SELECT seed, chosen, trained_jobs, file, sha256 FROM policies.scheduling_policies WHERE source = ? "
-            "ORDER BY seed",
+            "SELECT seed, newest, champion, trained_jobs, file, sha256 FROM policies.scheduling_policies WHERE source = ? "
+            "ORDER BY newest DESC, seed",
             [source],
         ).fetchall()
     if not rows:
@@ -112,19 +117,23 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
             f"no policy has been trained for source {source!r}: train one with `tracehouse run --source {source}`"
         )
     return [
-        LearnedPolicy(seed, chosen, trained, policy_from_bytes(read_model(file, sha256))[0], sha256)
-        for seed, chosen, trained, file, sha256 in rows
+        LearnedPolicy(seed, newest, champion, trained, policy_from_bytes(read_model(file, sha256))[0], sha256)
+        for seed, newest, champion, trained, file, sha256 in rows
     ]
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A policy to be compared: a heuristic has no seed and no weights and is always `chosen` for the period replays."""
+    """A policy to be compared: a heuristic has no seed and no weights.
+
+    text: as simulator.policies.parse_policy takes it. in_windows, in_period: in which of the two comparisons it takes part."""
 
     policy: str
+    text: str
     seed: int | None = None
-    chosen: bool = True
     weights: "KernelWeights | None" = None
+    in_windows: bool = True
+    in_period: bool = True
 
 
 def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
@@ -134,10 +143,23 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
     if any(policy.trained_jobs > test_position for policy in learned):
         raise ValueError(
             f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
-            "policies/trajectory_filter and policies/scheduling_policy again"
+            "policies/trajectory_filter, policies/priority_key and policies/scheduling_policy again"
         )
-    return [Contestant(name) for name in RIVALS] + [
-        Contestant("learned", policy.seed, policy.chosen, policy.weights) for policy in learned
+    with warehouse.read() as connection:
+        key = first_row(
+            connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
+        )
+    if key is None or key[1] > test_position:
+        raise ValueError(
+            f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
+        )
+    return [
+        *(Contestant(name, name) for name in RIVALS),
+        Contestant("key", key[0]),
+        *(
+            Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)
+            for policy in learned
+        ),
     ]
 
 
@@ -150,8 +172,8 @@ def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarra
         jobs = trace.jobs(estimates)
         for number, position in enumerate(progress(first.tolist(), f"windows, {estimates} times")):
             window = jobs.window(position, length)
-            for entry in contestants:
-                schedule = replay(window, trace.cluster_procs, entry.policy, BACKFILL, entry.weights)
+            for entry in (entry for entry in contestants if entry.in_windows):
+                schedule = replay(window, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
                 rows.append(
                     {"window_number": number, "first_position": position, "policy": entry.policy, "seed": entry.seed}
                     | {"backfill": BACKFILL, "estimates": estimates, "jobs": length}
@@ -172,11 +194,11 @@ def _period_replays(
     assert row is not None
     scores, schedules = [], []
     period_rows = trace.rows[test_position:]
-    chosen = [entry for entry in contestants if entry.chosen]
+    chosen = [entry for entry in contestants if entry.in_period]
     for estimates in ESTIMATES:
         period = trace.jobs(estimates).window(test_position, period_rows.height)
         for entry in progress(chosen, f"whole period, {estimates} times"):
-            schedule = replay(period, trace.cluster_procs, entry.policy, BACKFILL, entry.weights)
+            schedule = replay(period, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
             names = {"policy": entry.policy, "backfill": BACKFILL, "estimates": estimates}
             scores.append(
                 names | {"seed": entry.seed, "jobs": len(period)} | metrics(period, schedule, trace.cluster_procs)

@@ -83,9 +83,11 @@ def render_report(warehouse: Warehouse, source: str) -> str:
             'p95_wait_s AS "p95 wait, s", max_wait_s / 86400 AS "longest wait, days", utilisation '
             "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown, policy, estimates"
         )
-        chosen = ask("SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND chosen").row(
-            0
+        goal = ask("SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest").item(0, 0)
+        champion = ask(
+            "SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND champion AND newest"
         )
+    chosen = champion.row(0) if champion.height else None
     trace, test_position = load_trained_trace(warehouse, source)
     cluster_procs = trace.cluster_procs
     facts = {
@@ -104,7 +106,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
         Section("Leaderboard", _verdict(board), [plots.leaderboard(board)], readable(board)),
         Section(
             "The whole period in one replay",
-            "The same policies on all later jobs in one piece; the learned policy is the one chosen on validation windows. "
+            "The same policies on all later jobs in one piece; the learned policy is the champion. "
             "Policies that prefer short or small jobs let some wait for very long: the longest wait shows it.",
             [],
             periods,
@@ -132,7 +134,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
             [plots.prediction_error(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
             runtime_scores,
         ),
-        Section("Training", "Validation windows choose the epoch and the seed.", [plots.training_curve(curve, chosen)]),
+        Section("Training", "Validation windows choose the epoch and the seed.", [plots.training_curve(curve, chosen, goal)]),
     ]  # fmt: skip
     return page(source, about["description"][0] or "", facts, sections)
 
@@ -148,7 +150,7 @@ def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, clus
     starts = np.arange(first, len(jobs) - length + 1)
     pressure = (work[starts + length - 1] - work[starts]) / (submit[starts + length - 1] - submit[starts] + 3600)
     window = jobs.window(int(starts[pressure.argmax()]), length)
-    weights = next(policy.weights for policy in learned_policies(warehouse, source) if policy.chosen)
+    weights = next(policy.weights for policy in learned_policies(warehouse, source) if policy.champion)
     width = size_classes(window.procs, cluster_procs)
     schedules = {policy: replay(window, cluster_procs, policy, BACKFILL, weights) for policy in ("FCFS", "learned")}
     until = max(int((schedule.start + window.runtime).max()) for schedule in schedules.values())

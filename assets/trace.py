@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import sql
 from traces.swf import header_value
@@ -72,7 +73,9 @@ class Trace:
             predicted = rows[column].to_numpy()
         submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
         user, cancel = rows["user_number"].to_numpy(), rows["cancel_s"].fill_null(NEVER).to_numpy()
-        return jobs_from_log(submit, runtime, procs, requested, kind, predicted, self.origin, user, cancel, reserve_by)
+        return jobs_from_log(
+            submit, runtime, procs, requested, kind, predicted, self.origin, user, cancel, reserve_by, known_of(rows)
+        )
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
         """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start
@@ -89,6 +92,29 @@ class Trace:
         return RunningJobs(
             running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user
         )
+
+
+KNOWN_COLUMNS = {
+    "request_share": "request_share",
+    "memory": "memory_share",
+    "user": "user_place",
+    "group": "group_place",
+    "executable": "executable_place",
+}
+PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent in ("p10", "p50", "p90")}
+
+
+def known_of(rows: pl.DataFrame) -> dict[str, NDArray[np.float32]]:
+    """What learned policies may read of these rows of a trace, as simulator.jobs.Jobs.known has it; no predictions where a job
+    has none."""
+    from simulator.observation import log_seconds
+
+    found = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
+    found["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
+    for name, column in PREDICTED_COLUMNS.items():
+        if not rows[column].null_count():
+            found[name] = log_seconds(rows[column].to_numpy())
+    return {name: values.astype(np.float32) for name, values in found.items()}
 
 
 def trace_sha256(rows: pl.DataFrame) -> str:

@@ -125,6 +125,8 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
     text = settings.policy.strip()
     name = text.lower()
     if not settings.is_standard:
+        if name.endswith(".json") and not name.startswith("formula:"):
+            return _from_policy_file(text, None if warehouse is None else source)
         return ChosenPolicy(_rlscheduler_name(text), None)
     if name == "learned":
         return _learned(warehouse, source)
@@ -152,12 +154,12 @@ def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
             f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
             f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
         )
-    found = next(policy for policy in learned_policies(warehouse, source) if policy.chosen)
+    found = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
     return ChosenPolicy("learned", parse_policy("learned", found.weights), found.sha256, found.trained_jobs)
 
 
 def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
-    from models.scheduling_policy import load_policy
+    from models.scheduling.policy_file import load_policy
     from simulator.policies import parse_policy
 
     weights, card = load_policy(Path(text))
@@ -172,8 +174,8 @@ def _rlscheduler_name(text: str) -> str:
     usual = {name.lower(): name for name in POLICIES}
     if text.lower() not in usual:
         raise ValueError(
-            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(POLICIES)}, or replay with "
-            "--rules standard"
+            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(POLICIES)}, or a policy file "
+            "(.json), or replay with --rules standard"
         )
     return usual[text.lower()]
 
@@ -260,9 +262,12 @@ def _schedule(
     from simulator.replay import NeverStarts, replay
     from simulator.rlscheduler import replay_rlscheduler
 
-    if policy.policy is None:
+    if not settings.is_standard:
         wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
-        return replay_rlscheduler(jobs, cluster.procs, policy.text, backfill, wait_bug, trace.procs_per_node), {}
+        return replay_rlscheduler(
+            jobs, cluster.procs, policy.policy or policy.text, backfill, wait_bug, trace.procs_per_node
+        ), {}
+    assert policy.policy is not None
     try:
         if _reports_fate(settings, cluster):
             statistic = settings.estimates.partition(":")[2] if settings.estimates.startswith("live") else "given"

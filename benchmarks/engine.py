@@ -14,9 +14,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from models.scheduling_policy import kernel_network, to_weights
+from models.scheduling.networks import new_network, to_weights
 from simulator.batch import Batch, replay_windows
 from simulator.jobs import Jobs
+from simulator.observation import LAYOUTS
 from simulator.replay import replay
 from simulator.rlscheduler import replay_rlscheduler
 
@@ -89,7 +90,8 @@ def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
 
 
 def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
-    weights = to_weights(kernel_network())
+    layout = LAYOUTS["plain"]
+    weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
     print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
     for name, (jobs, procs) in traces.items():
         rates = []

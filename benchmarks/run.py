@@ -1,5 +1,5 @@
-"""Times readers, simulator and training, and prints one table each. CPU time, ratios within one run; the replay engine is in
-benchmarks/engine.py.
+"""Times readers and simulator, and prints one table each. CPU time, ratios within one run; the replay engine is in
+benchmarks/engine.py, training in benchmarks/policies.py.
 
 Compilation is timed apart. Real logs are timed too where `shared/traces` lies beside the project.
 """
@@ -17,10 +17,7 @@ import numpy as np
 
 from assets.generated_logs import generated_log
 from benchmarks.engine import engine
-from models.ppo import PPOOptions, train
-from models.scheduling_policy import kernel_network, to_weights
 from simulator.jobs import Jobs, jobs_from_log
-from simulator.replay import sample_trajectories
 from traces.blocks import LogStream
 from traces.catalogue import load_catalogue
 from traces.log import log_files
@@ -85,22 +82,6 @@ def readers(swf: list[Path], pbs: Path) -> None:
     )
 
 
-def training(path: Path, procs: int) -> None:
-    jobs = jobs_of(path)
-    first = np.linspace(0, len(jobs) - 256, 100).astype(np.int64)
-    windows = [jobs.window(int(position), 256) for position in first]
-    weights = to_weights(kernel_network())
-    decisions = len(sample_trajectories(windows, procs, weights, seed=1).choice)
-    collect = cpu_s(lambda: sample_trajectories(windows, procs, weights, seed=1))
-    options = PPOOptions(epochs=3, filtered_epochs=0, trajectories=100)
-    whole = cpu_s(lambda: train(jobs, procs, first, first[:0], windows[:1], 256, options, seed=1), repeats=1)
-    print(f"\nPPO on {path.name}: {decisions / 100:.0f} recorded decisions in a window of 256 jobs")
-    print(f"collect {decisions / collect:>12,.0f} decisions/CPU-s")
-    print(
-        f"epoch of 100 windows, {options.passes} passes: {whole / 3:.2f} CPU-s, {3 * decisions / whole:,.0f} decisions/CPU-s"
-    )
-
-
 def main() -> None:
     sources = load_catalogue().sources
     bundled, month = sources["lublin-256"], sources["campus-pbs"]
@@ -113,7 +94,6 @@ def main() -> None:
     definitions()
     readers(list(logs), generated_log(month))
     engine({path.name: (jobs_of(path), procs) for path, procs in logs.items()})
-    training(generated_log(bundled), bundled.procs)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import click
 
 from pipelines.cli_models import models, rollback
 from pipelines.cli_replay import compare, replay
+from pipelines.cli_train import distil, train
 from pipelines.cli_wait import wait, walltime
 from pipelines.errors import plain_errors, raise_failures
 from sql import load as sql_text
@@ -33,6 +34,8 @@ def main() -> None:
     """
 
 
+main.add_command(train)
+main.add_command(distil)
 main.add_command(replay)
 main.add_command(compare)
 main.add_command(wait)
@@ -65,7 +68,7 @@ def sources(as_json: bool) -> None:
 
 @main.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
-@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "everything"]),
+@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "everything"]),
               default="everything", show_default=True, help="Part of the pipeline to run.")  # fmt: skip
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip

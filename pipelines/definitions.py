@@ -7,6 +7,7 @@ from datetime import timedelta
 import dagster as dg
 
 from assets import (
+    experiments,
     features,
     ingest,
     leaderboard,
@@ -41,6 +42,7 @@ ASSET_MODULES = [
     prediction_error,
     wait_times,
     scheduling_policies,
+    experiments,
     replay,
     replay_runs,
     prediction_search,

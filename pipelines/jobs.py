@@ -24,6 +24,11 @@ predict = _job(
     "Predict run times with the champion as it is now",
 )
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
+experiments = _job(
+    "experiments",
+    dg.AssetSelection.groups("experiments"),
+    "Compare scheduling policies: held-out windows, the tables of RLScheduler, training curves; takes long",
+)
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
-JOBS = [ingest, train, predict, evaluate, everything, replay_runs, report]
+JOBS = [ingest, train, predict, evaluate, everything, replay_runs, experiments, report]

@@ -108,12 +108,13 @@ def settings_above(document: str, command: str) -> str:
 def assert_could_run(arguments: list[str], home: Home, patch: pytest.MonkeyPatch) -> None:
     """The pipeline takes these options, and the settings of the document's file, not the quick ones of the home."""
     use_home(patch, home.folder)
-    from pipelines.definitions import defs
+    from pipelines.definitions import build_definitions
 
     chosen = main.commands["run"].make_context("run", arguments[1:]).params
     assert chosen["names"] == (SOURCE,)
     settings = yaml.safe_load(chosen["config"].read_text())
-    assert dg.validate_run_config(defs.resolve_job_def(chosen["job"]), settings)
+    with dg.instance_for_test():  # another test may have closed the instance that Dagster remembers
+        assert dg.validate_run_config(build_definitions().resolve_job_def(chosen["job"]), settings)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,13 @@ ops:
   predictions__wait_times: {config: {jobs: 100}}
   replay__prediction_search: {config: {shakes: 0}}
   policies__trajectory_filter: {config: {window_jobs: 64, sampled_windows: 100}}
-  policies__scheduling_policy: {config: {seeds: [1, 2], epochs: 3, filtered_epochs: 1, trajectories: 8, validation_windows: 4}}
+  policies__priority_key: {config: {search: {random_keys: 10, steps: 10}}}
+  policies__scheduling_policy:
+    config:
+      seeds: [1, 2]
+      validation_windows: 4
+      ppo: {epochs: 3, filtered_epochs: 1, trajectories: 8}
+      key: {random_keys: 10, steps: 0}
   replay__evaluation: {config: {window_jobs: 64}}
 """
 

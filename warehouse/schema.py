@@ -14,7 +14,7 @@ import duckdb
 
 import sql
 
-SCHEMAS = ("raw", "core", "features", "predictions", "policies", "replay", "marts")
+SCHEMAS = ("raw", "core", "features", "predictions", "policies", "replay", "marts", "experiments")
 
 
 def create_schema(connection: duckdb.DuckDBPyConnection) -> None:

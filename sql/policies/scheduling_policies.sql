@@ -1,14 +1,19 @@
--- Cards of the trained scheduling policies, one row per source and training seed.
+-- Cards of the trained scheduling policies: one row per source and training seed of the newest training, and the champion's.
 CREATE TABLE IF NOT EXISTS policies.scheduling_policies (
     source VARCHAR NOT NULL, -- source it was trained on
+    training BIGINT NOT NULL, -- number of the training, from 1
     seed BIGINT NOT NULL, -- training seed
-    goal VARCHAR NOT NULL, -- metric it minimises
+    method VARCHAR NOT NULL, -- ppo, evolution or imitation
+    goal VARCHAR NOT NULL, -- what it makes small, see docs/policies.md
     backfill VARCHAR NOT NULL, -- backfilling during training
-    trained_jobs BIGINT NOT NULL, -- replayable jobs before this position were open to training and choosing
+    estimates VARCHAR NOT NULL, -- run times the scheduler believed during training
+    layout VARCHAR NOT NULL, -- what the network reads of jobs and cluster
+    trained_jobs BIGINT NOT NULL, -- replayable jobs before this position were open to training, choosing and judging
     epochs BIGINT NOT NULL, -- epochs trained
-    best_epoch BIGINT NOT NULL, -- epoch whose weights were kept, by the validation windows
-    validation_bounded_slowdown DOUBLE NOT NULL, -- on the validation windows, which lie in the training part
-    chosen BOOLEAN NOT NULL, -- the seed that `--policy learned` uses, by the validation windows
+    best_epoch BIGINT NOT NULL, -- epoch whose weights were kept, by the validation windows; 0 for what it started from
+    validation_cost DOUBLE NOT NULL, -- the goal on the validation windows, which lie in the training part
+    newest BOOLEAN NOT NULL, -- whether it is of the newest training
+    champion BOOLEAN NOT NULL, -- the policy that `--policy learned` uses
     parameters VARCHAR NOT NULL, -- hyper-parameters, JSON
     file VARCHAR NOT NULL, -- weights below warehouse/data
     sha256 VARCHAR NOT NULL, -- hash of that file, in hexadecimal

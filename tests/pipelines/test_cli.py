@@ -42,6 +42,11 @@ OPTIONS = {
         "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
+    "train": [
+        "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
+        "--paper", "--epochs", "--seeds", "--out", "--json",
+    ],
+    "distil": ["POLICY", "--source", "--seed", "--json"],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
     "sql": ["QUERY", "--format", "--output"],
     "report": ["--source"],

@@ -1,0 +1,221 @@
+"""Experiments on policies: the tables of RLScheduler's paper, and held-out windows. Materialized when somebody asks."""
+
+import dagster as dg
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from assets.describe import table, table_metadata
+from assets.experiment_tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
+from assets.ingest import jobs
+from assets.partitions import OWNERS, SOURCES
+from assets.policy_training import Task, split_of
+from assets.runtime_prediction import runtime_predictions
+from assets.scheduling_policies import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig
+from assets.trace import load_trace
+from models.scheduling.options import ImitationOptions, Recipe
+from warehouse import Warehouse, replace_partition
+
+PUBLISHED_WINDOWS = (1981, 2714, 2756, 3316, 4022, 4299, 5228, 7085, 7762, 8850)
+PUBLISHED_JOBS, PUBLISHED_LENGTH = 10_000, 1024
+"""The ten windows of RLScheduler's tables: seed 1 of its own random numbers, of the first 10,000 jobs of a trace."""
+PUBLISHED_HEURISTICS = ("FCFS", "WFP3", "UNICEP", "SJF", "F1", "SAF")
+
+
+class LearningConfig(dg.Config):
+    methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
+    seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
+    ppo: PPOConfig = PPOConfig(layout="informed")
+    evolution: EvolutionConfig = EvolutionConfig()
+    hindsight: HindsightConfig = HindsightConfig()
+    key: KeyConfig = KeyConfig()
+
+    def recipe(self, method: str, layout: str | None = None) -> Recipe:
+        names = {"ppo", "evolution", "hindsight", "key"}
+        found = Recipe(method=method, imitation=ImitationOptions(passes=10), **self.model_dump(include=names))
+        return (
+            found
+            if layout is None
+            else found.model_copy(update={"ppo": found.ppo.model_copy(update={"layout": layout})})
+        )
+
+
+class HeldOutConfig(LearningConfig):
+    goal: str = Field(default="bsld", description="What is made small")
+    backfill: str = Field(default="easy", description="Backfilling rule")
+    windows: int = Field(default=50, ge=4, description="Windows that judge")
+    window_jobs: int = Field(default=1024, ge=32, description="Jobs in each")
+    training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
+
+
+class PublishedConfig(LearningConfig):
+    methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
+    goals: list[str] = Field(
+        default=["bsld", "utilisation_as_coded", "slowdown", "wait", "bsld:max_user"],
+        description="Tables V, VI, X, XI, VIII",
+    )
+    backfills: list[str] = Field(default=["none", "easy"], description="Without and with that code's backfilling")
+    training_window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
+
+
+@dg.asset(
+    key=["experiments", "held_out"],
+    deps=[jobs, runtime_predictions],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.comparisons"),
+)
+def held_out(
+    context: dg.AssetExecutionContext, config: HeldOutConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Heuristics, the tuned key, three ways of learning and a search that sees the future, on windows later than everything
+    that was learned from or chosen by; textbook rules."""
+    from models.scheduling.arena import Windows
+    from models.scheduling.goals import parse_goal
+    from models.scheduling.hindsight import search_orders
+    from models.scheduling.priority_key import search_key
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    split = split_of(trace, config.training_window_jobs, config.windows, config.window_jobs)
+    goal = parse_goal(config.goal)
+    contests = {
+        estimates: Contest.of(
+            trace, Task(config.goal, config.backfill, estimates, window_jobs=config.training_window_jobs), split
+        )
+        for estimates in ("requested", "predicted")
+    }
+    entries = [
+        Entry(name, "requested", None, None, contests["requested"].arena.costs(name, split.judge))
+        for name in ("FCFS", "SJF", "F1", "SAF")
+    ]
+    entries.append(Entry("SAF", "predicted", None, None, contests["predicted"].arena.costs("SAF", split.judge)))
+    few = Windows(split.learn.first[:: max(len(split.learn) // config.key.windows, 1)], split.learn.jobs)
+    for estimates, contest in contests.items():
+        for seed in config.seeds:
+            key = search_key(contest.arena, few, config.key, seed).best
+            entries.append(Entry("key", estimates, source, seed, contest.arena.costs(key.policy, split.judge)))
+    # which run times the scheduler is to believe is chosen by the windows that choose, too
+    chosen = min(contests, key=lambda name: contests[name].arena.costs("SAF", split.choose).mean())
+    context.log.info(f"learned policies replay with {chosen} run times")
+    learned, cards = trained_entries(
+        context, trace, contests[chosen], "held_out", [config.recipe(method) for method in config.methods], config.seeds
+    )
+    entries += learned
+    arena = contests[chosen].arena
+    area = arena.jobs.estimate.astype(np.float64) * arena.jobs.procs
+    seen = search_orders(arena, split.judge, area, config.hindsight, 1)
+    entries.append(Entry("hindsight", chosen, None, None, seen.cost))
+    told = {"experiment": "held_out", "rules": "standard", "backfill": config.backfill, "goal": goal.text}
+    rows, found = costs_of(entries, split.judge, told), comparisons(entries, split.judge, told)
+    write_results(warehouse, source, "held_out", rows, found, cards)
+    return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "comparisons": table(found)})
+
+
+@dg.asset(
+    key=["experiments", "published"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.comparisons"),
+)
+def published(
+    context: dg.AssetExecutionContext, config: PublishedConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, all of which are
+    kept from training and choosing here."""
+    from models.scheduling.arena import Windows
+    from models.scheduling.priority_key import search_key
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    if trace.rows.height < PUBLISHED_JOBS:
+        raise ValueError(f"source {source!r} has {trace.rows.height} jobs; the published windows need {PUBLISHED_JOBS}")
+    split = published_split(trace.rows.height, config.training_window_jobs)
+    ten = split.judge
+    all_rows, all_found, all_cards = [], [], []
+    for goal in config.goals:
+        for backfill in config.backfills:
+            contest = Contest.of(
+                trace, Task(goal, backfill, "requested", "rlscheduler", config.training_window_jobs), split
+            )
+            arena = contest.arena
+            entries = [Entry(name, "requested", None, None, arena.costs(name, ten)) for name in PUBLISHED_HEURISTICS]
+            few = Windows(split.learn.first[:: max(len(split.learn) // config.key.windows, 1)], split.learn.jobs)
+            for seed in config.seeds:
+                key = search_key(arena, few, config.key, seed).best
+                entries.append(Entry("key", "requested", source, seed, arena.costs(key.policy, ten)))
+            recipes = [config.recipe(method, "plain") for method in config.methods]
+            learned, cards = trained_entries(context, trace, contest, "published", recipes, config.seeds)
+            told = {"experiment": "published", "rules": "rlscheduler", "backfill": backfill, "goal": goal}
+            all_rows.append(costs_of(entries + learned, ten, told))
+            all_found.append(comparisons(entries + learned, ten, told))
+            all_cards += cards
+    found = pl.concat(all_found)
+    write_results(warehouse, source, "published", pl.concat(all_rows), found, all_cards)
+    return dg.MaterializeResult(metadata={"dagster/row_count": len(all_rows), "comparisons": table(found)})
+
+
+def published_split(trace_jobs: int, window_jobs: int):
+    """Everything but the ten windows: learning from what lies before and between them, and from later jobs where there are any;
+    choosing by windows of the same parts, at other places."""
+    from assets.policy_training import Split
+    from models.scheduling.arena import Windows
+
+    first = np.arange(0, trace_jobs - window_jobs + 1, dtype=np.int64)
+    taken = np.zeros(trace_jobs, dtype=np.bool_)
+    for start in PUBLISHED_WINDOWS:
+        taken[start : start + PUBLISHED_LENGTH] = True
+    before = np.concatenate(([0], np.cumsum(taken)))
+    free = first[before[first + window_jobs] == before[first]]
+    blocks = (free // (2 * window_jobs)) % 4 == 3  # every fourth block chooses
+    inside = ((free + window_jobs - 1) // (2 * window_jobs)) == free // (2 * window_jobs)
+    choose, learn = free[blocks & inside], free[~blocks & inside]
+    ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
+    return Split(
+        Windows(learn, window_jobs), Windows(choose[:: max(len(choose) // 24, 1)], window_jobs), ten, trace_jobs
+    )
+
+
+class CurvesConfig(dg.Config):
+    networks: list[str] = Field(default=["kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet"], description="Figure 8")
+    seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
+    backfill: str = Field(default="none", description="Backfilling rule")
+    window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
+    ppo: PPOConfig = PPOConfig(epochs=30, reward="plain", baseline="critic", siblings=1, trajectories=100)
+
+
+@dg.asset(
+    key=["experiments", "curves"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.curves"),
+)
+def curves(
+    context: dg.AssetExecutionContext, config: CurvesConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Training curves from random weights: the kernel network against others (RLScheduler, figure 8), and trajectory filtering
+    against none and against rewards relative to SJF's on the same window (figure 9). Textbook rules."""
+    from assets.experiment_tables import curve_rows, last_epochs
+    from models.scheduling.training import Lessons
+    from models.scheduling.trajectory_filter import filter_trajectories
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    split = split_of(trace, config.window_jobs)
+    contest = Contest.of(trace, Task("bsld", config.backfill, "requested", "standard", config.window_jobs), split)
+    kept = filter_trajectories(contest.arena, split.learn)
+    lessons = Lessons(split.learn, kept.kept_windows, split.choose)
+    rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.seeds)
+    with warehouse.write() as connection:
+        replace_partition(connection, "experiments.curves", source, rows)
+    return dg.MaterializeResult(
+        metadata={"dagster/row_count": rows.height, "skewness": kept.skewness, "last": table(last_epochs(rows))}
+    )

@@ -1,0 +1,148 @@
+"""Training one policy outside of the pipeline: `tracehouse train` and `tracehouse distil`, on a source or on a bare log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assets.trace import Trace
+from models.scheduling.options import Recipe
+
+if TYPE_CHECKING:
+    from models.scheduling.arena import Arena, Windows
+    from models.scheduling.comparison import Difference
+    from models.scheduling.training import EpochReport, TrainedPolicy
+    from simulator.network import KernelWeights
+
+TRAIN_SHARE, CHOOSE_SHARE = 0.5, 0.1
+"""Shares of the jobs, by submission, that are learned from, and that choose epoch and seed; the rest judges."""
+LEAST_JOBS = 300
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained for. rules: standard or rlscheduler."""
+
+    goal: str = "bsld"
+    backfill: str = "easy"
+    estimates: str = "requested"
+    rules: str = "standard"
+    window_jobs: int = 256
+
+
+@dataclass(frozen=True)
+class Split:
+    """Windows to learn from, to choose by and to judge by, in this order in time."""
+
+    learn: Windows
+    choose: Windows
+    judge: Windows
+    trained_jobs: int
+
+
+@dataclass(frozen=True)
+class Rival:
+    """mean: of the costs on the judging windows; minus_saf: difference from SAF on the same windows with the same estimates."""
+
+    name: str
+    mean: float
+    minus_saf: Difference
+
+
+def arena_of_task(trace: Trace, task: Task) -> Arena:
+    """Raises ValueError for a goal that is none."""
+    from models.scheduling.arena import Arena
+    from models.scheduling.goals import parse_goal
+
+    estimates = "as logged" if task.rules == "rlscheduler" else task.estimates
+    return Arena(trace.jobs(estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
+
+
+def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int = 1024) -> Split:
+    """The trace cut by submission. Raises ValueError where it is too short."""
+    from models.scheduling.arena import Windows
+
+    jobs = trace.rows.height
+    if jobs < LEAST_JOBS:
+        raise ValueError(f"{trace.source}: {jobs} jobs are too few to train on, at least {LEAST_JOBS} are needed")
+    learned, chosen = int(TRAIN_SHARE * jobs), int((TRAIN_SHARE + CHOOSE_SHARE) * jobs)
+    length = min(window_jobs, learned // 2, chosen - learned)
+    judged_length = min(judged_jobs, (jobs - chosen) // 2)
+
+    def spread(first: int, last: int, of: int, most: int) -> Windows:
+        return Windows(np.unique(np.linspace(first, last - of, most).astype(np.int64)), of)
+
+    return Split(
+        spread(0, learned, length, 4000),
+        spread(learned, chosen, length, 24),
+        spread(chosen, jobs, judged_length, judged),
+        chosen,
+    )
+
+
+def train_seeds(
+    trace: Trace, task: Task, recipe: Recipe, seeds: list[int], checkpoint: Path | None,
+    on_epoch: Callable[[int, EpochReport], None],
+) -> tuple[list[TrainedPolicy], Arena, Split]:  # fmt: skip
+    """A policy per seed. checkpoint: a path whose name gets the seed."""
+    from models.scheduling.recipes import learn
+    from models.scheduling.training import Lessons
+    from models.scheduling.trajectory_filter import filter_trajectories
+
+    arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
+    lessons = Lessons(split.learn, filter_trajectories(arena, split.learn).kept_windows, split.choose)
+    found = []
+    for seed in seeds:
+        path = checkpoint and checkpoint.with_name(f"{checkpoint.name}-{seed}")
+        found.append(learn(arena, lessons, recipe, seed, lambda report, seed=seed: on_epoch(seed, report), path))  # type: ignore[misc]
+    return found, arena, split
+
+
+def judge(arena: Arena, split: Split, policies: dict[str, Any]) -> list[Rival]:
+    """Policies on the judging windows, SAF first; a list of networks is the seeds of one way of training."""
+    from models.scheduling.comparison import compare
+
+    saf = arena.costs("SAF", split.judge)
+    rivals = []
+    for name, policy in ({"SAF": "SAF"} | policies).items():
+        several = policy if isinstance(policy, list) else [policy]
+        costs = np.stack([arena.costs(one, split.judge) for one in several])
+        rivals.append(Rival(name, float(costs.mean()), compare(costs, saf, split.judge, 1)))
+    return rivals
+
+
+def card_of(trace: Trace, task: Task, split: Split, found: TrainedPolicy, rivals: list[Rival]) -> dict[str, Any]:
+    """What a policy file says of itself."""
+    from assets.trace import trace_sha256
+
+    return {
+        "source": trace.source,
+        "trace_sha256": trace_sha256(trace.rows),
+        "cluster_procs": trace.cluster_procs,
+        "goal": task.goal,
+        "backfill": task.backfill,
+        "estimates": task.estimates,
+        "rules": task.rules,
+        "window_jobs": split.learn.jobs,
+        "trained_jobs": split.trained_jobs,
+        "best_epoch": found.best_epoch,
+        "validation_cost": found.validation_cost,
+        "parameters": found.parameters,
+        "unseen_windows": {
+            rival.name: {
+                "cost": rival.mean,
+                "minus_saf": [rival.minus_saf.mean, rival.minus_saf.low, rival.minus_saf.high],
+            }
+            for rival in rivals
+        },
+    }
+
+
+def network_file(weights: KernelWeights, card: dict[str, Any]) -> bytes:
+    from models.scheduling.policy_file import policy_to_bytes
+
+    return policy_to_bytes(weights, card)

@@ -1,0 +1,98 @@
+"""`tracehouse train` and `tracehouse distil`, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.command_line import fail, succeed, use_home
+from tests.tiny import busy_log
+
+QUICK = ("--epochs", "2", "--seeds", "1,2", "--window-jobs", "48")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the source `mine`; tests may read it."""
+    folder = tmp_path_factory.mktemp("train")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, folder / "home")
+        (folder / "mine.swf").write_text(busy_log(900))
+        succeed("ingest", folder / "mine.swf", "--time-zone", "UTC")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def policy(home: Path) -> Path:
+    path = home / "policy.json"
+    text = succeed("train", "--source", "mine", "--out", path, *QUICK)
+    assert "jobs, easy, requested times" in text and "against SAF (" in text and f"policy: {path}" in text
+    return path
+
+
+def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
+    card = json.loads(policy.read_text())["card"]
+    assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 540)
+    assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo"}
+    found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
+    assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 540
+    code = json.loads(succeed("replay", home / "mine.swf", "--policy", policy, "--rules", "rlscheduler", "--json"))
+    assert code["jobs"] == 900 and code["average_bounded_slowdown"] > 1
+    assert not list(home.glob(".policy.json.checkpoint*"))
+
+
+def test_the_same_training_gives_the_same_file(home: Path, policy: Path) -> None:
+    again = home / "again.json"
+    succeed("train", "-s", "mine", "-o", again, *QUICK)
+    assert again.read_bytes() == policy.read_bytes()
+
+
+def test_methods_goals_and_rules(home: Path) -> None:
+    path = home / "other.json"
+    for asked in (
+        ("--method", "evolution", "--goal", "wait:max_user"),
+        ("--method", "imitation", "--backfill", "none"),
+        ("--rules", "rlscheduler", "--goal", "utilisation_as_coded"),
+        ("--paper",),
+    ):
+        card = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *QUICK, *asked))
+        assert card["file"] == str(path) and card["key"].startswith("formula:")
+    assert card["parameters"]["ppo"]["passes"] == 80
+
+
+def test_distil(policy: Path) -> None:
+    text = succeed("distil", policy, "--source", "mine")
+    formula = text.splitlines()[0]
+    assert formula.startswith("formula:") and "of the policy's" in text
+    found = json.loads(succeed("distil", policy, "--source", "mine", "--json"))
+    assert found["formula"] == formula and 0 < found["agreement"] <= 1
+    assert "average_wait_s" in json.loads(succeed("replay", "mine", "--policy", formula, "--json"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--goal", "speed"), "goal 'speed': expected terms"),
+        (("--seeds", "1,x"), "--seeds '1,x': expected whole numbers"),
+        (("--seeds", "1,1"), "different numbers"),
+        (("--estimates", "predicted"), "no predicted run times"),
+        (("--layout", "informed"), "predicted_p10"),
+        (("--backfill", "conservative"), "conservative"),
+        (("--paper", "--method", "evolution"), "--paper is about ppo"),
+        (("--method", "evolution", "--start", "nothing"), "let them start from the key"),
+        (("--source", "nobody"), "nobody"),
+    ],
+)
+def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
+    assert said in fail("train", "--source", "mine", "--out", home / "none.json", *QUICK, *asked)
+    assert not (home / "none.json").exists()
+
+
+def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
+    bad = home / "bad.json"
+    bad.write_bytes(policy.read_bytes()[:300])
+    assert "bad.json: not a policy file, or one that is cut short" in fail("replay", "mine", "--policy", bad)
+    assert "bad.json" in fail("distil", bad, "--source", "mine")
