@@ -152,6 +152,8 @@ def write_results(
         }
         for name in TABLES:
             rows = [part for part in (kept[name], new[name]) if part.height]
+            if not rows:
+                continue
             whole = pl.concat([part.select(rows[0].columns) for part in rows], how="vertical_relaxed")
             replace_partition(connection, f"experiments.{name}", source, whole)
 

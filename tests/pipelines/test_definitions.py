@@ -41,6 +41,7 @@ LINEAGE = {
     "marts/leaderboard": {"replay/evaluation"},
     "experiments/held_out": {"predictions/runtime_predictions", "core/jobs"},
     "experiments/published": {"core/jobs"},
+    "experiments/transfer": {"experiments/published"},
     "experiments/curves": {"core/jobs"},
     "marts/report": {
         "marts/leaderboard",
