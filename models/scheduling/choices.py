@@ -106,6 +106,16 @@ def gather(features, first_row, num_rows, part, rows):
     return used
 
 
+@compiled
+def pad(features, first_row, num_rows, queues):
+    """Lays each decision's rows side by side into `queues` (decisions, visible jobs * inputs), zero where none waits."""
+    inputs = features.shape[1]
+    for d in range(len(num_rows)):
+        for k in range(num_rows[d]):
+            for i in range(inputs):
+                queues[d, k * inputs + i] = features[first_row[d] + k, i]
+
+
 def chunks_of(num_rows: np.ndarray, order: np.ndarray, most_rows: int) -> list[np.ndarray]:
     """`order` (decisions) cut into parts of about `most_rows` rows: what stays in the processor's cache is many times faster."""
     ends = np.cumsum(num_rows[order])

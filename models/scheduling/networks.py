@@ -47,15 +47,15 @@ class Padded(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value network, three layers over all visible jobs: (rows, inputs) -> (decisions,)."""
+    """The value network, three layers over all visible jobs: (decisions, VISIBLE_JOBS * inputs) -> (decisions,)."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
         self.body = perceptron(VISIBLE_JOBS * inputs, HIDDEN)
         self.body.append(nn.Linear(HIDDEN[-1], 1))
 
-    def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-        return self.body(padded(rows, sizes).flatten(1)).squeeze(1)
+    def forward(self, queues: torch.Tensor) -> torch.Tensor:
+        return self.body(queues).squeeze(1)
 
 
 def perceptron(inputs: int, hidden: tuple[int, ...]) -> nn.Sequential:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
 from models.scheduling.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from models.scheduling.choices import advantages, chunks_of, gather, ppo_gradient
+from models.scheduling.choices import advantages, chunks_of, gather, pad, ppo_gradient
 from models.scheduling.options import PPOOptions
 from models.scheduling.training import EpochReport, Lessons, Progress, TrainedPolicy
-from simulator.network import KernelWeights
+from simulator.network import VISIBLE_JOBS, KernelWeights
 from simulator.observation import LAYOUTS
 from simulator.trajectories import Trajectories
 
@@ -146,7 +146,8 @@ class Learner:
             per_window = np.diff(found.first_decision)
             advantage[:] = np.repeat(centred.ravel(), per_window)
         else:
-            values = self._values(found)
+            queues = _queues_of(found)
+            values = self._values(queues)
             advantages(values, rewards, found.first_decision, options.gae_lambda, advantage, target)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         kl = entropy = 0.0
@@ -166,7 +167,7 @@ class Learner:
             for _ in range(options.passes):
                 order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
                 for first in range(0, decisions, size):
-                    self._value_step(found, order[first : first + size], target)
+                    self._value_step(queues, order[first : first + size], target)
         return kl, entropy, updates
 
     def _policy_step(
@@ -190,24 +191,26 @@ class Learner:
             kl, entropy = kl + moved, entropy + spread
         return kl / len(decisions), entropy / len(decisions)
 
-    def _value_step(self, found: Trajectories, decisions: NDArray[np.int64], target: NDArray[np.float32]) -> None:
+    def _value_step(
+        self, queues: NDArray[np.float32], decisions: NDArray[np.int64], target: NDArray[np.float32]
+    ) -> None:
         import torch
 
         assert self.critic is not None and self._value_steps is not None
         self._value_steps.zero_grad()
         for part in np.array_split(decisions, -(-len(decisions) // VALUE_DECISIONS)):
-            wrong = self.critic(*rows_of(found, part)) - torch.from_numpy(target[part])
+            in_order = part[-1] - part[0] == len(part) - 1 and bool((np.diff(part) == 1).all())
+            taken = slice(part[0], part[-1] + 1) if in_order else part  # an index would copy
+            wrong = self.critic(torch.from_numpy(queues[taken])) - torch.from_numpy(target[taken])
             ((wrong**2).sum() / len(decisions)).backward()
         self._value_steps.step()
 
-    def _values(self, found: Trajectories) -> NDArray[np.float32]:
+    def _values(self, queues: NDArray[np.float32]) -> NDArray[np.float32]:
         import torch
 
         assert self.critic is not None
-        every = np.arange(found.decisions)
         with torch.no_grad():
-            parts = [self.critic(*rows_of(found, part)) for part in np.array_split(every, -(-len(every) // 512))]
-        return torch.cat(parts).numpy()
+            return self.critic(torch.from_numpy(queues)).numpy()
 
     def to_state(self) -> dict[str, Any]:
         modules: list[Any] = [self.network, self._policy_steps, self.critic, self._value_steps]
@@ -220,8 +223,15 @@ class Learner:
                 module.load_state_dict(state[str(k)])
 
 
-VALUE_DECISIONS = 512
-"""Decisions in one pass of the critic, which pads them all: see MOST_ROWS."""
+VALUE_DECISIONS = 1024
+"""Decisions in one pass of the critic: see MOST_ROWS."""
+
+
+def _queues_of(found: Trajectories) -> NDArray[np.float32]:
+    """Decisions as the critic sees them, float32 (decisions, VISIBLE_JOBS * inputs)."""
+    queues = np.zeros((found.decisions, VISIBLE_JOBS * found.features.shape[1]), dtype=np.float32)
+    pad(found.features, found.first_row, found.num_rows, queues)
+    return queues
 
 
 def rows_of(found: Trajectories, decisions: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.choices import advantages, chunks_of, imitation_gradient, ppo_gradient
-from models.scheduling.networks import NETWORKS, load_weights, new_network, to_weights
+from models.scheduling.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
+from models.scheduling.networks import NETWORKS, load_weights, new_network, padded, to_weights
 from models.scheduling.ppo import rows_of
 from simulator.network import VISIBLE_JOBS, score_rows
 from simulator.observation import LAYOUTS
@@ -86,6 +86,13 @@ def test_chunks_hold_every_decision_once() -> None:
     chunks = chunks_of(sizes, order, 1000)
     assert np.concatenate(chunks).tolist() == order.tolist()
     assert max(sizes[part].sum() for part in chunks) < 1000 + 129 and len(chunks) > 20
+
+
+def test_padding() -> None:
+    rows = np.random.default_rng(1).random((SIZES.sum(), 5)).astype(np.float32)
+    queues = np.zeros((len(SIZES), VISIBLE_JOBS * 5), dtype=np.float32)
+    pad(rows, np.cumsum(SIZES) - SIZES, SIZES, queues)
+    assert np.array_equal(queues, padded(torch.from_numpy(rows), torch.from_numpy(SIZES)).flatten(1).numpy())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
