@@ -65,9 +65,10 @@ def trained_entries(
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.recipes import learn
     from models.scheduling.training import Lessons
+    from models.scheduling.trajectory_filter import filter_trajectories
 
     task, arena, split = contest.task, contest.arena, contest.split
-    lessons = Lessons(split.learn, split.learn, split.choose)
+    lessons = Lessons(split.learn, filter_trajectories(arena, split.learn).kept_windows, split.choose)
     entries, cards = [], []
     with progress_bar(f"{experiment} {task.goal} {task.backfill}", len(recipes) * len(seeds)) as bar:
         for recipe in recipes:

@@ -70,10 +70,15 @@ def crown(
     champion = before.filter("champion").row(0, named=True) if before.height else None
     kept = champion is not None
     if champion is not None:
-        weights = None if any(champion[name] != best.card[name] for name in TASK) else _weights_of(champion)
+        another = any(champion[name] != best.card[name] for name in TASK)
+        # one that learned from jobs which now judge or test is no champion any more
+        another = another or champion["trained_jobs"] > best.card["trained_jobs"]
+        weights = None if another else _weights_of(champion)
         if weights is None:
             event["kind"], kept = "replaced", False
-            happened = "champion by default: the one before was for another goal or other rules, or its file is lost"
+            happened = (
+                "champion by default: the one before was for another goal, other rules or another split, or is lost"
+            )
         else:
             others = arena.costs(weights, judging)
             found = compare(costs, others, judging, SEED)

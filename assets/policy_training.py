@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from assets.trace import Trace
 from models.scheduling.options import Recipe
@@ -55,15 +56,28 @@ class Rival:
 
 def arena_of_task(trace: Trace, task: Task) -> Arena:
     """Raises ValueError for a goal that is none."""
+    from assets.run_settings import usual_estimates
     from models.scheduling.arena import Arena
     from models.scheduling.goals import parse_goal
 
-    estimates = "as logged" if task.rules == "rlscheduler" else task.estimates
-    return Arena(trace.jobs(estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
+    estimates, rows = usual_estimates(task.estimates), trace.rows
+    if estimates.startswith("live"):
+        raise ValueError(
+            "networks read estimates at submission and cannot follow live ones: train with --estimates predicted"
+        )
+    if task.rules == "rlscheduler":
+        if estimates != "requested" or task.backfill not in ("none", "easy"):
+            raise ValueError(
+                "the RLScheduler rules know requested times only, and the backfilling none or easy (their own): leave "
+                "--estimates out and choose one of these, or train with --rules standard"
+            )
+        estimates, rows = "as logged", rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
+    return Arena(trace.jobs_of(rows, estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
 
 
-def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int = 1024) -> Split:
-    """The trace cut by submission. Raises ValueError where it is too short."""
+def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int | None = None) -> Split:
+    """The trace cut by submission. judged_jobs: in a window that judges; default: 1,024, fewer where
+    eight would not fit. Raises ValueError where it is too short."""
     from models.scheduling.arena import Windows
 
     jobs = trace.rows.height
@@ -71,7 +85,7 @@ def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int 
         raise ValueError(f"{trace.source}: {jobs} jobs are too few to train on, at least {LEAST_JOBS} are needed")
     learned, chosen = int(TRAIN_SHARE * jobs), int((TRAIN_SHARE + CHOOSE_SHARE) * jobs)
     length = min(window_jobs, learned // 2, chosen - learned)
-    judged_length = min(judged_jobs, (jobs - chosen) // 2)
+    judged_length = min(judged_jobs or min(1024, (jobs - chosen) // 8), (jobs - chosen) // 2)
 
     def spread(first: int, last: int, of: int, most: int) -> Windows:
         return Windows(np.unique(np.linspace(first, last - of, most).astype(np.int64)), of)

@@ -255,9 +255,9 @@ def scheduling_policy(
             trained.append(Trained(card | {"file": file, "sha256": digest}, found.weights))
             curves += [{"seed": seed} | asdict(report) for report in found.curve]
             context.log.info(f"seed {seed}: best epoch {found.best_epoch}, {found.validation_cost:.2f}")
-    judging = _windows_between(
-        (learning_part(test_position) + test_position) // 2, test_position, lessons.windows.jobs, config.judging_windows
-    )
+    middle = (learning_part(test_position) + test_position) // 2
+    judged_length = max(min(lessons.windows.jobs, (test_position - middle) // 8), 1)  # eight that share no job
+    judging = _windows_between(middle, test_position, judged_length, config.judging_windows)
     rows, events, happened = crown(warehouse, source, arena, trained, judging)
     context.log.info(happened)
     curve_rows = pl.DataFrame(curves, infer_schema_length=None).with_columns(pl.col("validation_cost").cast(pl.Float64))

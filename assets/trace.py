@@ -74,7 +74,17 @@ class Trace:
         submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
         user, cancel = rows["user_number"].to_numpy(), rows["cancel_s"].fill_null(NEVER).to_numpy()
         return jobs_from_log(
-            submit, runtime, procs, requested, kind, predicted, self.origin, user, cancel, reserve_by, known_of(rows)
+            submit,
+            runtime,
+            procs,
+            requested,
+            kind,
+            predicted,
+            self.origin,
+            user,
+            cancel,
+            reserve_by,
+            known_of(rows, kind),
         )
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
@@ -95,7 +105,6 @@ class Trace:
 
 
 KNOWN_COLUMNS = {
-    "request_share": "request_share",
     "memory": "memory_share",
     "user": "user_place",
     "group": "group_place",
@@ -104,12 +113,15 @@ KNOWN_COLUMNS = {
 PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent in ("p10", "p50", "p90")}
 
 
-def known_of(rows: pl.DataFrame) -> dict[str, NDArray[np.float32]]:
+def known_of(rows: pl.DataFrame, estimates: str) -> dict[str, NDArray[np.float32]]:
     """What learned policies may read of these rows of a trace, as simulator.jobs.Jobs.known has it; no predictions where a job
-    has none."""
+    has none. A job without a request has its run time for one where the scheduler is told so, too (estimates), else none."""
     from simulator.observation import log_seconds
 
     found = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
+    request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
+    instead = longest if estimates == "predicted" else rows["runtime_s"].to_numpy()
+    found["request_share"] = np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
     found["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
     for name, column in PREDICTED_COLUMNS.items():
         if not rows[column].null_count():

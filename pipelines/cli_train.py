@@ -77,6 +77,8 @@ def train(
         raise ValueError("--paper is about ppo: leave --method out")
     if epochs:
         for part, field in (("ppo", "epochs"), ("evolution", "generations"), ("imitation", "passes")):
+            if part != method:
+                continue
             setattr(recipe, part, getattr(recipe, part).model_copy(update={field: epochs}))
     path = out or Path(f"{name}-{method}.json")
     checkpoint = path.with_name(f".{path.name}.checkpoint")
@@ -87,7 +89,8 @@ def train(
     key = search_key(arena, few, recipe.key, 1).best
     rivals = judge(
         arena, split,
-        {name: name for name in ("FCFS", "SJF", "F1")} | {"key": key.policy, method: [x.weights for x in found]},
+        {name: name for name in ("FCFS", "SJF", "F1")}
+        | {"key": key.policy, f"{method}, all seeds": [x.weights for x in found], "this policy": best.weights},
     )  # fmt: skip
     card = card_of(trace, task, split, best, rivals)
     write_whole(path, network_file(best.weights, card))
@@ -103,11 +106,12 @@ def train(
         apart = rival.minus_saf
         interval = "too few windows for an interval" if apart.low is None else f"{apart.low:+.2f} to {apart.high:+.2f}"
         said = "" if rival.name == "SAF" else f"{apart.mean:+10.2f} against SAF ({interval})"
-        click.echo(f"{rival.name:<10} {rival.mean:>12.2f} {said}")
+        click.echo(f"{rival.name:<22} {rival.mean:>12.2f} {said}")
     click.echo(f"\nkey: {key.formula}\npolicy: {path}, seed {best.parameters['seed']}, epoch {best.best_epoch}")
-    click.echo(
-        f"replay it: tracehouse replay {name} --policy {path}\nas a formula: tracehouse distil {path} --source {name}"
-    )
+    under = "" if rules == "standard" else f" --rules {rules}"
+    click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
+    if rules == "standard" and recipe.ppo.layout != "paper":
+        click.echo(f"as a formula: tracehouse distil {path} --source {name}")
 
 
 @click.command()
@@ -134,8 +138,13 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     from traces.catalogue import load_catalogue
 
     weights, card = load_policy(policy)
-    trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
     names = ("goal", "backfill", "estimates", "rules", "window_jobs")
+    if card.get("rules", "standard") != "standard":
+        raise ValueError(
+            f"{policy}: trained under the RLScheduler rules, which cannot follow a formula that looks at waits: distil a policy "
+            "of the standard rules"
+        )
+    trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
     task = Task(**{name: card[name] for name in names if name in card})
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
     shown = Windows(split.learn.first[:: max(len(split.learn) // 100, 1)], split.learn.jobs)

@@ -27,7 +27,7 @@ from simulator.network import VISIBLE_JOBS, observe
 from simulator.observation import LAYOUTS, Layout, blank_network
 from simulator.policies import Policy, network_policy, parse_policy
 from simulator.replay import check_outcome, inputs_of, new_recorder, no_recorder, replay, rules_of, scoring_of
-from simulator.rlscheduler import inputs_of_policy, replay_range
+from simulator.rlscheduler import check_widths, inputs_of_policy, replay_range
 from simulator.schedule import CANCELLED
 from simulator.scoring import ASKED_CHOICE, FIXED, Scoring
 from simulator.tasks import Tasks, tasks_of
@@ -189,6 +189,7 @@ def _rlscheduler_windows(
     jobs: Jobs, cluster_procs: int, first: IntArray, policy: Policy, backfill: str, rules: str, threads: int | None,
     start: IntArray, backfilled: NDArray[np.bool_],
 ) -> None:  # fmt: skip
+    check_widths(jobs, cluster_procs)
     number, given, network = inputs_of_policy(jobs, cluster_procs, policy)
 
     def work(begin: int, end: int) -> None:

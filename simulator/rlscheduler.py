@@ -43,12 +43,23 @@ class NetworkInputs(NamedTuple):
 
 def network_inputs(jobs: Jobs, cluster_procs: int, weights: KernelWeights) -> NetworkInputs:
     """Raises ValueError for a network that reads what these rules do not keep account of."""
+    check_widths(jobs, cluster_procs)
     if USER_SHARE in weights.signals:
         raise ValueError(
             f"the RLScheduler rules keep no account of users, which the policy's input {SIGNALS[USER_SHARE]} needs: train it "
             "with --layout paper or plain"
         )
     return NetworkInputs(weights, facts_of(jobs, cluster_procs, weights.facts))
+
+
+def check_widths(jobs: Jobs, cluster_procs: int) -> None:
+    """Raises ValueError when a job is wider than the cluster, which these rules would wait for for ever."""
+    if len(jobs) and jobs.procs.max() > cluster_procs:
+        index = int(jobs.procs.argmax())
+        raise ValueError(
+            f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster_procs}: give the cluster's "
+            "true processor count"
+        )
 
 
 def inputs_of_policy(

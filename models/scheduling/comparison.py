@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,8 @@ from models.scheduling.arena import Windows
 FloatArray = NDArray[np.float64]
 
 RESAMPLES = 4000
-LEAST_BLOCKS = 4
-"""With fewer windows that do not overlap an interval says nothing."""
+LEAST_DISJOINT = 4
+"""With fewer windows that share no job an interval says nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,18 @@ class Difference:
 
 
 def block_length(windows: Windows) -> int:
-    """How many consecutive windows (by position) share jobs: they are resampled together."""
-    if len(windows) < 2:
-        return 1
-    spacing = (windows.first[-1] - windows.first[0]) / (len(windows) - 1)
-    return max(1, math.ceil(windows.jobs / max(spacing, 1e-9)))
+    """The most consecutive windows (by position) that share jobs with the first of them: they are resampled together."""
+    behind = np.searchsorted(windows.first, windows.first + windows.jobs)
+    return int((behind - np.arange(len(windows))).max(initial=1))
+
+
+def disjoint(windows: Windows) -> int:
+    """How many of the windows, taken from the first on, share no job."""
+    count, free_from = 0, -1
+    for first in windows.first.tolist():
+        if first >= free_from:
+            count, free_from = count + 1, first + windows.jobs
+    return count
 
 
 def compare(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) -> Difference:
@@ -51,7 +57,7 @@ def compare(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) 
     ours, theirs = np.atleast_2d(costs), np.atleast_2d(others)
     mean = float(ours.mean() - theirs.mean())
     count, block = len(windows), block_length(windows)
-    if count // block < LEAST_BLOCKS:
+    if disjoint(windows) < LEAST_DISJOINT:
         return Difference(mean, None, None)
     rng = np.random.default_rng(seed)
     begin = rng.integers(count, size=(RESAMPLES, -(-count // block)))

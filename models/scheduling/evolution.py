@@ -55,7 +55,7 @@ def evolve(
             [arena.costs(unflatten(centre + side * options.spread * x, start), windows).mean() for side in (1.0, -1.0)]
             for x in noise
         ])  # fmt: skip
-        rank = costs.ravel().argsort().argsort().reshape(costs.shape) / (costs.size - 1) - 0.5
+        rank = _ranks(costs) / (costs.size - 1) - 0.5
         slope = (rank[:, 0] - rank[:, 1]) @ noise / (2 * options.pairs * options.spread)
         first_moment = 0.9 * first_moment + 0.1 * slope
         second_moment = 0.99 * second_moment + 0.01 * slope**2
@@ -71,6 +71,12 @@ def evolve(
         save_checkpoint(checkpoint, told, {"progress": progress.to_state(), "search": search})
         on_generation(report)
     return progress.trained(options.model_dump() | {"seed": seed})
+
+
+def _ranks(costs: FloatArray) -> FloatArray:
+    """Rank of each from 0, ties share theirs: candidates that make the same schedules must not differ."""
+    ordered = np.sort(costs, axis=None)
+    return (np.searchsorted(ordered, costs, "left") + np.searchsorted(ordered, costs, "right") - 1) / 2
 
 
 def flatten(weights: KernelWeights) -> FloatArray:

@@ -17,6 +17,7 @@ from models.compiled import lean
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import window_cost
 from models.scheduling.options import HindsightOptions
+from simulator import engine
 from simulator.batch import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.cluster import Cluster
 from simulator.engine import advance
@@ -56,6 +57,10 @@ def search_orders(
     check_windows(arena.jobs, windows.first, windows.jobs)
     tasks = tasks_of(arena.jobs, Cluster(arena.cluster_procs))
     rules = rules_of(arena.backfill, "requested", arena.cluster_procs)
+    if rules.backfill == engine.RESERVE:
+        raise ValueError(
+            f"orders are not searched under {arena.backfill!r} backfilling: choose none, easy or easy-sjbf"
+        )
     scoring = scoring_of(Policy("order", FIXED, lambda *_: begin_with), arena.jobs, tasks, arena.cluster_procs)
     goal = arena.goal
     users = int(arena.jobs.user.max()) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 
 class PPOOptions(BaseModel):
@@ -37,6 +37,14 @@ class PPOOptions(BaseModel):
     policy_rate: float = Field(default=1e-2, gt=0, description="Adam learning rate of the policy")
     value_rate: float = Field(default=1e-3, gt=0, description="Adam learning rate of the critic")
     entropy_bonus: float = Field(default=0.0, ge=0, description="Weight of the entropy in the loss")
+
+    @model_validator(mode="after")
+    def _siblings_fit(self) -> PPOOptions:
+        if self.baseline == "siblings" and self.siblings < 2:
+            raise ValueError("baseline siblings needs at least 2 siblings: one replay has nobody to be compared with")
+        if self.trajectories % self.siblings:
+            raise ValueError(f"trajectories ({self.trajectories}) must be a multiple of siblings ({self.siblings})")
+        return self
 
 
 PAPER = PPOOptions(

@@ -11,14 +11,15 @@ from models.scheduling.arena import Arena, Windows
 from models.scheduling.evolution import evolve
 from models.scheduling.hindsight import search_orders
 from models.scheduling.imitation import imitate
-from models.scheduling.options import Recipe
+from models.scheduling.options import ImitationOptions, Recipe
 from models.scheduling.ppo import train
 from models.scheduling.priority_key import search_key
-from models.scheduling.training import EpochReport, Lessons, Progress, TrainedPolicy
+from models.scheduling.training import EpochReport, Lessons, TrainedPolicy
 from simulator.network import KernelWeights
 from simulator.observation import LAYOUTS
 
-METHODS = ("ppo", "evolution", "imitation")
+COPYING = ImitationOptions()
+"""How the priority key is copied, however long the rest takes."""
 
 
 def learn(
@@ -53,7 +54,7 @@ def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> Ker
     rng = np.random.default_rng([seed, 0])
     key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
     shown = lessons.windows.some(rng, recipe.shown_windows)
-    return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], recipe.imitation, seed)
+    return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], COPYING, seed)
 
 
 def _imitate_hindsight(
@@ -85,8 +86,7 @@ def _imitate_hindsight(
         on_epoch(curve[-1])
 
     weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, tell, start)
-    progress = Progress(curve, np.inf, 0, weights)
     cost = float(arena.costs(weights, lessons.validation).mean())
     if start is not None and float(arena.costs(start, lessons.validation).mean()) < cost:
         return TrainedPolicy(start, 0, float(arena.costs(start, lessons.validation).mean()), curve, {})
-    return TrainedPolicy(progress.weights, len(curve), cost, curve, {})
+    return TrainedPolicy(weights, len(curve), cost, curve, {})

@@ -39,8 +39,7 @@ SELECT
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p80_s END AS runtime_p80_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p90_s END AS runtime_p90_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p95_s END AS runtime_p95_s,
-    coalesce(nullif(numbered.requested_walltime_s, -1), numbered.runtime_s) / greatest(max(numbered.runtime_s) OVER (), 1)
-        AS request_share,
+    greatest(max(numbered.runtime_s) OVER (), 1) AS longest_runtime_s,
     coalesce(numbered.requested_memory_kb / nullif(max(numbered.requested_memory_kb) OVER (), 0), 1) AS memory_share,
     CASE WHEN numbered.user_name IS NULL THEN 1 ELSE numbered.user_number / greatest(max(numbered.user_number) OVER (), 1) END
         AS user_place,

@@ -12,6 +12,7 @@ import pytest
 from assets import storage
 from assets.policy_registry import Trained, crown
 from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import LEAST_DISJOINT, disjoint
 from models.scheduling.evolution import flatten, unflatten
 from models.scheduling.goals import parse_goal
 from models.scheduling.imitation import imitate
@@ -46,7 +47,7 @@ class Nights:
         for seed, weights, cost in policies:
             task = {"goal": "bsld", "backfill": "easy", "estimates": "requested"} | card
             known = {"seed": seed, "method": "ppo", **task, "layout": "plain", "trained_jobs": 600, "epochs": 3}
-            known |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"}
+            known |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"} | card
             file, digest = storage.store_model(SOURCE, f"policy-{seed}", policy_to_bytes(weights, known))
             trained.append(Trained(known | {"file": file, "sha256": digest}, weights))
         rows, events, happened = crown(self.warehouse, SOURCE, self.arena, trained, self.judging)
@@ -108,6 +109,22 @@ def test_the_same_training_again_changes_nothing(nights: Nights, place: Any) -> 
         assert "nothing changes" in nights.night(*policies)
         after = [nights.table(name) for name in ("scheduling_policies", "policy_events")]
         assert all(a.equals(b) for a, b in zip(before, after, strict=True))
+
+
+def test_one_that_learned_from_what_now_judges_makes_room(nights: Nights, place: Any) -> None:
+    good, bad = place[1], reversed_policy(place[1])
+    nights.night((1, good, 20.0))
+    assert "another split" in nights.night((1, bad, 50.0), trained_jobs=500)
+    assert nights.champion["trained_jobs"] == 500
+
+
+@pytest.mark.parametrize("test_position", [900, 6000, 12_000])
+def test_the_pipeline_s_judging_windows_allow_an_interval(test_position: int) -> None:
+    from assets.scheduling_policies import _windows_between, learning_part
+
+    middle = (learning_part(test_position) + test_position) // 2
+    length = (test_position - middle) // 8
+    assert disjoint(_windows_between(middle, test_position, length, 40)) >= LEAST_DISJOINT
 
 
 def test_another_goal_or_a_lost_file_make_room(nights: Nights, place: Any) -> None:

@@ -36,7 +36,7 @@ def policy(home: Path) -> Path:
 def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     card = json.loads(policy.read_text())["card"]
     assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 540)
-    assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo"}
+    assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
     found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
     assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 540
     code = json.loads(succeed("replay", home / "mine.swf", "--policy", policy, "--rules", "rlscheduler", "--json"))
@@ -84,11 +84,23 @@ def test_distil(policy: Path) -> None:
         (("--paper", "--method", "evolution"), "--paper is about ppo"),
         (("--method", "evolution", "--start", "nothing"), "let them start from the key"),
         (("--source", "nobody"), "nobody"),
+        (("--estimates", "live"), "cannot follow live ones"),
+        (("--estimates", "predicted:p33"), "unknown quantile"),
+        (("--rules", "rlscheduler", "--estimates", "actual"), "know requested times only"),
+        (("--rules", "rlscheduler", "--backfill", "esay"), "backfilling none or easy"),
+        (("--method", "imitation", "--start", "nothing", "--backfill", "conservative"), "conservative"),
     ],
 )
 def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
     assert said in fail("train", "--source", "mine", "--out", home / "none.json", *QUICK, *asked)
     assert not (home / "none.json").exists()
+
+
+def test_what_cannot_be_a_formula(home: Path) -> None:
+    path = home / "code.json"
+    text = succeed("train", "-s", "mine", "-o", path, *QUICK, "--rules", "rlscheduler")
+    assert "distil" not in text and "--rules rlscheduler" in text
+    assert "trained under the RLScheduler rules" in fail("distil", path, "--source", "mine")
 
 
 def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:

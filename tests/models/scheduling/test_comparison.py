@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.scheduling.arena import Windows
-from models.scheduling.comparison import block_length, compare
+from models.scheduling.comparison import block_length, compare, disjoint
 
 
 def windows(spacing: int, count: int = 40, jobs: int = 100) -> Windows:
@@ -16,6 +16,8 @@ def windows(spacing: int, count: int = 40, jobs: int = 100) -> Windows:
 def test_blocks_hold_the_windows_that_share_jobs() -> None:
     assert block_length(windows(100)) == block_length(windows(250)) == 1
     assert block_length(windows(50)) == 2 and block_length(windows(30)) == 4
+    uneven = Windows(np.array([0, 10, 20, 300, 390, 500]), 100)
+    assert block_length(uneven) == 3 and disjoint(uneven) == 3
 
 
 @pytest.mark.parametrize("spacing", [100, 25])
@@ -42,5 +44,7 @@ def test_who_is_better_is_told() -> None:
     worse = compare(base, base - 1.0, windows(100), 1)
     assert worse.is_worse and not worse.is_better
     assert compare(base, base - 1.0, windows(100), 1) == worse
+    few = compare(base[:13], base[:13] - 1, windows(30, 13), 1)  # 460 jobs: four windows that share none
+    assert few.low is not None
     none = compare(base[:3], base[:3] - 1, windows(100, 3), 1)
     assert none.low is None and not none.is_better and not none.is_worse
