@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assets.policy_training import Split, Task, arena_of_task
 from assets.progress import progress_bar
-from assets.storage import store_model
+from assets.storage import remove_unused_models, store_model
 from assets.trace import Trace
 from models.scheduling.options import PPOOptions, Recipe
 from warehouse import Warehouse, replace_partition
@@ -157,6 +157,7 @@ def write_results(
                 continue
             whole = pl.concat([part.select(rows[0].columns) for part in rows], how="vertical_relaxed")
             replace_partition(connection, f"experiments.{name}", source, whole)
+    remove_unused_models(source, experiment, [card["file"] for card in cards])
 
 
 def curve_rows(

@@ -9,7 +9,7 @@ from assets.describe import table, table_metadata
 from assets.experiment_tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
-from assets.policy_training import Task, split_of
+from assets.policy_training import Split, Task, split_of
 from assets.runtime_prediction import runtime_predictions
 from assets.scheduling_policies import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig
 from assets.storage import read_model
@@ -73,7 +73,6 @@ def held_out(
 ) -> dg.MaterializeResult:
     """Heuristics, the tuned key, three ways of learning and a search that sees the future, on windows later than everything
     that was learned from or chosen by; textbook rules."""
-    from models.scheduling.arena import Windows
     from models.scheduling.goals import parse_goal
     from models.scheduling.hindsight import search_orders
     from models.scheduling.priority_key import search_key
@@ -93,7 +92,7 @@ def held_out(
         for name in ("FCFS", "SJF", "F1", "SAF")
     ]
     entries.append(Entry("SAF", "predicted", None, None, contests["predicted"].arena.costs("SAF", split.judge)))
-    few = Windows(split.learn.first[:: max(len(split.learn) // config.key.windows, 1)], split.learn.jobs)
+    few = split.learn.thinned(config.key.windows)
     for estimates, contest in contests.items():
         for seed in config.seeds:
             key = search_key(contest.arena, few, config.key, seed).best
@@ -129,7 +128,6 @@ def published(
 ) -> dg.MaterializeResult:
     """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, all of which are
     kept from training and choosing here."""
-    from models.scheduling.arena import Windows
     from models.scheduling.priority_key import search_key
 
     source = context.partition_key
@@ -146,7 +144,7 @@ def published(
             )
             arena = contest.arena
             entries = [Entry(name, "requested", None, None, arena.costs(name, ten)) for name in PUBLISHED_HEURISTICS]
-            few = Windows(split.learn.first[:: max(len(split.learn) // config.key.windows, 1)], split.learn.jobs)
+            few = split.learn.thinned(config.key.windows)
             for seed in config.seeds:
                 key = search_key(arena, few, config.key, seed).best
                 entries.append(Entry("key", "requested", source, seed, arena.costs(key.policy, ten)))
@@ -161,10 +159,9 @@ def published(
     return dg.MaterializeResult(metadata={"dagster/row_count": len(all_rows), "comparisons": table(found)})
 
 
-def published_split(trace_jobs: int, window_jobs: int):
+def published_split(trace_jobs: int, window_jobs: int) -> Split:
     """Everything but the ten windows: learning from what lies before and between them, and from later jobs where there are any;
     choosing by windows of the same parts, at other places."""
-    from assets.policy_training import Split
     from models.scheduling.arena import Windows
 
     first = np.arange(0, trace_jobs - window_jobs + 1, dtype=np.int64)
@@ -177,9 +174,7 @@ def published_split(trace_jobs: int, window_jobs: int):
     inside = ((free + window_jobs - 1) // (2 * window_jobs)) == free // (2 * window_jobs)
     choose, learn = free[blocks & inside], free[~blocks & inside]
     ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
-    return Split(
-        Windows(learn, window_jobs), Windows(choose[:: max(len(choose) // 24, 1)], window_jobs), ten, trace_jobs
-    )
+    return Split(Windows(learn, window_jobs), Windows(choose, window_jobs).thinned(24), ten, trace_jobs)
 
 
 class TransferConfig(dg.Config):

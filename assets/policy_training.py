@@ -1,4 +1,4 @@
-"""Training one policy outside of the pipeline: `tracehouse train` and `tracehouse distil`, on a source or on a bare log."""
+"""What a policy is trained for, on which windows, and what it is worth: pipeline, experiments and `tracehouse train` alike."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from models.scheduling.arena import Arena, Windows
     from models.scheduling.comparison import Difference
     from models.scheduling.training import EpochReport, TrainedPolicy
-    from simulator.network import KernelWeights
 
 TRAIN_SHARE, CHOOSE_SHARE = 0.5, 0.1
 """Shares of the jobs, by submission, that are learned from, and that choose epoch and seed; the rest judges."""
@@ -55,7 +54,7 @@ class Rival:
 
 
 def arena_of_task(trace: Trace, task: Task) -> Arena:
-    """Raises ValueError for a goal that is none."""
+    """The trace as a place to train and compare policies in. Raises ValueError, with the remedy, for a task that cannot be."""
     from assets.run_settings import usual_estimates
     from models.scheduling.arena import Arena
     from models.scheduling.goals import parse_goal
@@ -87,13 +86,10 @@ def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int 
     length = min(window_jobs, learned // 2, chosen - learned)
     judged_length = min(judged_jobs or min(1024, (jobs - chosen) // 8), (jobs - chosen) // 2)
 
-    def spread(first: int, last: int, of: int, most: int) -> Windows:
-        return Windows(np.unique(np.linspace(first, last - of, most).astype(np.int64)), of)
-
     return Split(
-        spread(0, learned, length, 4000),
-        spread(learned, chosen, length, 24),
-        spread(chosen, jobs, judged_length, judged),
+        Windows.spread(0, learned, length, 4000),
+        Windows.spread(learned, chosen, length, 24),
+        Windows.spread(chosen, jobs, judged_length, judged),
         chosen,
     )
 
@@ -154,9 +150,3 @@ def card_of(trace: Trace, task: Task, split: Split, found: TrainedPolicy, rivals
             for rival in rivals
         },
     }
-
-
-def network_file(weights: KernelWeights, card: dict[str, Any]) -> bytes:
-    from models.scheduling.policy_file import policy_to_bytes
-
-    return policy_to_bytes(weights, card)

@@ -13,6 +13,7 @@ from assets.describe import plot, table, table_metadata
 from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
 from assets.policy_registry import Trained, crown
+from assets.policy_training import Task, arena_of_task
 from assets.progress import progress_bar
 from assets.runtime_prediction import runtime_predictions
 from assets.storage import data_folder, remove_unused_models, store_model
@@ -28,7 +29,6 @@ from models.scheduling.options import (
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
-    from models.scheduling.arena import Arena, Windows
     from models.scheduling.training import Lessons
 
 VALIDATION_SHARE = 0.2
@@ -105,16 +105,8 @@ class SchedulingPolicyConfig(TaskConfig):
         return Recipe(**self.model_dump(include=set(names)))
 
 
-def arena_of(trace: Trace, config: TaskConfig) -> "Arena":
-    """The trace as a place to train and compare policies in."""
-    from models.scheduling.arena import Arena
-    from models.scheduling.goals import parse_goal
-
-    return Arena(trace.jobs(config.estimates), trace.cluster_procs, parse_goal(config.goal), config.backfill)
-
-
-def task_of(config: TaskConfig) -> dict[str, str]:
-    return {"goal": config.goal, "backfill": config.backfill, "estimates": config.estimates}
+def task_of(config: TaskConfig) -> Task:
+    return Task(config.goal, config.backfill, config.estimates)
 
 
 @dg.asset(
@@ -142,7 +134,7 @@ def trajectory_filter(
     if length < config.window_jobs:
         context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
     sampled = sample_positions(0, learning, length, config.sampled_windows, np.random.default_rng(config.seed))
-    found = filter_trajectories(arena_of(trace, config), sampled)
+    found = filter_trajectories(arena_of_task(trace, task_of(config)), sampled)
     windows = pl.DataFrame(
         {
             "first_position": sampled.first,
@@ -195,7 +187,7 @@ def priority_key(
     lessons = _lessons(warehouse, trace, test_position, config.goal, 1)
     windows = lessons.windows.some(np.random.default_rng(config.seed), config.search.windows)
     with progress_bar(f"searching a key for {source}", config.search.random_keys + config.search.steps) as bar:
-        found = search_key(arena_of(trace, config), windows, config.search, config.seed, bar.update)
+        found = search_key(arena_of_task(trace, task_of(config)), windows, config.search, config.seed, bar.update)
     best = found.best
     rows = pl.DataFrame(
         [
@@ -224,12 +216,13 @@ def scheduling_policy(
     """A kernel network per seed, trained on windows of the training part. Later windows of that part choose epoch and seed; on
     the newest of them the best seed challenges the champion, and takes over only if it is better beyond noise."""
     from assets import plots
+    from models.scheduling.arena import Windows
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.recipes import learn
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    arena, recipe = arena_of(trace, config), config.recipe()
+    arena, recipe = arena_of_task(trace, task_of(config)), config.recipe()
     lessons = _lessons(warehouse, trace, test_position, config.goal, config.validation_windows)
     if len(lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
@@ -242,7 +235,9 @@ def scheduling_policy(
             card = {
                 "seed": seed,
                 "method": config.method,
-                **task_of(config),
+                "goal": config.goal,
+                "backfill": config.backfill,
+                "estimates": config.estimates,
                 "layout": config.ppo.layout,
                 "trained_jobs": test_position,
                 "epochs": recipe.epochs,
@@ -257,7 +252,7 @@ def scheduling_policy(
             context.log.info(f"seed {seed}: best epoch {found.best_epoch}, {found.validation_cost:.2f}")
     middle = (learning_part(test_position) + test_position) // 2
     judged_length = max(min(lessons.windows.jobs, (test_position - middle) // 8), 1)  # eight that share no job
-    judging = _windows_between(middle, test_position, judged_length, config.judging_windows)
+    judging = Windows.spread(middle, test_position, judged_length, config.judging_windows)
     rows, events, happened = crown(warehouse, source, arena, trained, judging)
     context.log.info(happened)
     curve_rows = pl.DataFrame(curves, infer_schema_length=None).with_columns(pl.col("validation_cost").cast(pl.Float64))
@@ -312,12 +307,5 @@ def _lessons(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, 
     return Lessons(
         Windows(first, length),
         Windows(first[windows["kept"].to_numpy()], length),
-        _windows_between(learning, middle, length, validation_windows),
+        Windows.spread(learning, middle, length, validation_windows),
     )
-
-
-def _windows_between(first: int, last: int, length: int, most: int) -> "Windows":
-    """At most `most` windows spread evenly inside the jobs first : last."""
-    from models.scheduling.arena import Windows
-
-    return Windows(np.unique(np.linspace(first, last - length, most).astype(np.int64)), length)

@@ -11,8 +11,10 @@ import numpy as np
 from benchmarks.run import SHARED, cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.options import PAPER, EvolutionOptions, PPOOptions, Recipe
+from models.scheduling.hindsight import search_orders
+from models.scheduling.options import PAPER, EvolutionOptions, HindsightOptions, KeySearchOptions, PPOOptions, Recipe
 from models.scheduling.ppo import train
+from models.scheduling.priority_key import search_key
 from models.scheduling.recipes import learn
 from models.scheduling.training import EpochReport, Lessons
 from simulator.jobs import Jobs, jobs_from_log
@@ -79,6 +81,22 @@ def epochs(jobs: Jobs) -> None:
         print(f"{name:<44}{took[0]:>10.2f}{took[1]:>10.2f}{REFERENCE_EPOCH_CPU_S / took[0]:>18.1f}x")
 
 
+def search(jobs: Jobs) -> None:
+    """What searches replay: orders of one window each, and keys on many windows."""
+    windows = Windows(np.linspace(0, len(jobs) - 256, 12).astype(np.int64), 256)
+    arena = Arena(jobs, 256, parse_goal("bsld"), threads=1)
+    area = jobs.estimate.astype(np.float64) * jobs.procs
+    orders = HindsightOptions()
+    seconds = cpu_s(lambda: search_orders(arena, windows, area, orders, 1), 2)
+    tried = orders.orders * len(windows)
+    print(f"\n{'searches, windows of 256 jobs, EASY':<44}{'replays/CPU-s':>14}{'jobs/CPU-s':>12}")
+    print(f"{'orders, simulated annealing':<44}{tried / seconds:>14,.0f}{256 * tried / seconds:>12,.0f}")
+    keys = KeySearchOptions(random_keys=200, steps=0)
+    seconds = cpu_s(lambda: search_key(arena, windows, keys, 1), 2)
+    tried = keys.random_keys * len(windows)
+    print(f"{'priority keys, random search':<44}{tried / seconds:>14,.0f}{256 * tried / seconds:>12,.0f}")
+
+
 def decision() -> None:
     print(f"\n{'one decision over 128 jobs, microseconds':<44}")
     for name, layout in LAYOUTS.items():
@@ -120,9 +138,9 @@ def _quiet(report: EpochReport) -> None:
 
 
 def main() -> None:
-    parts = sys.argv[1:] or ["collection", "epochs", "decision", "published"]
+    parts = sys.argv[1:] or ["collection", "search", "epochs", "decision", "published"]
     jobs = lublin()
-    for part, work in (("collection", collection), ("epochs", epochs), ("published", published)):
+    for part, work in (("collection", collection), ("search", search), ("epochs", epochs), ("published", published)):
         if part in parts:
             work(jobs)
     if "decision" in parts:

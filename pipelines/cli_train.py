@@ -58,12 +58,12 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     """
-    from assets.policy_training import Task, card_of, judge, network_file, train_seeds
+    from assets.policy_training import Task, card_of, judge, train_seeds
     from assets.progress import progress_bar
     from assets.storage import open_warehouse, write_whole
     from assets.trace import load_trace
-    from models.scheduling.arena import Windows
     from models.scheduling.options import PAPER, Recipe
+    from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.priority_key import search_key
     from traces.catalogue import load_catalogue
 
@@ -76,24 +76,21 @@ def train(
     if paper and method != "ppo":
         raise ValueError("--paper is about ppo: leave --method out")
     if epochs:
-        for part, field in (("ppo", "epochs"), ("evolution", "generations"), ("imitation", "passes")):
-            if part != method:
-                continue
-            setattr(recipe, part, getattr(recipe, part).model_copy(update={field: epochs}))
+        field = {"ppo": "epochs", "evolution": "generations", "imitation": "passes"}[method]
+        setattr(recipe, method, getattr(recipe, method).model_copy(update={field: epochs}))
     path = out or Path(f"{name}-{method}.json")
     checkpoint = path.with_name(f".{path.name}.checkpoint")
     with progress_bar(f"training {len(numbers)} policies for {name}", recipe.epochs * len(numbers)) as bar:
         found, arena, split = train_seeds(trace, task, recipe, numbers, checkpoint, lambda seed, report: bar.update())
     best = min(found, key=lambda policy: policy.validation_cost)
-    few = Windows(split.learn.first[:: max(len(split.learn) // recipe.key.windows, 1)], split.learn.jobs)
-    key = search_key(arena, few, recipe.key, 1).best
+    key = search_key(arena, split.learn.thinned(recipe.key.windows), recipe.key, 1).best
     rivals = judge(
         arena, split,
         {name: name for name in ("FCFS", "SJF", "F1")}
         | {"key": key.policy, f"{method}, all seeds": [x.weights for x in found], "this policy": best.weights},
     )  # fmt: skip
     card = card_of(trace, task, split, best, rivals)
-    write_whole(path, network_file(best.weights, card))
+    write_whole(path, policy_to_bytes(best.weights, card))
     for seed in numbers:
         checkpoint.with_name(f"{checkpoint.name}-{seed}").unlink(missing_ok=True)
     if as_json:
@@ -131,7 +128,6 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     from assets.policy_training import Task, arena_of_task, judge, split_of
     from assets.storage import open_warehouse
     from assets.trace import load_trace
-    from models.scheduling.arena import Windows
     from models.scheduling.distil import distil as fit
     from models.scheduling.policy_file import load_policy
     from simulator.policies import parse_policy
@@ -147,8 +143,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
     task = Task(**{name: card[name] for name in names if name in card})
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
-    shown = Windows(split.learn.first[:: max(len(split.learn) // 100, 1)], split.learn.jobs)
-    found = fit(arena, weights, shown, seed)
+    found = fit(arena, weights, split.learn.thinned(100), seed)
     rivals = judge(arena, split, {"policy": weights, "formula": parse_policy(found.formula)})
     if as_json:
         told = {"formula": found.formula, "agreement": found.agreement, "decisions": found.decisions}

@@ -28,6 +28,15 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
+    @classmethod
+    def spread(cls, first: int, last: int, jobs: int, most: int) -> Windows:
+        """At most `most` different windows, evenly inside the jobs first : last of a trace."""
+        return cls(np.unique(np.linspace(first, last - jobs, most).astype(np.int64)), jobs)
+
+    def thinned(self, count: int) -> Windows:
+        """About `count` of them, evenly."""
+        return Windows(self.first[:: max(len(self) // count, 1)], self.jobs)
+
     def some(self, rng: np.random.Generator, count: int) -> Windows:
         """As many, drawn with replacement."""
         return Windows(rng.choice(self.first, size=count), self.jobs)

@@ -70,7 +70,7 @@ def _terms(features: NDArray[np.float32], inputs: tuple[str, ...], cluster_procs
     """Columns of TERMS, from the inputs as networks read them (simulator/observation.py, simulator/network.py)."""
     column = {name: features[:, inputs.index(name)].astype(np.float64) for name in ("wait", "estimate", "procs")}
     log_wait, log_estimate = 20.0 * column["wait"], 20.0 * column["estimate"]
-    log_procs = np.log2(1.0 + (np.exp2(column["procs"] * np.log2(1.0 + cluster_procs)) - 1.0))
+    log_procs = column["procs"] * np.log2(1.0 + cluster_procs)
     return np.column_stack(
         [log_wait, (np.exp2(log_wait) - 1.0) / 3600.0, log_estimate, log_procs, log_estimate * log_procs]
     )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2048
 """Rows in one forward and backward pass: they and what is made of them fit the cache. Gradients add up to those of a step."""
+VALUE_DECISIONS = 1024
+"""Decisions in one pass of the critic: see MOST_ROWS."""
 REFERENCE = "SJF"
 """The heuristic that relative rewards are measured by."""
 
@@ -221,10 +223,6 @@ class Learner:
         for k, module in enumerate(modules):
             if module is not None:
                 module.load_state_dict(state[str(k)])
-
-
-VALUE_DECISIONS = 1024
-"""Decisions in one pass of the critic: see MOST_ROWS."""
 
 
 def _queues_of(found: Trajectories) -> NDArray[np.float32]:

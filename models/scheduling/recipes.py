@@ -87,6 +87,7 @@ def _imitate_hindsight(
 
     weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, tell, start)
     cost = float(arena.costs(weights, lessons.validation).mean())
-    if start is not None and float(arena.costs(start, lessons.validation).mean()) < cost:
-        return TrainedPolicy(start, 0, float(arena.costs(start, lessons.validation).mean()), curve, {})
+    before = np.inf if start is None else float(arena.costs(start, lessons.validation).mean())
+    if start is not None and before < cost:
+        return TrainedPolicy(start, 0, before, curve, {})
     return TrainedPolicy(weights, len(curve), cost, curve, {})

@@ -120,11 +120,11 @@ def test_one_that_learned_from_what_now_judges_makes_room(nights: Nights, place:
 
 @pytest.mark.parametrize("test_position", [900, 6000, 12_000])
 def test_the_pipeline_s_judging_windows_allow_an_interval(test_position: int) -> None:
-    from assets.scheduling_policies import _windows_between, learning_part
+    from assets.scheduling_policies import learning_part
 
     middle = (learning_part(test_position) + test_position) // 2
     length = (test_position - middle) // 8
-    assert disjoint(_windows_between(middle, test_position, length, 40)) >= LEAST_DISJOINT
+    assert disjoint(Windows.spread(middle, test_position, length, 40)) >= LEAST_DISJOINT
 
 
 def test_another_goal_or_a_lost_file_make_room(nights: Nights, place: Any) -> None:
