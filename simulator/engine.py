@@ -20,7 +20,7 @@ from simulator.network import VISIBLE_JOBS
 from simulator.plan import begin_plan, change, earliest_start, fits_now, forget_past
 from simulator.reserving import expansion_factor_reached, reserve_and_start
 from simulator.running import add_running, corrected_end, heap_pop, insert_running, remove_running, reservation
-from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_place, record_choice
+from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.schedule import CANCELLED
 from simulator.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
 from simulator.usage import change_rate
@@ -294,18 +294,18 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
         candidates = 0
         while True:
             if phase == CHOOSE:
-                place = np.int64(0)
+                place, log_probability = np.int64(0), 0.0
                 if kind == ASKED_CHOICE:
                     place = choice
                 elif rules.sample == DRAW:
-                    place = draw_place(episode.outputs, min(queued, VISIBLE_JOBS))
+                    place, log_probability = draw_choice(episode.outputs, min(queued, VISIBLE_JOBS))
                 elif not fixed_order:
                     for k in range(1, queued):
                         if score[k] < score[place]:
                             place = np.int64(k)
                 if rules.sample != TAKE_BEST and queued > 1 and place < VISIBLE_JOBS:
                     visible = min(queued, VISIBLE_JOBS)
-                    if not record_choice(counters, recorder, episode.rows, episode.outputs, visible, place):
+                    if not record_choice(counters, recorder, episode.rows, visible, place, log_probability):
                         why = RECORDER_FULL
                         break
                 job = queue[place]

@@ -17,11 +17,20 @@ from simulator import episode as at
 from simulator.compiled import compiled
 from simulator.jobs import Jobs
 from simulator.metrics import bounded_slowdown
-from simulator.network import SIGNALS, USER_SHARE, VISIBLE_JOBS, KernelWeights, observe, score_rows
+from simulator.network import (
+    RUNNING_WORK,
+    SIGNALS,
+    START_DELAY,
+    USER_SHARE,
+    VISIBLE_JOBS,
+    KernelWeights,
+    observe,
+    score_rows,
+)
 from simulator.observation import facts_of, no_weights
 from simulator.policies import Policy
 from simulator.replay import new_recorder
-from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_place, record_choice, seed_draws
+from simulator.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice, seed_draws
 from simulator.schedule import Schedule
 
 POLICIES = (
@@ -214,6 +223,21 @@ def _shadow_time(head, running, start, estimate, need, procs, free, procs_per_no
 
 
 @compiled
+def _by_estimated_end(running, start, estimate, est_end, est_job):
+    """Fills the running jobs' estimated ends, ascending, and the jobs themselves in that order."""
+    for k in range(len(running)):
+        job = running[k]
+        end = start[job] + estimate[job]
+        i = k
+        while i > 0 and est_end[i - 1] > end:
+            est_end[i] = est_end[i - 1]
+            est_job[i] = est_job[i - 1]
+            i -= 1
+        est_end[i] = end
+        est_job[i] = job
+
+
+@compiled
 def _replay(
     submit, runtime, procs, estimate, origin, need, nodes, procs_per_node, policy, backfill, wait_bug, given, network,
     sample, recorder, counters, start, backfilled,
@@ -234,6 +258,9 @@ def _replay(
     free = nodes
     head = -1  # the job that the scheduler is committed to; -1 for none
     learned = policy == _NETWORK
+    reads_running = False
+    for signal in network.weights.signals:
+        reads_running |= signal in (START_DELAY, RUNNING_WORK)
     rows = np.empty((VISIBLE_JOBS if learned else 0, network.weights.w1.shape[0]), dtype=np.float32)
     outputs = np.empty(VISIBLE_JOBS if learned else 0, dtype=np.float32)
     est_end = np.empty(n if learned else 0, dtype=np.int64)
@@ -251,19 +278,11 @@ def _replay(
                 _sort(queue[:queued], score)
                 head = queue[0]
             else:  # the queue stays in the order of arrival: the first VISIBLE_JOBS are seen
-                place = 0
+                place, log_probability = 0, 0.0
                 if queued > 1:
                     visible = min(queued, VISIBLE_JOBS)
-                    for k in range(num_running):
-                        job = running[k]
-                        end = start[job] + estimate[job]
-                        i = k
-                        while i > 0 and est_end[i - 1] > end:
-                            est_end[i] = est_end[i - 1]
-                            est_job[i] = est_job[i - 1]
-                            i -= 1
-                        est_end[i] = end
-                        est_job[i] = job
+                    if reads_running:
+                        _by_estimated_end(running[:num_running], start, estimate, est_end, est_job)
                     observe(
                         queue, visible, queued, now, int(free * procs_per_node), submit, procs, estimate,
                         int(nodes * procs_per_node), network.facts, network.weights.signals, est_end, est_job,
@@ -271,7 +290,7 @@ def _replay(
                     )  # fmt: skip
                     score_rows(rows, visible, network.weights, outputs)
                     if sample == DRAW:
-                        place = draw_place(outputs, visible)
+                        place, log_probability = draw_choice(outputs, visible)
                     elif sample == FOLLOW:
                         for k in range(1, visible):
                             if given[queue[k]] < given[queue[place]]:
@@ -280,7 +299,9 @@ def _replay(
                         for k in range(1, visible):
                             if outputs[k] > outputs[place]:
                                 place = k
-                    if sample != TAKE_BEST and not record_choice(counters, recorder, rows, outputs, visible, place):
+                    if sample != TAKE_BEST and not record_choice(
+                        counters, recorder, rows, visible, place, log_probability
+                    ):
                         return False
                 head = queue[place]
             if backfill and need[head] > free:  # the shadow time is found once, whatever happens until the head starts
@@ -340,23 +361,24 @@ def sample_range(
     seeds, start, count,
 ):  # fmt: skip
     """Replays windows begin : end of a trace with a network whose choices are drawn, or those of the teacher where it has scores;
-    fills their start times and numbers of decisions. Returns the rows recorded, or -1 when the recorder is full."""
+    fills their start times and numbers of decisions. Returns the first window that did not fit into the recorder, or `end`, and
+    the rows of those before it."""
     counters = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
     backfilled = np.empty(window_jobs, dtype=np.bool_)
     follows = len(teacher) > 0
     for k in range(begin, end):
         seed_draws(seeds[k])
         low, high = first[k], first[k] + window_jobs
-        before = counters[at.CHOICES]
+        before, rows = counters[at.CHOICES], counters[at.ROWS]
         of_window = NetworkInputs(network.weights, network.facts[low:high])
         if not _replay(
             submit[low:high], runtime[low:high], procs[low:high], estimate[low:high], 0, procs[low:high], cluster_procs,
             1.0, _NETWORK, backfill, True, teacher[low:high] if follows else teacher, of_window,
             FOLLOW if follows else DRAW, recorder, counters, start[k], backfilled,
         ):  # fmt: skip
-            return -1
+            return k, rows
         count[k] = counters[at.CHOICES] - before
-    return counters[at.ROWS]
+    return end, counters[at.ROWS]
 
 
 @compiled

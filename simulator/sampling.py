@@ -21,43 +21,40 @@ def seed_draws(seed):
 
 
 @compiled
-def draw_place(outputs, visible):
-    """A place among the first `visible`, drawn from the softmax of their outputs."""
-    top = -np.inf
-    for k in range(visible):
-        top = max(top, float(outputs[k]))
+def draw_choice(outputs, visible):
+    """A place among the first `visible`, drawn from the softmax of their outputs, and the log-probability of that choice."""
+    weight = np.empty(visible)
+    top = outputs[0]
+    for k in range(1, visible):
+        top = max(top, outputs[k])
     total = 0.0
     for k in range(visible):
-        total += math.exp(outputs[k] - top)
+        weight[k] = math.exp(outputs[k] - top)
+        total += weight[k]
     left = np.random.random() * total  # noqa: NPY002
+    place = np.int64(visible - 1)
     for k in range(visible):
-        left -= math.exp(outputs[k] - top)
+        left -= weight[k]
         if left < 0.0:
-            return np.int64(k)
-    return np.int64(visible - 1)
+            place = np.int64(k)
+            break
+    return place, outputs[place] - top - math.log(total)
 
 
 @compiled
-def record_choice(counters, recorder, rows, outputs, visible, choice):
-    """Appends a decision to the recorder: its rows, the place chosen, and the log-probability of that choice. False when the
-    recorder is full."""
+def record_choice(counters, recorder, rows, visible, choice, log_probability):
+    """Appends a decision to the recorder: its rows, the place chosen, and the log-probability of that. False when it is full."""
     features, first_row, num_rows, choices, log_prob = recorder
     decisions, used = counters[at.CHOICES], counters[at.ROWS]
     if decisions >= len(choices) or used + visible > len(features):
         return False
-    top = -np.inf
-    for k in range(visible):
-        top = max(top, float(outputs[k]))
-    total = 0.0
-    for k in range(visible):
-        total += math.exp(outputs[k] - top)
     for k in range(visible):
         for feature in range(features.shape[1]):
             features[used + k, feature] = rows[k, feature]
     first_row[decisions] = used
     num_rows[decisions] = visible
     choices[decisions] = choice
-    log_prob[decisions] = outputs[choice] - top - math.log(total)
+    log_prob[decisions] = log_probability
     counters[at.CHOICES] += 1
     counters[at.ROWS] += visible
     return True

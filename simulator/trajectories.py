@@ -26,7 +26,7 @@ from simulator.tasks import tasks_of
 IntArray = NDArray[np.int64]
 
 ROWS_PER_JOB, DECISIONS_PER_JOB = 24, 2
-"""Room of the first attempt to record; doubled until all fits."""
+"""Room of a recorder; where it is full the next one takes over, twice as large if not even one window fitted."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,18 @@ def sample_windows(
     parts: dict[int, Recorder] = {}
 
     def work(begin: int, end: int) -> None:
-        room = (end - begin) * window_jobs
-        rows, decisions = ROWS_PER_JOB * room, DECISIONS_PER_JOB * room
-        while begin not in parts:
-            recorder = new_recorder(rows, decisions, weights.w1.shape[0])
-            rows_used = fill(recorder, begin, end, start, count)
-            if rows_used >= 0:
-                used = int(count[begin:end].sum())
-                filled: list[Any] = [recorder.features[:rows_used], *(column[:used] for column in recorder[1:])]
+        room = window_jobs
+        while begin < end:
+            room = max(room, (end - begin) * window_jobs)
+            recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, weights.w1.shape[0])
+            reached, rows = fill(recorder, begin, end, start, count)
+            if reached > begin:
+                used = int(count[begin:reached].sum())
+                filled: list[Any] = [recorder.features[:rows], *(column[:used] for column in recorder[1:])]
                 parts[begin] = Recorder(*filled)
-            rows, decisions = 2 * rows, 2 * decisions
+            else:
+                room *= 2
+            begin = reached
 
     Threads(threads).share(len(first), 1, work)
     found = [parts[begin] for begin in sorted(parts)]
@@ -101,7 +103,7 @@ def sample_windows(
     return Trajectories(*[*columns, np.concatenate(([0], np.cumsum(count))), start])
 
 
-Fill = Callable[[Recorder, int, int, IntArray, IntArray], int]
+Fill = Callable[[Recorder, int, int, IntArray, IntArray], tuple[int, int]]
 
 
 def _standard(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher) -> Fill:
@@ -113,10 +115,10 @@ def _standard(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds,
     scoring = scoring_of(policy, jobs, tasks, cluster_procs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
 
-    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> int:
+    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> tuple[int, int]:
         state = many(window_jobs, cluster_procs, 1, users, False, inputs_of(policy))
-        return int(
-            _sample_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, seeds, start, count)
+        return _sample_range(
+            tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, seeds, start, count
         )
 
     return fill
@@ -125,12 +127,10 @@ def _standard(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds,
 def _rlscheduler(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher) -> Fill:
     network = network_inputs(jobs, cluster_procs, weights)
 
-    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> int:
-        return int(
-            sample_range(
-                jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, cluster_procs, backfill != "none", network,
-                np.zeros(0) if teacher is None else teacher, recorder, first, window_jobs, begin, end, seeds, start, count,
-            )
+    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> tuple[int, int]:
+        return sample_range(
+            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, cluster_procs, backfill != "none", network,
+            np.zeros(0) if teacher is None else teacher, recorder, first, window_jobs, begin, end, seeds, start, count,
         )  # fmt: skip
 
     return fill
@@ -138,8 +138,8 @@ def _rlscheduler(jobs, cluster_procs, first, window_jobs, weights, backfill, see
 
 @lean
 def _sample_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, seeds, start, count):
-    """Replays windows begin : end; fills their start times and numbers of decisions. Returns the rows recorded, or -1 when the
-    recorder is full."""
+    """Replays windows begin : end; fills their start times and numbers of decisions. Returns the first window that did not
+    fit into the recorder, or `end`, and the rows of those before it."""
     decisions = rows = 0
     for k in range(begin, end):
         seed_draws(seeds[k])
@@ -149,9 +149,9 @@ def _sample_range(tasks, rules, scoring, state, recorder, first, window_jobs, be
         episode = episode_of(state, 0)
         why = advance(window, rules, of_window, episode, recorder, 0)
         if why == engine.RECORDER_FULL:
-            return -1
+            return k, rows
         count[k] = state.counters[0, at.CHOICES] - decisions
         decisions, rows = state.counters[0, at.CHOICES], state.counters[0, at.ROWS]
         for i in range(window_jobs):
             start[k, i] = episode.start[i]
-    return rows
+    return end, rows

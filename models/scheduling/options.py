@@ -102,8 +102,9 @@ class Recipe(BaseModel):
     )
     start: str = Field(
         default="key",
-        pattern="^(nothing|key)$",
-        description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority key",
+        pattern="^(nothing|key|saf)$",
+        description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
+        "key; saf, one that orders by area, smallest first",
     )
     ppo: PPOOptions = PPOOptions()
     evolution: EvolutionOptions = EvolutionOptions()
