@@ -9,7 +9,7 @@ from assets.describe import table, table_metadata
 from assets.experiment_tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest import jobs
 from assets.partitions import OWNERS, SOURCES
-from assets.policy_training import Split, Task, split_of
+from assets.policy_training import CHOOSING_WINDOWS, Split, Task, split_of
 from assets.runtime_prediction import runtime_predictions
 from assets.scheduling_policies import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig
 from assets.storage import read_model
@@ -25,6 +25,7 @@ PUBLISHED_HEURISTICS = ("FCFS", "WFP3", "UNICEP", "SJF", "F1", "SAF")
 
 class LearningConfig(dg.Config):
     methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
+    start: str = Field(default="saf", description="What training starts from: nothing, key or saf")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     ppo: PPOConfig = PPOConfig(layout="informed")
     evolution: EvolutionConfig = EvolutionConfig()
@@ -32,7 +33,7 @@ class LearningConfig(dg.Config):
     key: KeyConfig = KeyConfig()
 
     def recipe(self, method: str, layout: str | None = None) -> Recipe:
-        names = {"ppo", "evolution", "hindsight", "key"}
+        names = {"start", "ppo", "evolution", "hindsight", "key"}
         found = Recipe(method=method, imitation=ImitationOptions(passes=10), **self.model_dump(include=names))
         return (
             found
@@ -44,13 +45,18 @@ class LearningConfig(dg.Config):
 class HeldOutConfig(LearningConfig):
     goal: str = Field(default="bsld", description="What is made small")
     backfill: str = Field(default="easy", description="Backfilling rule")
-    windows: int = Field(default=50, ge=4, description="Windows that judge")
+    windows: int = Field(default=200, ge=4, description="Windows that judge")
     window_jobs: int = Field(default=1024, ge=32, description="Jobs in each")
     training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
 
 
 class PublishedConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
+    start: str = Field(default="key", description="What training starts from: nothing, key or saf")
+    seen: bool = Field(
+        default=False,
+        description="Whether policies may learn from all 10,000 jobs, as in the paper, or not from those that judge",
+    )
     goals: list[str] = Field(
         default=["bsld", "utilisation_as_coded", "slowdown", "wait", "bsld:max_user"],
         description="Tables V, VI, X, XI, VIII",
@@ -73,6 +79,7 @@ def held_out(
 ) -> dg.MaterializeResult:
     """Heuristics, the tuned key, three ways of learning and a search that sees the future, on windows later than everything
     that was learned from or chosen by; textbook rules."""
+    from models.scheduling.comparison import compare
     from models.scheduling.goals import parse_goal
     from models.scheduling.hindsight import search_orders
     from models.scheduling.priority_key import search_key
@@ -97,8 +104,9 @@ def held_out(
         for seed in config.seeds:
             key = search_key(contest.arena, few, config.key, seed).best
             entries.append(Entry("key", estimates, source, seed, contest.arena.costs(key.policy, split.judge)))
-    # which run times the scheduler is to believe is chosen by the windows that choose, too
-    chosen = min(contests, key=lambda name: contests[name].arena.costs("SAF", split.choose).mean())
+    # the scheduler is to believe predictions, unless the windows that choose are plainly better with requests
+    saf = {name: contest.arena.costs("SAF", split.choose) for name, contest in contests.items()}
+    chosen = "requested" if compare(saf["requested"], saf["predicted"], split.choose, 1).is_better else "predicted"
     context.log.info(f"learned policies replay with {chosen} run times")
     learned, cards = trained_entries(
         context, trace, contests[chosen], "held_out", [config.recipe(method) for method in config.methods], config.seeds
@@ -126,16 +134,16 @@ def held_out(
 def published(
     context: dg.AssetExecutionContext, config: PublishedConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, all of which are
-    kept from training and choosing here."""
+    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, which are kept
+    from training and choosing unless `seen`."""
     from models.scheduling.priority_key import search_key
 
     source = context.partition_key
     trace = load_trace(warehouse, source)
     if trace.rows.height < PUBLISHED_JOBS:
         raise ValueError(f"source {source!r} has {trace.rows.height} jobs; the published windows need {PUBLISHED_JOBS}")
-    split = published_split(trace.rows.height, config.training_window_jobs)
-    ten = split.judge
+    split = published_split(trace.rows.height, config.training_window_jobs, config.seen)
+    ten, experiment = split.judge, "published_seen" if config.seen else "published"
     all_rows, all_found, all_cards = [], [], []
     for goal in config.goals:
         for backfill in config.backfills:
@@ -149,20 +157,25 @@ def published(
                 key = search_key(arena, few, config.key, seed).best
                 entries.append(Entry("key", "requested", source, seed, arena.costs(key.policy, ten)))
             recipes = [config.recipe(method, "plain") for method in config.methods]
-            learned, cards = trained_entries(context, trace, contest, "published", recipes, config.seeds)
-            told = {"experiment": "published", "rules": "rlscheduler", "backfill": backfill, "goal": goal}
+            learned, cards = trained_entries(context, trace, contest, experiment, recipes, config.seeds)
+            told = {"experiment": experiment, "rules": "rlscheduler", "backfill": backfill, "goal": goal}
             all_rows.append(costs_of(entries + learned, ten, told))
             all_found.append(comparisons(entries + learned, ten, told))
             all_cards += cards
     found = pl.concat(all_found)
-    write_results(warehouse, source, "published", pl.concat(all_rows), found, all_cards)
+    write_results(warehouse, source, experiment, pl.concat(all_rows), found, all_cards)
     return dg.MaterializeResult(metadata={"dagster/row_count": len(all_rows), "comparisons": table(found)})
 
 
-def published_split(trace_jobs: int, window_jobs: int) -> Split:
+def published_split(trace_jobs: int, window_jobs: int, seen: bool = False) -> Split:
     """Everything but the ten windows: learning from what lies before and between them, and from later jobs where there are any;
-    choosing by windows of the same parts, at other places."""
+    choosing by windows of the same parts, at other places. seen: all of the first 10,000 jobs instead, for both."""
     from models.scheduling.arena import Windows
+
+    ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
+    if seen:
+        learn = Windows(np.arange(0, PUBLISHED_JOBS - window_jobs + 1, dtype=np.int64), window_jobs)
+        return Split(learn, learn.thinned(CHOOSING_WINDOWS), ten, PUBLISHED_JOBS)
 
     first = np.arange(0, trace_jobs - window_jobs + 1, dtype=np.int64)
     taken = np.zeros(trace_jobs, dtype=np.bool_)
@@ -173,8 +186,7 @@ def published_split(trace_jobs: int, window_jobs: int) -> Split:
     blocks = (free // (2 * window_jobs)) % 4 == 3  # every fourth block chooses
     inside = ((free + window_jobs - 1) // (2 * window_jobs)) == free // (2 * window_jobs)
     choose, learn = free[blocks & inside], free[~blocks & inside]
-    ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
-    return Split(Windows(learn, window_jobs), Windows(choose, window_jobs).thinned(24), ten, trace_jobs)
+    return Split(Windows(learn, window_jobs), Windows(choose, window_jobs).thinned(CHOOSING_WINDOWS), ten, trace_jobs)
 
 
 class TransferConfig(dg.Config):

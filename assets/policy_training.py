@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from models.scheduling.comparison import Difference
     from models.scheduling.training import EpochReport, TrainedPolicy
 
-TRAIN_SHARE, CHOOSE_SHARE = 0.5, 0.1
-"""Shares of the jobs, by submission, that are learned from, and that choose epoch and seed; the rest judges."""
+TRAIN_SHARE, CHOOSE_SHARE = 0.35, 0.15
+"""Shares of the jobs, by submission, that are learned from, and that choose; the rest judges."""
+CHOOSING_WINDOWS = 100
 LEAST_JOBS = 300
 
 
@@ -88,7 +89,7 @@ def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int 
 
     return Split(
         Windows.spread(0, learned, length, 4000),
-        Windows.spread(learned, chosen, length, 24),
+        Windows.spread(learned, chosen, length, CHOOSING_WINDOWS),
         Windows.spread(chosen, jobs, judged_length, judged),
         chosen,
     )

@@ -89,9 +89,7 @@ class SchedulingPolicyConfig(TaskConfig):
         default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
     )
     method: str = Field(default="ppo", description="ppo, evolution or imitation")
-    start: str = Field(
-        default="key", description="What training starts from: nothing, or a copy of the tuned priority key"
-    )
+    start: str = Field(default="saf", description="What training starts from: nothing, key or saf")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     imitation: ImitationConfig = ImitationConfig()

@@ -308,7 +308,7 @@ def _step(
             counters = episode.counters
             visible = min(counters[at.QUEUED], VISIBLE_JOBS)
             observe(
-                episode.queue, visible, counters[at.QUEUED], counters[at.NOW], counters[at.FREE], window.submit,
+                episode.queue, 0, visible, counters[at.QUEUED], counters[at.NOW], counters[at.FREE], window.submit,
                 window.procs, window.estimate, rules.cluster_procs, of_window.facts, of_window.weights.signals,
                 episode.est_end, episode.est_job, counters[at.RUNNING], window.user, episode.usage, episode.rate,
                 episode.since, of_window.half_life_s, episode.room, features[e],

@@ -9,7 +9,7 @@ from simulator.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs import Jobs
 from simulator.schedule import Schedule
 
-SEMANTICS = 3
+SEMANTICS = 4
 """Version of the rules and metric definitions in docs/semantics.md; stored with every result."""
 
 BOUNDED_SLOWDOWN_TAU_S = 10

@@ -51,17 +51,17 @@ class KernelWeights(NamedTuple):
 
 @compiled
 def observe(
-    queue, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, signals,
+    queue, begin, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, signals,
     est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
 ):  # fmt: skip
-    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the first `visible` jobs of the queue.
+    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the jobs begin : begin + visible of the queue.
 
     est_end, est_job: running jobs by estimated end; none of the ends may lie in the past. room: scratch, float64
     (as many jobs as can run,).
     """
     num_facts = facts.shape[1]
     for k in range(visible):
-        job = queue[k]
+        job = queue[begin + k]
         for fact in range(num_facts):
             rows[k, fact] = facts[job, fact]
     for i in range(len(signals)):
@@ -69,24 +69,24 @@ def observe(
         column = num_facts + i
         if signal == WAIT:
             for k in range(visible):
-                rows[k, column] = math.log2(1.0 + float(now - submit[queue[k]])) / 20.0
+                rows[k, column] = math.log2(1.0 + float(now - submit[queue[begin + k]])) / 20.0
         elif signal == WAIT_OVER_ESTIMATE:
             for k in range(visible):
-                job = queue[k]
+                job = queue[begin + k]
                 rows[k, column] = math.log2(1.0 + float(now - submit[job]) / estimate[job]) / 10.0
         elif signal == FITS:
             for k in range(visible):
-                rows[k, column] = 1.0 if procs[queue[k]] <= free else 0.0
+                rows[k, column] = 1.0 if procs[queue[begin + k]] <= free else 0.0
         elif signal == WAIT_OF_12_H:
             for k in range(visible):
-                rows[k, column] = min(float(now - submit[queue[k]]) / 43200.0, 1.0)
+                rows[k, column] = min(float(now - submit[queue[begin + k]]) / 43200.0, 1.0)
         elif signal == START_DELAY:
             total = float(free)
             for r in range(running):
                 total += procs[est_job[r]]
                 room[r] = total
             for k in range(visible):
-                job = queue[k]
+                job = queue[begin + k]
                 delay = 0.0
                 if procs[job] > free and running > 0:
                     first, last = 0, running - 1  # the first end after which there is room
@@ -101,12 +101,12 @@ def observe(
         elif signal == USER_SHARE:
             everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
             for k in range(visible):
-                own = usage_at(usage, rate, since, user_of[queue[k]], now, half_life_s)
+                own = usage_at(usage, rate, since, user_of[queue[begin + k]], now, half_life_s)
                 rows[k, column] = own / everyone if everyone > 0.0 else 0.0
         else:
             value = free / cluster_procs
             if signal == QUEUE_LENGTH:
-                value = visible / VISIBLE_JOBS
+                value = min(queued, VISIBLE_JOBS) / VISIBLE_JOBS
             elif signal == QUEUED_WORK:
                 work = 0.0
                 for k in range(queued):

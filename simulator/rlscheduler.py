@@ -284,7 +284,7 @@ def _replay(
                     if reads_running:
                         _by_estimated_end(running[:num_running], start, estimate, est_end, est_job)
                     observe(
-                        queue, visible, queued, now, int(free * procs_per_node), submit, procs, estimate,
+                        queue, 0, visible, queued, now, int(free * procs_per_node), submit, procs, estimate,
                         int(nodes * procs_per_node), network.facts, network.weights.signals, est_end, est_job,
                         num_running, nobody, unused, unused, nobody, 1.0, room, rows,
                     )  # fmt: skip

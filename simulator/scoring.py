@@ -112,16 +112,17 @@ def fill_scores(
                 return k
             score[k] = -value
     elif kind == LEARNED:
-        visible = min(queued, VISIBLE_JOBS)
-        observe(
-            queue, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, weights.signals,
-            est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
-        )  # fmt: skip
-        score_rows(rows, visible, weights, outputs)
-        for k in range(visible):
-            score[k] = -outputs[k]
-        for k in range(visible, queued):
-            score[k] = LAST
+        # the front of the queue last: its rows and outputs stay, for a choice that is drawn and recorded
+        for block in range((queued - 1) // VISIBLE_JOBS, -1, -1):
+            begin = block * VISIBLE_JOBS
+            visible = min(queued - begin, VISIBLE_JOBS)
+            observe(
+                queue, begin, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, weights.signals,
+                est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
+            )  # fmt: skip
+            score_rows(rows, visible, weights, outputs)
+            for k in range(visible):
+                score[begin + k] = -outputs[k]
     return -1
 
 

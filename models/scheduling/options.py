@@ -13,7 +13,7 @@ class PPOOptions(BaseModel):
         pattern="^(paper|plain|informed)$",
         description="What the network reads: paper, plain or informed",
     )
-    epochs: int = Field(default=15, ge=1, description="Epochs of sampling and updating")
+    epochs: int = Field(default=20, ge=1, description="Epochs of sampling and updating")
     filtered_epochs: int = Field(
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"
     )
@@ -57,12 +57,12 @@ PAPER = PPOOptions(
 class EvolutionOptions(BaseModel):
     """Hyper-parameters of evolution strategies."""
 
-    generations: int = Field(default=30, ge=1, description="Generations")
+    generations: int = Field(default=40, ge=1, description="Generations")
     pairs: int = Field(default=12, ge=1, description="Antithetic pairs of candidates a generation")
-    windows: int = Field(default=16, ge=1, description="Windows that every candidate of a generation replays")
+    windows: int = Field(default=24, ge=1, description="Windows that every candidate of a generation replays")
     spread: float = Field(default=0.05, gt=0, description="Standard deviation of the perturbations")
     rate: float = Field(default=0.03, gt=0, description="Adam learning rate, falling to a tenth")
-    validate_every: int = Field(default=3, ge=1, description="Generations from one validation to the next")
+    validate_every: int = Field(default=4, ge=1, description="Generations from one validation to the next")
 
 
 class ImitationOptions(BaseModel):
@@ -101,7 +101,7 @@ class Recipe(BaseModel):
         description="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future",
     )
     start: str = Field(
-        default="key",
+        default="saf",
         pattern="^(nothing|key|saf)$",
         description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
         "key; saf, one that orders by area, smallest first",

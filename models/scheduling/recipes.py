@@ -70,7 +70,7 @@ def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWe
     from models.scheduling.networks import new_network, to_weights
 
     if "area" not in layout.inputs:
-        raise ValueError("a network can start from saf only where it reads the area: choose --layout plain or informed")
+        raise ValueError("a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start")
     torch.manual_seed(seed)
     weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
     for matrix, bias, carries in (

@@ -35,7 +35,7 @@ def policy(home: Path) -> Path:
 
 def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     card = json.loads(policy.read_text())["card"]
-    assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 540)
+    assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 450)
     assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
     found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
     assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 540
