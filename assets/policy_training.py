@@ -89,7 +89,9 @@ def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int 
 
     return Split(
         Windows.spread(0, learned, length, 4000),
-        Windows.spread(learned, chosen, length, CHOOSING_WINDOWS),
+        Windows.spread(
+            learned, chosen, min(length, (chosen - learned) // 5), CHOOSING_WINDOWS
+        ),  # five that share no job
         Windows.spread(chosen, jobs, judged_length, judged),
         chosen,
     )
@@ -111,6 +113,20 @@ def train_seeds(
         path = checkpoint and checkpoint.with_name(f"{checkpoint.name}-{seed}")
         found.append(learn(arena, lessons, recipe, seed, lambda report, seed=seed: on_epoch(seed, report), path))  # type: ignore[misc]
     return found, arena, split
+
+
+def draw_training(path: Path, curves: list[dict[str, Any]], goal: str) -> None:
+    """The training curves so far (rows of policies.training_curve) as a PNG file that is never half written."""
+    import io
+
+    from assets import plots
+    from assets.storage import write_whole
+
+    picture = io.BytesIO()
+    plots.training_curve(pl.DataFrame(curves, infer_schema_length=None), goal=goal).savefig(
+        picture, format="png", dpi=120
+    )
+    write_whole(path, picture.getvalue())
 
 
 def judge(arena: Arena, split: Split, policies: dict[str, Any]) -> list[Rival]:

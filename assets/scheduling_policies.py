@@ -29,7 +29,7 @@ from models.scheduling.options import (
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
-    from models.scheduling.training import Lessons
+    from models.scheduling.training import EpochReport, Lessons
 
 VALIDATION_SHARE = 0.2
 """Last share of the training part that is kept from learning: its first half chooses among epochs and seeds, its second half, the
@@ -90,16 +90,17 @@ class SchedulingPolicyConfig(TaskConfig):
     )
     method: str = Field(default="ppo", description="ppo, evolution or imitation")
     start: str = Field(default="saf", description="What training starts from: nothing, key or saf")
+    cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     imitation: ImitationConfig = ImitationConfig()
     hindsight: HindsightConfig = HindsightConfig()
     key: KeyConfig = KeyConfig()
-    validation_windows: int = Field(default=24, ge=1, description="Windows that choose among epochs and seeds")
+    validation_windows: int = Field(default=60, ge=1, description="Windows that choose among epochs and seeds")
     judging_windows: int = Field(default=40, ge=1, description="Newest windows that judge challenger against champion")
 
     def recipe(self) -> Recipe:
-        names = ("method", "start", "ppo", "evolution", "imitation", "hindsight", "key")
+        names = ("method", "start", "cautious", "ppo", "evolution", "imitation", "hindsight", "key")
         return Recipe(**self.model_dump(include=set(names)))
 
 
@@ -229,7 +230,18 @@ def scheduling_policy(
     with progress_bar(f"training {len(config.seeds)} policies for {source}", recipe.epochs * len(config.seeds)) as bar:
         for seed in config.seeds:
             unfinished = data_folder() / "models" / source / f"policy-{seed}.checkpoint"
-            found = learn(arena, lessons, recipe, seed, lambda _: bar.update(), unfinished)
+
+            def on_epoch(report: "EpochReport", seed: int = seed) -> None:
+                """The page of the asset draws what is observed of it while it is being made."""
+                bar.update()
+                if report.validation_cost is not None:
+                    seen = {
+                        f"validation cost, seed {seed}": report.validation_cost,
+                        f"epoch, seed {seed}": report.epoch,
+                    }
+                    context.log_event(dg.AssetObservation(context.asset_key, partition=source, metadata=seen))
+
+            found = learn(arena, lessons, recipe, seed, on_epoch, unfinished)
             card = {
                 "seed": seed,
                 "method": config.method,
@@ -305,5 +317,5 @@ def _lessons(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, 
     return Lessons(
         Windows(first, length),
         Windows(first[windows["kept"].to_numpy()], length),
-        Windows.spread(learning, middle, length, validation_windows),
+        Windows.spread(learning, middle, max(min(length, (middle - learning) // 5), 1), validation_windows),
     )

@@ -1,11 +1,16 @@
 """`tracehouse train` and `tracehouse distil`: a scheduling policy as a file, and as a formula."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.errors import plain_errors
+
+if TYPE_CHECKING:
+    from models.scheduling.training import EpochReport
 
 TASK_OPTIONS = (
     click.option("--goal", "-g", default="bsld", show_default=True,
@@ -43,13 +48,15 @@ def _task_options(command):
 @click.option(
     "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Policy file. Default: SOURCE-METHOD.json."
 )
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path),
+              help="Picture (PNG) of the training curves, drawn anew after every epoch.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the card of the policy as JSON.")
 @plain_errors
 def train(
     source: str, goal: str, backfill: str, estimates: str, rules: str, window_jobs: int, method: str, layout: str,
-    start: str, paper: bool, epochs: int | None, seeds: str, out: Path | None, as_json: bool,
+    start: str, paper: bool, epochs: int | None, seeds: str, out: Path | None, plot: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Train a scheduling policy on the first half of a source, and show what it is worth on the jobs of its last 40 %.
+    """Train a scheduling policy on the first third of a source, and show what it is worth on the jobs of its second half.
 
     The policy is a file with a card, and `tracehouse replay` takes it. Windows between the two parts choose
     epoch and seed. An interrupted training goes on where it was.
@@ -58,7 +65,7 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     """
-    from assets.policy_training import Task, card_of, judge, train_seeds
+    from assets.policy_training import Task, card_of, draw_training, judge, train_seeds
     from assets.progress import progress_bar
     from assets.storage import open_warehouse, write_whole
     from assets.trace import load_trace
@@ -80,8 +87,16 @@ def train(
         setattr(recipe, method, getattr(recipe, method).model_copy(update={field: epochs}))
     path = out or Path(f"{name}-{method}.json")
     checkpoint = path.with_name(f".{path.name}.checkpoint")
+    curves: list[dict] = []
     with progress_bar(f"training {len(numbers)} policies for {name}", recipe.epochs * len(numbers)) as bar:
-        found, arena, split = train_seeds(trace, task, recipe, numbers, checkpoint, lambda seed, report: bar.update())
+
+        def on_epoch(seed: int, report: "EpochReport") -> None:
+            bar.update()
+            curves.append({"seed": seed} | asdict(report))
+            if plot and report.validation_cost is not None:
+                draw_training(plot, curves, goal)
+
+        found, arena, split = train_seeds(trace, task, recipe, numbers, checkpoint, on_epoch)
     best = min(found, key=lambda policy: policy.validation_cost)
     key = search_key(arena, split.learn.thinned(recipe.key.windows), recipe.key, 1).best
     rivals = judge(
@@ -120,7 +135,7 @@ def train(
 def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     """Write a trained policy as a short formula, as a PBS job_sort_formula would have it, and show what is lost.
 
-    The formula is fitted to the policy's choices in the first half of the source; both are replayed on the last 40 %.
+    The formula is fitted to the policy's choices in the first third of the source; both are replayed on the second half.
 
     \b
     tracehouse distil lublin-256-ppo.json --source lublin-256

@@ -6,10 +6,13 @@ windows side by side, and torch chooses.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
+from models.scheduling.choices import chunks_of, gather, ppo_gradient
 from models.scheduling.options import PPOOptions
 from models.scheduling.ppo import Learner
 from simulator.batch import Batch
@@ -17,7 +20,13 @@ from simulator.network import KernelWeights
 from simulator.observation import LAYOUTS, blank_network
 from simulator.trajectories import Trajectories
 
+if TYPE_CHECKING:
+    import torch
+
 FloatArray = NDArray[np.float64]
+
+MOST_ROWS = 2048
+"""Rows in one forward and backward pass: they and what is made of them fit the cache. Gradients add up to those of a step."""
 
 
 class DenseLearner(Learner):
@@ -45,6 +54,27 @@ class DenseLearner(Learner):
 
     def validate(self, windows: Windows) -> FloatArray:
         return self.arena.costs_of(windows, self._play(windows, None).start)
+
+    def _policy_step(
+        self, found: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
+    ) -> tuple[float, float]:
+        """Leaves the gradient of the mean loss in the network; returns mean KL and entropy before the step."""
+        import torch
+
+        options = self.options
+        self._policy_steps.zero_grad()
+        kl = entropy = 0.0
+        for part in chunks_of(found.num_rows, decisions, MOST_ROWS):
+            rows, sizes = rows_of(found, part)
+            scores = self.network(rows, sizes)
+            gradient = np.empty(len(rows), dtype=np.float32)
+            moved, spread, _ = ppo_gradient(
+                scores.detach().numpy(), found.num_rows[part], found.choice[part], found.log_prob[part],
+                advantage[part], options.clip, options.entropy_bonus, gradient,
+            )  # fmt: skip
+            scores.backward(torch.from_numpy(gradient / np.float32(len(decisions))))
+            kl, entropy = kl + moved, entropy + spread
+        return kl / len(decisions), entropy / len(decisions)
 
     def _play(self, windows: Windows, rng: np.random.Generator | None) -> Trajectories:
         """Replays all windows side by side; choices are drawn with `rng`, or the best are taken."""
@@ -96,3 +126,18 @@ def _ragged(start, episodes, rows, sizes, choices, log_probs, inputs) -> Traject
         np.concatenate(choices).astype(np.int64)[order], np.concatenate(log_probs).astype(np.float32)[order],
         np.concatenate(([0], np.cumsum(count))), start,
     )  # fmt: skip
+
+
+def rows_of(found: Trajectories, decisions: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(features (rows, inputs), rows of each decision (decisions,))."""
+    import torch
+
+    sizes = found.num_rows[decisions]
+    total = int(sizes.sum())
+    first = int(found.first_row[decisions[0]])
+    in_one_piece = found.first_row[decisions] == first + np.cumsum(sizes) - sizes
+    if in_one_piece.all():
+        return torch.from_numpy(found.features[first : first + total]), torch.from_numpy(sizes)
+    rows = np.empty((total, found.features.shape[1]), dtype=np.float32)
+    gather(found.features, found.first_row, found.num_rows, decisions, rows)
+    return torch.from_numpy(rows), torch.from_numpy(sizes)

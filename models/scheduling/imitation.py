@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.choices import chunks_of, imitation_gradient
+from models.scheduling.kernel_pass import Gradients, imitation_pass
 from models.scheduling.options import ImitationOptions
-from models.scheduling.ppo import MOST_ROWS, rows_of
 from simulator.network import KernelWeights
 from simulator.observation import Layout
 
@@ -49,6 +48,7 @@ def imitate(
     shown = [arena.sample(blank, part, seed, teacher) for part, teacher in zip(windows, teachers, strict=True)]
     pairs = [(found, np.arange(found.decisions)) for found in shown if found.decisions]
     batches = sum(-(-len(every) // options.minibatch) for _, every in pairs)
+    shared = Gradients(network)
     steps = torch.optim.Adam(network.parameters(), lr=options.rate, fused=True)
     falling = torch.optim.lr_scheduler.LinearLR(steps, 1.0, 0.02, max(batches * options.passes, 1))
     rng = np.random.default_rng(seed)
@@ -59,17 +59,18 @@ def imitate(
             order = rng.permutation(every)
             for first in range(0, len(order), options.minibatch):
                 batch = order[first : first + options.minibatch]
-                steps.zero_grad()
-                for part in chunks_of(found.num_rows, batch, MOST_ROWS):
-                    rows, sizes = rows_of(found, part)
-                    scores = network(rows, sizes)
-                    gradient = np.empty(len(rows), dtype=np.float32)
-                    weight = np.full(len(part), 1.0 / len(batch), dtype=np.float32)
-                    lost, hit = imitation_gradient(
-                        scores.detach().numpy(), found.num_rows[part], found.choice[part], weight, gradient
-                    )
-                    scores.backward(torch.from_numpy(gradient))
-                    loss, hits = loss + lost * len(batch), hits + hit
+                shared.clear()
+                lost, hit = imitation_pass(
+                    found.features,
+                    found.first_row,
+                    found.num_rows,
+                    found.choice,
+                    batch,
+                    shared.weights,
+                    shared.gradients,
+                )
+                shared.divide(len(batch))
+                loss, hits = loss + lost, hits + hit
                 steps.step()
                 falling.step()
                 choices += len(batch)

@@ -106,6 +106,10 @@ class Recipe(BaseModel):
         description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
         "key; saf, one that orders by area, smallest first",
     )
+    cautious: bool = Field(
+        default=True,
+        description="Keep what training starts from unless the best epoch is better beyond noise on the windows that choose",
+    )
     ppo: PPOOptions = PPOOptions()
     evolution: EvolutionOptions = EvolutionOptions()
     imitation: ImitationOptions = ImitationOptions()

@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
 from models.scheduling.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from models.scheduling.choices import advantages, chunks_of, gather, pad, ppo_gradient
+from models.scheduling.choices import advantages, pad
+from models.scheduling.kernel_pass import Gradients, ppo_pass
 from models.scheduling.options import PPOOptions
 from models.scheduling.training import EpochReport, Lessons, Progress, TrainedPolicy
 from simulator.network import VISIBLE_JOBS, KernelWeights
 from simulator.observation import LAYOUTS
 from simulator.trajectories import Trajectories
 
-if TYPE_CHECKING:
-    import torch
-
-MOST_ROWS = 2048
-"""Rows in one forward and backward pass: they and what is made of them fit the cache. Gradients add up to those of a step."""
 VALUE_DECISIONS = 1024
-"""Decisions in one pass of the critic: see MOST_ROWS."""
+"""Decisions in one pass of the critic: they and what is made of them fit the cache. Gradients add up to those of a step."""
 REFERENCE = "SJF"
 """The heuristic that relative rewards are measured by."""
 
@@ -107,6 +103,7 @@ class Learner:
         self.network = new_network("kernel", inputs)
         if start is not None:
             load_weights(self.network, start)
+        self._gradients = Gradients(self.network)
         self.critic = Critic(inputs) if options.baseline == "critic" else None
         self._policy_steps = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
         self._value_steps = (
@@ -176,21 +173,13 @@ class Learner:
         self, found: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
     ) -> tuple[float, float]:
         """Leaves the gradient of the mean loss in the network; returns mean KL and entropy before the step."""
-        import torch
-
-        options = self.options
-        self._policy_steps.zero_grad()
-        kl = entropy = 0.0
-        for part in chunks_of(found.num_rows, decisions, MOST_ROWS):
-            rows, sizes = rows_of(found, part)
-            scores = self.network(rows, sizes)
-            gradient = np.empty(len(rows), dtype=np.float32)
-            moved, spread, _ = ppo_gradient(
-                scores.detach().numpy(), found.num_rows[part], found.choice[part], found.log_prob[part],
-                advantage[part], options.clip, options.entropy_bonus, gradient,
-            )  # fmt: skip
-            scores.backward(torch.from_numpy(gradient / np.float32(len(decisions))))
-            kl, entropy = kl + moved, entropy + spread
+        options, shared = self.options, self._gradients
+        shared.clear()
+        kl, entropy = ppo_pass(
+            found.features, found.first_row, found.num_rows, found.choice, found.log_prob, advantage, decisions,
+            options.clip, options.entropy_bonus, shared.weights, shared.gradients,
+        )  # fmt: skip
+        shared.divide(len(decisions))
         return kl / len(decisions), entropy / len(decisions)
 
     def _value_step(
@@ -230,18 +219,3 @@ def _queues_of(found: Trajectories) -> NDArray[np.float32]:
     queues = np.zeros((found.decisions, VISIBLE_JOBS * found.features.shape[1]), dtype=np.float32)
     pad(found.features, found.first_row, found.num_rows, queues)
     return queues
-
-
-def rows_of(found: Trajectories, decisions: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(features (rows, inputs), rows of each decision (decisions,))."""
-    import torch
-
-    sizes = found.num_rows[decisions]
-    total = int(sizes.sum())
-    first = int(found.first_row[decisions[0]])
-    in_one_piece = found.first_row[decisions] == first + np.cumsum(sizes) - sizes
-    if in_one_piece.all():
-        return torch.from_numpy(found.features[first : first + total]), torch.from_numpy(sizes)
-    rows = np.empty((total, found.features.shape[1]), dtype=np.float32)
-    gather(found.features, found.first_row, found.num_rows, decisions, rows)
-    return torch.from_numpy(rows), torch.from_numpy(sizes)

@@ -53,9 +53,9 @@ def learn(
         found = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
     else:
         found = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
-    told = recipe.model_dump(include={"method", "start", recipe.method}) | {"seed": seed}
+    told = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
     weights, epoch, cost = found.weights, found.best_epoch, found.validation_cost
-    if start is not None and epoch > 0:
+    if recipe.cautious and start is not None and epoch > 0:
         before = arena.costs(start, lessons.validation)
         if not compare(arena.costs(weights, lessons.validation), before, lessons.validation, seed).is_better:
             weights, epoch, cost = start, 0, float(before.mean())
@@ -70,7 +70,9 @@ def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWe
     from models.scheduling.networks import new_network, to_weights
 
     if "area" not in layout.inputs:
-        raise ValueError("a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start")
+        raise ValueError(
+            "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
+        )
     torch.manual_seed(seed)
     weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
     for matrix, bias, carries in (

@@ -27,8 +27,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def policy(home: Path) -> Path:
-    path = home / "policy.json"
-    text = succeed("train", "--source", "mine", "--out", path, *QUICK)
+    path, picture = home / "policy.json", home / "curve.png"
+    text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
+    assert picture.read_bytes().startswith(b"\x89PNG")
     assert "jobs, easy, requested times" in text and "against SAF (" in text and f"policy: {path}" in text
     return path
 
@@ -38,7 +39,7 @@ def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 450)
     assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
     found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
-    assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 540
+    assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 450
     code = json.loads(succeed("replay", home / "mine.swf", "--policy", policy, "--rules", "rlscheduler", "--json"))
     assert code["jobs"] == 900 and code["average_bounded_slowdown"] > 1
     assert not list(home.glob(".policy.json.checkpoint*"))

@@ -8,8 +8,9 @@ import torch
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
+from models.scheduling.dense import rows_of
+from models.scheduling.kernel_pass import Gradients, imitation_pass, ppo_pass
 from models.scheduling.networks import NETWORKS, load_weights, new_network, padded, to_weights
-from models.scheduling.ppo import rows_of
 from simulator.network import VISIBLE_JOBS, score_rows
 from simulator.observation import LAYOUTS
 from tests.simulator.busy import random_weights
@@ -107,6 +108,48 @@ def test_engine_and_torch_compute_the_same_scores(layout: str) -> None:
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
     again = to_weights(net, LAYOUTS[layout])
     assert all(np.array_equal(a, b) for a, b in zip(weights, again, strict=True))
+
+
+@pytest.mark.parametrize("decisions", [1, 3, 400])
+@pytest.mark.parametrize("layout", ["plain", "informed"])
+def test_the_compiled_passes_leave_torch_s_gradients(decisions: int, layout: str) -> None:
+    """Of one decision, and of many more rows than a block holds, in any order."""
+    rng = np.random.default_rng(decisions)
+    torch.manual_seed(decisions)
+    net = new_network("kernel", len(LAYOUTS[layout].inputs))
+    shared = Gradients(net)
+    num_rows = rng.integers(2, VISIBLE_JOBS + 1, decisions)
+    first_row = np.cumsum(num_rows) - num_rows
+    features = rng.random((num_rows.sum(), len(LAYOUTS[layout].inputs)), dtype=np.float32)
+    choice = (rng.random(decisions) * num_rows).astype(np.int64)
+    old, advantage = (rng.normal(m, 1.0, decisions).astype(np.float32) for m in (-3.0, 0.0))
+    order = rng.permutation(decisions)
+    scores = net(torch.from_numpy(features), torch.from_numpy(num_rows))
+
+    def expected(slope: np.ndarray) -> list[np.ndarray]:
+        found = torch.autograd.grad(scores, list(net.parameters()), torch.from_numpy(slope), retain_graph=True)
+        return [a.numpy() for a in found]
+
+    def check(slope: np.ndarray) -> None:
+        for ours, theirs, p in zip(shared.gradients, expected(slope), net.parameters(), strict=True):
+            scale = np.abs(theirs).max()
+            np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3 * scale + 1e-6)
+            assert p.grad is not None and np.shares_memory(p.grad.numpy(), ours)
+
+    slope = np.empty(len(features), dtype=np.float32)
+    plain = scores.detach().numpy()
+    told = ppo_gradient(plain, num_rows, choice, old, advantage, 0.2, 0.01, slope)
+    shared.clear()
+    seen = ppo_pass(
+        features, first_row, num_rows, choice, old, advantage, order, 0.2, 0.01, shared.weights, shared.gradients
+    )
+    assert seen == pytest.approx(told[:2], rel=1e-3)
+    check(slope)
+    told = imitation_gradient(plain, num_rows, choice, np.ones(decisions), slope)
+    shared.clear()
+    seen = imitation_pass(features, first_row, num_rows, choice, order, shared.weights, shared.gradients)
+    assert seen == pytest.approx(told, rel=1e-3)
+    check(slope)
 
 
 def test_the_paper_s_network_has_fewer_than_1000_parameters() -> None:
