@@ -141,23 +141,24 @@ def write_results(
     found: pl.DataFrame,
     cards: list[dict[str, Any]],
 ) -> None:
-    """Replaces the rows of one experiment of a source; those of others stay."""
+    """Replaces the rows of one experiment of a source for these goals and backfillings; all others stay."""
     new = dict(zip(TABLES, (costs, found, pl.DataFrame(cards, infer_schema_length=None)), strict=True))
+    again = costs.select("experiment", "goal", "backfill").unique()
+    files: list[str] = []
     with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
-        kept = {
-            name: connection.sql(
-                f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source AND experiment <> $experiment",
-                params={"source": source, "experiment": experiment},
-            ).pl()
-            for name in TABLES
-        }
         for name in TABLES:
-            rows = [part for part in (kept[name], new[name]) if part.height]
+            kept = connection.sql(
+                f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
+            ).pl()
+            kept = kept.join(again, on=again.columns, how="anti")
+            rows = [part for part in (kept, new[name]) if part.height]
             if not rows:
                 continue
             whole = pl.concat([part.select(rows[0].columns) for part in rows], how="vertical_relaxed")
             replace_partition(connection, f"experiments.{name}", source, whole)
-    remove_unused_models(source, experiment, [card["file"] for card in cards])
+            if name == "policies":
+                files = whole.filter(pl.col("experiment") == experiment)["file"].to_list()
+    remove_unused_models(source, experiment, files)
 
 
 def curve_rows(

@@ -100,11 +100,22 @@ def test_curves_have_every_epoch(done: Warehouse) -> None:
 
 
 def test_an_experiment_again_replaces_its_rows_alone(done: Warehouse) -> None:
+    """One goal of `published` again: the other goal and the other experiments stay."""
     before = [rows(done, name) for name in ("window_costs", "comparisons", "policies")]
     materialize(transfer, done, {})
+    materialize(published, done, QUICK | {"goals": ["bsld"], "backfills": ["easy"]})
     after = [rows(done, name) for name in ("window_costs", "comparisons", "policies")]
     for old, new in zip(before, after, strict=True):
         assert old.height == new.height and set(map(str, old.rows())) == set(map(str, new.rows()))
+
+
+def test_policies_may_see_the_published_windows_as_in_the_paper(done: Warehouse) -> None:
+    asked = {"goals": ["bsld"], "backfills": ["easy"], "methods": ["evolution"], "seen": True}
+    materialize(published, done, QUICK | asked)
+    found = rows(done, "comparisons")
+    assert set(found["experiment"]) == {"published", "published_seen", "transfer"}
+    split = published_split(12_000, 256, seen=True)
+    assert split.learn.first.max() == 10_000 - 256 and len(split.learn) == 10_000 - 255
 
 
 def test_short_logs_have_no_published_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
