@@ -25,7 +25,7 @@ PUBLISHED_HEURISTICS = ("FCFS", "WFP3", "UNICEP", "SJF", "F1", "SAF")
 
 class LearningConfig(dg.Config):
     methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
-    start: str = Field(default="saf", description="What training starts from: nothing, key or saf")
+    start: str = Field(default="saf", description="What training starts from: nothing, key, saf or best")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     ppo: PPOConfig = PPOConfig(layout="informed")
@@ -53,7 +53,7 @@ class HeldOutConfig(LearningConfig):
 
 class PublishedConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
-    start: str = Field(default="key", description="What training starts from: nothing, key or saf")
+    start: str = Field(default="best", description="What training starts from: nothing, key, saf or the best of both")
     cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
     seen: bool = Field(
         default=False,

@@ -89,7 +89,7 @@ class SchedulingPolicyConfig(TaskConfig):
         default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
     )
     method: str = Field(default="ppo", description="ppo, evolution or imitation")
-    start: str = Field(default="saf", description="What training starts from: nothing, key or saf")
+    start: str = Field(default="saf", description="What training starts from: nothing, key, saf or best")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()

@@ -102,9 +102,9 @@ class Recipe(BaseModel):
     )
     start: str = Field(
         default="saf",
-        pattern="^(nothing|key|saf)$",
+        pattern="^(nothing|key|saf|best)$",
         description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
-        "key; saf, one that orders by area, smallest first",
+        "key; saf, one that orders by area, smallest first; best, key or saf, whichever costs less on windows to learn from",
     )
     cautious: bool = Field(
         default=True,

@@ -38,11 +38,15 @@ def learn(
 
     Raises ValueError for a recipe that cannot work.
     """
+    starts = []
+    if recipe.start in ("saf", "best"):
+        starts.append(smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed))
+    if recipe.start in ("key", "best"):
+        starts.append(copied_key(arena, lessons, recipe, seed))
     start = None
-    if recipe.start == "key":
-        start = copied_key(arena, lessons, recipe, seed)
-    elif recipe.start == "saf":
-        start = smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed)
+    if starts:
+        few = lessons.windows.thinned(100)
+        start = min(starts, key=lambda weights: float(arena.costs(weights, few).mean())) if starts[1:] else starts[0]
     if recipe.method == "ppo":
         found = train(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
     elif recipe.method == "evolution":

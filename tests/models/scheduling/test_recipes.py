@@ -49,3 +49,15 @@ def test_what_was_learned_is_kept_only_where_it_is_better_beyond_noise(jobs: Job
     fitted = learn(arena, Lessons(learned, learned, learned), recipe, 1)
     assert fitted.best_epoch > 0 and not np.array_equal(fitted.weights.w1, begun.w1)
     assert fitted.validation_cost == arena.costs(fitted.weights, learned).mean() < arena.costs("SAF", learned).mean()
+
+
+def test_the_best_start_is_the_better_one(arena: Arena) -> None:
+    learned = Windows(np.arange(0, 400, 7), 48)
+    lessons = Lessons(learned, learned, Windows(np.array([450]), 64))
+
+    def begun(start: str) -> float:
+        recipe = Recipe(method="evolution", start=start, evolution=EvolutionOptions(generations=1, pairs=1, windows=1))
+        return float(arena.costs(learn(arena, lessons, recipe, 1).weights, learned).mean())
+
+    costs = [begun(start) for start in ("saf", "key", "best")]
+    assert costs[0] != costs[1] and costs[2] == min(costs[:2])
