@@ -41,7 +41,8 @@ def _task_options(command):
               help="What the network reads: plain, what every log has; informed, predictions and the state of the cluster, too; "
               "paper, RLScheduler's Table I.")  # fmt: skip
 @click.option("--start", type=click.Choice(["saf", "key", "best", "nothing"]), default="saf", show_default=True,
-              help="What training starts from: smallest area first, a copy of the best key, the better of them, or random weights.")  # fmt: skip
+              help="What training starts from: smallest area first, a copy of the best key, the better of both, or "
+              "random weights.")  # fmt: skip
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
 @click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later windows is kept.")
