@@ -162,19 +162,22 @@ def write_results(
 
 
 def curve_rows(
-    arena: Arena, lessons: Lessons, options: PPOOptions, networks: list[str], seeds: list[int]
+    arena: Arena, lessons: Lessons, options: PPOOptions, networks: list[str], filtering: bool, seeds: list[int]
 ) -> pl.DataFrame:
-    """Rows of experiments.curves."""
+    """Rows of experiments.curves. Raises ValueError when nothing is asked for."""
     from models.scheduling.dense import DenseLearner
     from models.scheduling.ppo import train
 
     half = max(options.epochs // 2, 1)
     variants: list[tuple[str, str, PPOOptions]] = [("networks", name, options) for name in networks]
-    variants += [
-        ("filtering", "unfiltered", options),
-        ("filtering", "filtered", options.model_copy(update={"filtered_epochs": half})),
-        ("filtering", "relative", options.model_copy(update={"reward": "relative"})),
-    ]
+    if filtering:
+        variants += [
+            ("filtering", "unfiltered", options),
+            ("filtering", "filtered", options.model_copy(update={"filtered_epochs": half})),
+            ("filtering", "relative", options.model_copy(update={"reward": "relative"})),
+        ]
+    if not variants:
+        raise ValueError("no networks and no filtering: there is nothing to compare")
     rows = []
     with progress_bar("training curves", len(variants) * len(seeds)) as bar:
         for experiment, variant, asked in variants:

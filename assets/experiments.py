@@ -245,7 +245,11 @@ def transfer(
 
 
 class CurvesConfig(dg.Config):
-    networks: list[str] = Field(default=["kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet"], description="Figure 8")
+    networks: list[str] = Field(
+        default=["kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet"],
+        description="Figure 8; none: leaves its rows as they are",
+    )
+    filtering: bool = Field(default=True, description="Figure 9; false: leaves its rows as they are")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     backfill: str = Field(default="none", description="Backfilling rule")
     window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
@@ -276,9 +280,13 @@ def curves(
     contest = Contest.of(trace, Task("bsld", config.backfill, "requested", "standard", config.window_jobs), split)
     kept = filter_trajectories(contest.arena, split.learn)
     lessons = Lessons(split.learn, kept.kept_windows, split.choose)
-    rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.seeds)
+    rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
     with warehouse.write() as connection:
-        replace_partition(connection, "experiments.curves", source, rows)
+        kept = connection.sql(
+            "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
+        ).pl()
+        kept = kept.filter(~pl.col("experiment").is_in(rows["experiment"].unique().to_list())).select(rows.columns)
+        replace_partition(connection, "experiments.curves", source, pl.concat([kept, rows], how="vertical_relaxed"))
     return dg.MaterializeResult(
         metadata={"dagster/row_count": rows.height, "skewness": kept.skewness, "last": table(last_epochs(rows))}
     )

@@ -103,6 +103,11 @@ def test_curves_have_every_epoch(done: Warehouse) -> None:
     found = rows(done, "curves")
     assert set(found["variant"]) == {"kernel", "mlp_v2", "unfiltered", "filtered", "relative"}
     assert found.height == 5 * 2
+    some = {"networks": ["mlp_v3"], "filtering": False, "seeds": [1], "window_jobs": 40}
+    ppo = {"epochs": 1, "trajectories": 4, "siblings": 1, "baseline": "critic", "passes": 1}
+    materialize(curves, done, some | {"ppo": ppo})
+    found = rows(done, "curves")
+    assert set(found["variant"]) == {"mlp_v3", "unfiltered", "filtered", "relative"}
     filtered = found.filter(pl.col("variant") == "filtered").sort("epoch")
     assert filtered["phase"].to_list() == ["filtered", "all"]
 
