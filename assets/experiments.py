@@ -282,11 +282,11 @@ def curves(
     lessons = Lessons(split.learn, kept.kept_windows, split.choose)
     rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
     with warehouse.write() as connection:
-        kept = connection.sql(
+        others = connection.sql(
             "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
         ).pl()
-        kept = kept.filter(~pl.col("experiment").is_in(rows["experiment"].unique().to_list())).select(rows.columns)
-        replace_partition(connection, "experiments.curves", source, pl.concat([kept, rows], how="vertical_relaxed"))
+        others = others.filter(~pl.col("experiment").is_in(rows["experiment"].unique().to_list())).select(rows.columns)
+        replace_partition(connection, "experiments.curves", source, pl.concat([others, rows], how="vertical_relaxed"))
     return dg.MaterializeResult(
         metadata={"dagster/row_count": rows.height, "skewness": kept.skewness, "last": table(last_epochs(rows))}
     )
