@@ -53,7 +53,7 @@ class HeldOutConfig(LearningConfig):
 
 class PublishedConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
-    start: str = Field(default="best", description="What training starts from: nothing, key, saf or the best of both")
+    start: str = Field(default="key", description="What training starts from: nothing, key, saf or best")
     cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
     seen: bool = Field(
         default=False,

@@ -34,8 +34,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 ASSETS = (
-    "log", "jobs", "operations", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "scheduling_policy",
-    "evaluation", "runs", "leaderboard", "report",
+    "log", "jobs", "operations", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "priority_key",
+    "scheduling_policy", "evaluation", "runs", "leaderboard", "report", "held_out", "published", "transfer", "curves",
 )  # fmt: skip
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
@@ -112,7 +112,7 @@ class Camera:
 
 def asset_graph(camera: Camera) -> None:
     """The global lineage with all groups open; navigation and list are folded away so that it is large."""
-    camera.size(height=1000, scale=1.5)
+    camera.size(2100, 2100)
     camera.open("/asset-groups", "Global asset lineage", "scheduling_policies")
     camera.click("the button that hides the navigation", "//button[contains(., 'Hide navigation')]")
     camera.click("the button that folds the list of groups", "//button[.//*[@aria-label='panel_show_right']]")
@@ -127,7 +127,7 @@ def asset_graph(camera: Camera) -> None:
     except TimeoutException:
         raise NotSeen(f"the graph did not show: {', '.join(missing(camera.browser))}") from None
     drag = ActionChains(camera.browser)
-    drag.w3c_actions.pointer_action.move_to_location(WIDTH // 2, 585)  # an empty spot at the foot of the canvas
+    drag.w3c_actions.pointer_action.move_to_location(WIDTH // 2, 1950)  # an empty spot at the foot of the canvas
     drag.click_and_hold().move_by_offset(-25, 0).release().perform()  # out from under the zoom buttons
     camera.take("asset-graph")
     camera.browser.execute_script("localStorage.clear()")
