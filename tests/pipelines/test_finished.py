@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import dagster as dg
 import duckdb
 import polars as pl
 import pytest
@@ -37,6 +38,19 @@ def test_running_again_changes_no_row(run_once: Home) -> None:
     assert all(rows.height > 0 for name, rows in before.items() if name not in OF_OTHER_LOGS)
     assert_same_tables(before, run_once.tables())
     assert report.read_bytes() == page
+
+
+def test_training_can_be_watched(run_once: Home) -> None:
+    """Every epoch was observed while it was trained: the UI plots these."""
+    curve = run_once.tables()["policies.training_curve"]
+    asked = dg.AssetKey(["policies", "scheduling_policy"])
+    with dg.DagsterInstance.from_config(str(run_once.folder)) as instance:
+        seen = instance.fetch_observations(asked, limit=curve.height).records
+    told = [o.asset_observation.metadata for o in seen if o.asset_observation]
+    for seed in curve["seed"].unique():
+        values = [m[f"validation cost, seed {seed}"].value for m in told if f"validation cost, seed {seed}" in m]
+        measured = curve.filter(seed=seed)["validation_cost"].drop_nulls()
+        assert sorted(values) == sorted(measured.to_list()) and len(values) > 1
 
 
 HOLD = """
