@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 
 LOG_C, EXPONENT = (-4.0, 8.0), (0.0, 2.0)
 """Ranges of log10(c) and of the exponents that random search draws from."""
+LARGEST = 700.0
+"""Logarithm of the largest term: CMA-ES leaves the ranges, and e^710 is infinite."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class PriorityKey:
 
     def scores(self, jobs: Jobs) -> FloatArray:
         """Lowest first, float64 (num_jobs,)."""
-        size = np.exp(self.a * np.log(jobs.estimate) + self.b * np.log(jobs.procs))
-        return (jobs.submit - jobs.origin) + 10**self.log_c * size
+        size = self.a * np.log(jobs.estimate) + self.b * np.log(jobs.procs)
+        return (jobs.submit - jobs.origin) + 10**self.log_c * np.exp(np.minimum(size, LARGEST - self.log_c * np.log(10)))
 
     @property
     def policy(self) -> Policy:
