@@ -43,7 +43,9 @@ class PriorityKey:
     def scores(self, jobs: Jobs) -> FloatArray:
         """Lowest first, float64 (num_jobs,)."""
         size = self.a * np.log(jobs.estimate) + self.b * np.log(jobs.procs)
-        return (jobs.submit - jobs.origin) + 10**self.log_c * np.exp(np.minimum(size, LARGEST - self.log_c * np.log(10)))
+        return (jobs.submit - jobs.origin) + 10**self.log_c * np.exp(
+            np.minimum(size, LARGEST - self.log_c * np.log(10))
+        )
 
     @property
     def policy(self) -> Policy:
