@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ def save_checkpoint(path: Path | None, training: str, state: dict[str, Any]) -> 
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")  # another run may train the same
     torch.save({"training": training, "state": state}, unfinished)
     unfinished.replace(path)
 
@@ -32,10 +34,14 @@ def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
     """The state, or None where there is none of this training. Raises ValueError for a file that cannot be read."""
     import torch
 
-    if path is None or not path.exists():
+    try:
+        whole = path.read_bytes() if path else None
+    except FileNotFoundError:  # none yet, or another run of the same training has just ended
+        whole = None
+    if whole is None:
         return None
     try:
-        found = torch.load(path, weights_only=True)
+        found = torch.load(io.BytesIO(whole), weights_only=True)
         return found["state"] if found["training"] == training else None
     except Exception as error:  # torch raises whatever a damaged file leads to
         raise ValueError(
