@@ -34,8 +34,9 @@ class Trajectories:
     """Decisions of a policy, ragged: decision d saw rows first_row[d] : first_row[d] + num_rows[d].
 
     features: float32 (rows, inputs); choice: index within the decision's rows, int64 (decisions,); log_prob: of that choice under
-    the network, float32 (decisions,); first_decision: of each window, int64 (windows + 1,); start: start times, seconds in the
-    log's clock, int64 (windows, window_jobs). Decisions with a single visible job are not choices and are not recorded.
+    the network, 0 where a teacher chose, float32 (decisions,); first_decision: of each window, int64 (windows + 1,); start:
+    start times, seconds in the log's clock, int64 (windows, window_jobs). Decisions with a single visible job are not choices
+    and are not recorded.
     """
 
     features: NDArray[np.float32]

@@ -28,10 +28,6 @@ class Difference:
     def is_better(self) -> bool:
         return self.high is not None and self.high < 0
 
-    @property
-    def is_worse(self) -> bool:
-        return self.low is not None and self.low > 0
-
 
 def block_length(windows: Windows) -> int:
     """The most consecutive windows (by position) that share jobs with the first of them: they are resampled together."""
