@@ -103,6 +103,28 @@ def test_choosing_the_largest_output_is_the_learned_policy(backfill: str) -> Non
     assert (start[0] != others.start).any(), "the weights matter"
 
 
+@pytest.mark.parametrize("rules", ["standard", "rlscheduler"])
+def test_a_full_recorder_loses_nothing(rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, first = busy_jobs(900, load=9.0), np.arange(0, 600, 100)
+
+    def sampled() -> list[np.ndarray]:
+        found = sample_windows(jobs, PROCS, first, WINDOW, random_weights(), 4, "none", rules)
+        return [
+            found.features,
+            found.first_row,
+            found.num_rows,
+            found.choice,
+            found.log_prob,
+            found.first_decision,
+            found.start,
+        ]
+
+    expected = sampled()
+    assert len(expected[0]) > 2 * WINDOW * len(first), "more rows than fit at first, below"
+    monkeypatch.setattr("simulator.trajectories.ROWS_PER_JOB", 1)
+    assert all(np.array_equal(a, b) for a, b in zip(expected, sampled(), strict=True))
+
+
 def test_sampled_choices_can_be_taken_again_step_by_step() -> None:
     """A network of zeros likes all jobs the same, so that its backfilling is in submit order, as it is for a batch. Unlike a
     batch, it also draws where no job fits any more in the pass; such draws change nothing."""
