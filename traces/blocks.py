@@ -100,7 +100,8 @@ class LogStream:
             line += self._seen.lines
         digest = digest or hashlib.sha256()
         pieces = self._unpacked(file) if self.path.suffix in PACKED else self._plain(file)
-        pieces = self._noted(pieces, digest)
+        fault: list[LogError] = []
+        pieces = _ended(self._noted(pieces, digest), fault)
         rest, piece = b"", next(pieces, b"")
         while piece:
             content, piece = rest + piece, next(pieces, b"")
@@ -124,6 +125,8 @@ class LogStream:
                 line += 1
         if rest:
             yield from self._of_lines(rest, line)
+        if fault:
+            raise fault[0]
         self.sha256 = digest.hexdigest()
 
     def _of_lines(self, content: bytes, line: int) -> Iterator[Block]:
@@ -197,6 +200,8 @@ class LogStream:
                     yield b"".join(gathered)
                     gathered, size = [], 0
         except (OSError, EOFError, lzma.LZMAError, zlib.error, _zst_error()) as error:
+            if size:
+                yield b"".join(gathered)
             raise LogError(
                 f"{self.path}: damaged {self.path.suffix} file ({error}); copy it again or unpack it by hand"
             ) from None
@@ -205,7 +210,9 @@ class LogStream:
 
     def _pieces_of_gz(self, file: IO[bytes]) -> Iterator[bytes]:
         with gzip.open(file) as unpacked:
-            while piece := unpacked.read(self._block_bytes):
+            while piece := unpacked.read1(
+                min(self._block_bytes, 1 << 18)
+            ):  # little at once: what comes before damage is kept
                 yield piece
 
     def _pieces_of_xz(self, file: IO[bytes]) -> Iterator[bytes]:
@@ -237,6 +244,14 @@ class LogStream:
                     frame, fresh = zstandard.ZstdDecompressor().decompressobj(), True
         if not fresh:
             raise EOFError("the file ended before the end of its last frame")
+
+
+def _ended(pieces: Iterator[bytes], fault: list[LogError]) -> Iterator[bytes]:
+    """The pieces as far as they can be read; the error that ends them is put into `fault`, to be raised when they are used up."""
+    try:
+        yield from pieces
+    except LogError as error:
+        fault.append(error)
 
 
 def _zst_error() -> type[Exception]:

@@ -16,6 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from traces.pseudonyms import DEFAULT, KINDS
+from traces.vasp_catalogue import VaspSource, vasp_source
 
 PROJECT = Path(__file__).resolve().parents[1]
 FORMATS = ("swf", "pbs", "slurm")
@@ -62,9 +63,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Catalogue:
+    """sources: traces, by name; vasp: folders of VASP runs, by name."""
+
     sources: dict[str, Source]
     time_zone: str = "UTC"
     nightly_cron: str = "0 3 * * *"
+    vasp: dict[str, VaspSource] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
         if name not in self.sources:
@@ -74,6 +78,15 @@ class Catalogue:
                 "or to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.sources[name]
+
+    def vasp_source(self, name: str) -> VaspSource:
+        if name not in self.vasp:
+            known = ", ".join(self.vasp) or "none"
+            raise CatalogueError(
+                f"unknown folder of VASP runs {name!r}; known: {known}. Add it with `tracehouse vasp ingest PATH --name {name}`, "
+                f"or as [vasp.{name}] to the catalogue named by TRACEHOUSE_SOURCES"
+            )
+        return self.vasp[name]
 
 
 def home() -> Path:
@@ -104,7 +117,14 @@ def load_catalogue() -> Catalogue:
         main = _merge(main, _read_catalogue(local, main))
     elif os.environ.get("TRACEHOUSE_SOURCES"):
         raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
-    return _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
+    whole = _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
+    for found in whole.vasp.values():
+        if found.accounting and found.accounting not in whole.sources:
+            known = ", ".join(whole.sources) or "none"
+            raise CatalogueError(
+                f"{found.declared_at}: [vasp.{found.name}] accounting = {found.accounting!r} is no source; known: {known}"
+            )
+    return whole
 
 
 def inbox_name(path: Path) -> str:
@@ -137,15 +157,33 @@ def add_source(
         entry.append(f"time_zone = {_toml_string(time_zone)}")
     if keep_names:
         entry.append("pseudonyms = []")
-    return _edit_declaration(name, "\n".join(entry) + "\n", bundled)
+    return _edit_declaration("sources", name, "\n".join(entry) + "\n", bundled)
 
 
-def remove_source(name: str, put_back: str) -> None:
-    """Takes a source out of the second catalogue, or puts back the declaration that `add_source` has replaced."""
-    _edit_declaration(name, put_back, _read_catalogue(PROJECT / "sources.toml"))
+def add_vasp_source(name: str, folder: Path, time_zone: str | None, accounting: str | None) -> str:
+    """Declares a folder of VASP runs in the second catalogue; returns the declaration it replaces there, or "".
+
+    Raises CatalogueError for a bad name, time zone or accounting source, or a name that `sources.toml` already has.
+    """
+    if not NAME.fullmatch(name):
+        raise CatalogueError(f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
+    bundled = _read_catalogue(PROJECT / "sources.toml")
+    if name in bundled.vasp:
+        raise CatalogueError(f"{name!r} is already in {bundled.vasp[name].declared_at}; choose another --name")
+    if accounting is not None:
+        load_catalogue().source(accounting)
+    entry = [f"[vasp.{_quoted(name)}]", f"path = {_toml_string(str(folder.resolve()))}"]
+    entry += [f"time_zone = {_toml_string(time_zone)}"] if time_zone is not None else []
+    entry += [f"accounting = {_toml_string(accounting)}"] if accounting is not None else []
+    return _edit_declaration("vasp", name, "\n".join(entry) + "\n", bundled)
 
 
-def _edit_declaration(name: str, new: str, bundled: Catalogue) -> str:
+def remove_source(name: str, put_back: str, section: str = "sources") -> None:
+    """Takes a source out of the second catalogue, or puts back the declaration that adding it has replaced."""
+    _edit_declaration(section, name, put_back, _read_catalogue(PROJECT / "sources.toml"))
+
+
+def _edit_declaration(section: str, name: str, new: str, bundled: Catalogue) -> str:
     """Replaces the declaration of one source in the second catalogue; everything else in the file stays as it is."""
     path = local_catalogue_path()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +191,7 @@ def _edit_declaration(name: str, new: str, bundled: Catalogue) -> str:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two `tracehouse ingest` at once must not lose each other's entry
         text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
         lines = text.splitlines(keepends=True)
-        table = rf"\[\s*sources\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*"
+        table = rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*"
         first = next((i for i, line in enumerate(lines) if re.match(rf"\s*{table}\]", line)), len(lines))
         last = first
         for i in range(first, len(lines)):
@@ -188,7 +226,7 @@ def is_cron(text: str) -> bool:
 
 
 def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
-    return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron)
+    return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron, first.vasp | second.vasp)
 
 
 def _inbox_sources(known: Catalogue) -> dict[str, Source]:
@@ -221,33 +259,39 @@ def _parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catal
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{path}: not valid TOML: {error}") from None
-    check = _Checker(path, text)
-    check.keys(document, {"time_zone", "nightly_cron", "sources"}, None)
+    check = Checker(path, text)
+    check.keys(document, {"time_zone", "nightly_cron", "sources", "vasp"}, None)
     time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
     cron = check.typed(document, "nightly_cron", str, None)
     if cron is None:
         cron = defaults.nightly_cron if defaults else "0 3 * * *"
     if not is_cron(cron):
         check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
-    tables = document.get("sources", {})
-    if not isinstance(tables, dict):
-        check.fail(None, "sources", "expected tables like [sources.NAME]")
-    sources = {}
-    for name, table in tables.items():
-        if not NAME.fullmatch(name):
-            check.fail(name, None, f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
-        if not isinstance(table, dict):
-            check.fail(name, None, f"expected a table [sources.{name}]")
-        sources[name] = check.source(name, table, time_zone)
-    return Catalogue(sources, time_zone, cron)
+    sources = {name: check.source(name, table, time_zone) for name, table in check.tables(document)}
+    of_vasp = Checker(path, text, "vasp")
+    vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
+    return Catalogue(sources, time_zone, cron, vasp)
 
 
-class _Checker:
-    """Turns TOML tables into sources, or fails with the file, the line, what was expected and what to do."""
+class Checker:
+    """Turns the TOML tables [section.NAME] into sources, or fails with the file, the line, what was expected and what to do."""
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path, text: str, section: str = "sources") -> None:
         self.path = path
+        self.section = section
         self.lines = _lines_of(text)
+
+    def tables(self, document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """(name, table) of each table of the section."""
+        tables = document.get(self.section, {})
+        if not isinstance(tables, dict):
+            self.fail(None, self.section, f"expected tables like [{self.section}.NAME]")
+        for name, table in tables.items():
+            if not NAME.fullmatch(name):
+                self.fail(name, None, f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
+            if not isinstance(table, dict):
+                self.fail(name, None, f"expected a table [{self.section}.{name}]")
+        return list(tables.items())
 
     def source(self, name: str, table: dict[str, Any], time_zone: str) -> Source:
         allowed = {f.name for f in fields(Source)} - {"name", "declared_at"}
@@ -337,12 +381,12 @@ class _Checker:
         return str(value)
 
     def fail(self, source: str | None, key: str | tuple[str, ...] | None, problem: str) -> None:
-        where = f" [sources.{source}]" if source else ""
+        where = f" [{self.section}.{source}]" if source else ""
         raise CatalogueError(f"{self.path}:{self.line(source, key)}:{where} {problem}")
 
     def line(self, source: str | None, key: str | tuple[str, ...] | None) -> int:
         """The line of the key within the source, else that of the source, else 1."""
-        table = ("sources", source) if source is not None else ()
+        table = (self.section, source) if source is not None else ()
         keys = (key,) if isinstance(key, str) else key or ()
         return next((self.lines[path] for path in ((*table, *keys), table) if path in self.lines), 1)
 
