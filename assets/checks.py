@@ -9,10 +9,11 @@ import sql
 from assets.features import job_features
 from assets.ingest import jobs, raw_log
 from assets.model_registry import runtime_model
-from assets.partitions import SOURCES
+from assets.partitions import SOURCES, VASP
 from assets.replay import replay_evaluation
 from assets.replay_runs import replay_runs
 from assets.runtime_prediction import runtime_predictions
+from assets.vasp import vasp_runs
 from warehouse import Warehouse
 
 # checks with partitions are a preview in this (pinned) Dagster; without them a check could not know its source
@@ -20,13 +21,17 @@ warnings.filterwarnings("ignore", category=dg.PreviewWarning, message=".*partiti
 
 
 def _check(
-    asset: dg.AssetsDefinition, statement: str, description: str, warns: bool = False
+    asset: dg.AssetsDefinition,
+    statement: str,
+    description: str,
+    warns: bool = False,
+    partitions: dg.PartitionsDefinition = SOURCES,
 ) -> dg.AssetChecksDefinition:
     """A check that runs `sql/checks/<statement>.sql` for one source: it passes when the statement gives no row. warns: what it
     finds is to be known, but stops nothing."""
     name = statement.removeprefix("checks.")
 
-    @dg.asset_check(asset=asset, name=name, description=description, blocking=not warns, partitions_def=SOURCES)
+    @dg.asset_check(asset=asset, name=name, description=description, blocking=not warns, partitions_def=partitions)
     def check(context: dg.AssetCheckExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.AssetCheckResult:
         broken = broken_rows(warehouse, statement, context.partition_key)
         return dg.AssetCheckResult(
@@ -79,4 +84,5 @@ CHECKS: list[dg.AssetChecksDefinition] = [
         "checks.runs_never_oversubscribe",
         "no saved run uses more processors than there are, or starts a job before its submission",
     ),
+    _check(vasp_runs, "checks.vasp_steps_add_up", "every counted step of a VASP run is stored", partitions=VASP),
 ]

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -23,16 +24,22 @@ GENERATOR_VERSION = 1
 
 
 def generated_log(source: Source) -> Path:
-    """The log of a generated source (a file or a folder of daily files), written on first use.
-
-    Its name carries a hash of everything that decides the content, and it appears complete or not at all: runs that
-    race, or die, leave each other's logs alone.
-    """
+    """The log of a generated source (a file or a folder of daily files), written on first use."""
     recipe = json.dumps(
         [GENERATOR_VERSION, source.format, source.procs, source.time_zone, source.generator], sort_keys=True
     )
+    folder = written_once(source.name, recipe, lambda folder: _write(source, folder))
+    return folder if source.format == "pbs" else log_files(folder)[0]
+
+
+def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
+    """A folder that `write` has filled, now or before.
+
+    Its name carries a hash of the recipe, which tells everything that decides the content, and it appears complete or not at
+    all: runs that race, or die, leave each other's logs alone.
+    """
     key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
-    folder = data_folder() / "logs" / f"{source.name}-{key}"
+    folder = data_folder() / "logs" / f"{name}-{key}"
     if not folder.exists():
         for left in folder.parent.glob("*.part"):  # by a run that was killed
             if time.time() - left.stat().st_mtime > 3600:
@@ -40,14 +47,14 @@ def generated_log(source: Source) -> Path:
         temporary = folder.with_name(f"{folder.name}.{os.getpid()}.part")
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        _write(source, temporary)
+        write(temporary)
         try:
             temporary.rename(folder)
         except OSError:
             if not folder.exists():
                 raise
             shutil.rmtree(temporary)  # another run was faster with the same content
-    return folder if source.format == "pbs" else log_files(folder)[0]
+    return folder
 
 
 def _write(source: Source, folder: Path) -> None:

@@ -7,3 +7,6 @@ import dagster as dg
 SOURCES = dg.DynamicPartitionsDefinition(name="sources")
 
 OWNERS = ["team:tracehouse"]
+
+VASP = dg.DynamicPartitionsDefinition(name="vasp")
+"""The same for folders of VASP runs, [vasp.NAME] in the catalogue."""

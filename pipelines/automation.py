@@ -1,14 +1,16 @@
-"""What runs by itself: nightly retraining, and a run for every new file in the inbox."""
+"""What runs by itself: nightly retraining, and a run for every new file in the inbox or changed folder of VASP runs."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import dagster as dg
 
 from assets.partitions import SOURCES
-from pipelines.jobs import everything
+from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs
 from traces.catalogue import CatalogueError, inbox, load_catalogue
+from traces.vasp_runs import find_runs
 
 SETTLED_S = 10
 """A file is taken once nobody has written to it for this long, so that a copy under way is left alone."""
@@ -32,6 +34,61 @@ def nightly_schedule() -> dg.ScheduleDefinition:
         return [dg.RunRequest(run_key=f"{name}-{due}", partition_key=name) for name in names]
 
     return nightly_retraining
+
+
+def nightly_vasp_schedule() -> dg.ScheduleDefinition:
+    """`nightly_vasp`, at the same time, one run per folder of VASP runs."""
+    catalogue = load_catalogue()
+
+    @dg.schedule(
+        job=vasp,
+        name="nightly_vasp",
+        cron_schedule=catalogue.nightly_cron,
+        execution_timezone=catalogue.time_zone,
+        description="Reads what has changed in the folders of VASP runs and learns remaining times again, every night",
+    )
+    def nightly_vasp(context: dg.ScheduleEvaluationContext):
+        names = list(load_catalogue().vasp)
+        register_sources(context.instance, names, "vasp")
+        due = context.scheduled_execution_time.isoformat()
+        return [dg.RunRequest(run_key=f"{name}-{due}", partition_key=name) for name in names]
+
+    return nightly_vasp
+
+
+@dg.sensor(
+    job=vasp_watch,
+    name="vasp_sensor",
+    minimum_interval_seconds=60,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="VASP run folders that are new or have grown are read again, and remaining times predicted anew",
+)
+def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Run folders that are new or have grown since the last tick become a run; synthetic ones never change."""
+    from time import time
+
+    try:
+        known = load_catalogue()
+    except CatalogueError as error:
+        return dg.SkipReason(f"the catalogue has a fault: {error}")
+    register_sources(context.instance, list(known.vasp), "vasp")
+    seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
+    state, requests = {}, []
+    for name, source in known.vasp.items():
+        if source.path is None or not source.path.is_dir():
+            continue
+        # a run that nobody writes to any more changes its state once: it is no longer taken for running
+        quiet = time() - source.quiet_s
+        stamps = "\n".join(
+            f"{folder.name} {folder.stamp} {folder.faults} {folder.changed_s < quiet}"
+            for folder in find_runs(source.path)
+        )
+        state[name] = hashlib.sha256(stamps.encode()).hexdigest()[:16]
+        if seen.get(name) != state[name]:
+            requests.append(dg.RunRequest(run_key=f"{name}-{state[name]}", partition_key=name))
+    if not requests:
+        return dg.SensorResult(skip_reason="no run folder has changed", cursor=json.dumps(state))
+    return dg.SensorResult(run_requests=requests, cursor=json.dumps(state))
 
 
 @dg.sensor(
@@ -75,12 +132,12 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     )
 
 
-def register_sources(instance: dg.DagsterInstance, names: list[str]) -> None:
-    """Makes every named source a partition of this Dagster instance."""
-    known = set(instance.get_dynamic_partitions("sources"))
+def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:
+    """Makes every named source a partition of this Dagster instance; partitions: "sources", or "vasp"."""
+    known = set(instance.get_dynamic_partitions(partitions))
     missing = [name for name in names if name not in known]
     if missing:
-        instance.add_dynamic_partitions("sources", missing)
+        instance.add_dynamic_partitions(partitions, missing)
 
 
 def _stamp(path: Path) -> tuple[str, float]:

@@ -10,6 +10,7 @@ import click
 from pipelines.cli_models import models, rollback
 from pipelines.cli_replay import compare, replay
 from pipelines.cli_train import distil, train
+from pipelines.cli_vasp import vasp
 from pipelines.cli_wait import wait, walltime
 from pipelines.errors import plain_errors, raise_failures
 from sql import load as sql_text
@@ -42,6 +43,7 @@ main.add_command(wait)
 main.add_command(walltime)
 main.add_command(models)
 main.add_command(rollback)
+main.add_command(vasp)
 
 
 @main.command()
@@ -79,7 +81,7 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
     catalogue = load_catalogue()
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
-    failures = run_job(job, chosen, _read_config(config))
+    failures = run_job(job, chosen, read_config(config))
     done = [name for name in chosen if name not in failures]
     if done and job in ("evaluate", "everything"):
         _print_leaderboards(done)
@@ -305,9 +307,10 @@ def ui(host: str, port: int) -> None:
     from pipelines.running import dagster_instance
     from traces.catalogue import inbox
 
-    names = list(load_catalogue().sources)  # a fault in the catalogue is told here rather than in a server's log
+    catalogue = load_catalogue()  # a fault in the catalogue is told here rather than in a server's log
     with dagster_instance() as instance:
-        register_sources(instance, names)
+        register_sources(instance, list(catalogue.sources))
+        register_sources(instance, list(catalogue.vasp), "vasp")
         close_dead_runs(instance)
     inbox().mkdir(exist_ok=True)
     dagster = str(Path(sys.executable).with_name("dagster"))
@@ -338,7 +341,7 @@ def _rows_of(relation: Any, output_format: str) -> Any:
     return rows
 
 
-def _read_config(path: Path | None) -> dict[str, Any]:
+def read_config(path: Path | None) -> dict[str, Any]:
     import yaml
 
     if path is None:

@@ -15,6 +15,7 @@ from assets import (
     operations,
     prediction_error,
     prediction_search,
+    remaining_time,
     replay,
     replay_runs,
     report,
@@ -22,11 +23,12 @@ from assets import (
     runtime_prediction,
     scheduling_policies,
     trace_health,
+    vasp,
     wait_times,
 )
 from assets.checks import CHECKS
 from assets.storage import open_warehouse
-from pipelines.automation import inbox_sensor, nightly_schedule
+from pipelines.automation import inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
 from pipelines.jobs import JOBS
 from pipelines.step_log import step_logger
 from traces.catalogue import load_catalogue
@@ -48,6 +50,8 @@ ASSET_MODULES = [
     prediction_search,
     leaderboard,
     report,
+    vasp,
+    remaining_time,
 ]
 
 
@@ -63,8 +67,8 @@ def build_definitions() -> dg.Definitions:
         assets=assets,
         asset_checks=CHECKS,
         jobs=JOBS,
-        schedules=[nightly_schedule()],
-        sensors=[inbox_sensor],
+        schedules=[nightly_schedule(), nightly_vasp_schedule()],
+        sensors=[inbox_sensor, vasp_sensor],
         resources={"warehouse": open_warehouse()},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},
         executor=dg.in_process_executor,

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from assets.partitions import SOURCES
+from assets.partitions import SOURCES, VASP
 
 OF_THE_LOG = dg.AssetSelection.assets("marts/operations", "marts/trace_health")
 INGEST = dg.AssetSelection.groups("ingest") | OF_THE_LOG
@@ -31,4 +31,17 @@ experiments = _job(
 )
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
-JOBS = [ingest, train, predict, evaluate, everything, replay_runs, experiments, report]
+vasp = dg.define_asset_job(
+    "vasp", dg.AssetSelection.groups("vasp"), partitions_def=VASP,
+    description="From a folder of VASP runs to remaining times of those that run",
+)  # fmt: skip
+vasp_ingest = dg.define_asset_job(
+    "vasp_ingest", dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs"), partitions_def=VASP,
+    description="Read what has changed in a folder of VASP runs",
+)  # fmt: skip
+vasp_watch = dg.define_asset_job(
+    "vasp_watch", dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs", "predictions/remaining_times"),
+    partitions_def=VASP, description="Read what has changed in a folder of VASP runs and predict remaining times again",
+)  # fmt: skip
+
+JOBS = [vasp, vasp_ingest, vasp_watch, ingest, train, predict, evaluate, everything, replay_runs, experiments, report]

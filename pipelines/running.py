@@ -37,16 +37,18 @@ def dagster_instance() -> dg.DagsterInstance:
         return instance
 
 
-def run_job(job: str, sources: list[str], run_config: dict[str, Any] | None = None) -> dict[str, str]:
+def run_job(
+    job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str = "sources"
+) -> dict[str, str]:
     """Runs a job for each source in turn; one that fails does not keep the others from running.
 
-    Returns what went wrong by source, empty when all is well.
+    partitions: what the names are, "sources" or "vasp". Returns what went wrong by source, empty when all is well.
     """
     from pipelines.definitions import defs
 
     failures: dict[str, str] = {}
     with dagster_instance() as instance:
-        register_sources(instance, sources)
+        register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)
         if closed:
             click.echo(f"{closed} run(s) of processes that died were closed as failed", err=True)

@@ -43,6 +43,11 @@ LINEAGE = {
     "experiments/published": {"core/jobs"},
     "experiments/transfer": {"experiments/published"},
     "experiments/curves": {"core/jobs"},
+    "raw/vasp_runs": set(),
+    "core/vasp_jobs": {"raw/vasp_runs", "core/jobs"},
+    "predictions/remaining_time_evaluation": {"raw/vasp_runs"},
+    "predictions/remaining_time_model": {"raw/vasp_runs"},
+    "predictions/remaining_times": {"raw/vasp_runs", "predictions/remaining_time_model"},
     "marts/report": {
         "marts/leaderboard",
         "replay/evaluation",
@@ -87,12 +92,24 @@ def test_every_asset_tells_who_what_and_where(defs: dg.Definitions) -> None:
 
 
 def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None:
-    for job in ("ingest", "train", "evaluate", "everything", "replay_runs", "report"):
+    for job in (
+        "ingest",
+        "train",
+        "evaluate",
+        "everything",
+        "replay_runs",
+        "report",
+        "vasp",
+        "vasp_ingest",
+        "vasp_watch",
+    ):
         assert defs.resolve_job_def(job)
     schedule = defs.resolve_schedule_def("nightly_retraining")
     assert schedule.cron_schedule == "0 3 * * *"
     assert schedule.execution_timezone == "Europe/Stockholm"
+    assert defs.resolve_schedule_def("nightly_vasp").cron_schedule == "0 3 * * *"
     assert defs.resolve_sensor_def("inbox_sensor")
+    assert defs.resolve_sensor_def("vasp_sensor")
     graph = defs.resolve_asset_graph()
     assert {key.name for key in graph.asset_check_keys} == {
         "counts_add_up",
@@ -107,6 +124,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "never_oversubscribes",
         "no_start_before_submission",
         "runs_never_oversubscribe",
+        "vasp_steps_add_up",
     }
 
 

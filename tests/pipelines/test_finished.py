@@ -19,6 +19,9 @@ from tests.tiny import SOURCE, Home, assert_same_tables
 
 OF_OTHER_LOGS = (
     "raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues", "core.repeats", "core.changed_files",
+    "raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_ionic_steps", "raw.vasp_rejects", "raw.vasp_folders",
+    "core.vasp_jobs", "predictions.remaining_time_trials", "predictions.remaining_time_scores",
+    "predictions.remaining_time_models", "predictions.remaining_times",
     "experiments.window_costs", "experiments.comparisons", "experiments.policies", "experiments.curves",
 )  # fmt: skip
 """Tables that stay empty: the tiny source is a sound SWF log, and experiments run when somebody asks."""

@@ -1,0 +1,208 @@
+"""Predictors of remaining time by boosted trees: from the parameters alone (RLSchert's baseline), and from progress."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.remaining.runs import FloatArray, IntArray, Runs
+from models.remaining.snapshots import LEVELS, PROGRESS, Moments, Snapshots, drawn, snapshots
+
+SNAPSHOTS_PER_RUN = 12
+FOLDS = 4
+"""Parts of the systems; each is held out once to see how far the others' quantiles hold."""
+FEWEST_RUNS = 20
+"""With fewer finished runs nothing is learned: an error says so."""
+
+
+class RemainingPredictor(ABC):
+    """Learns from finished runs; predicts the remaining time of any run at any moment."""
+
+    name: str
+
+    def fit(self, runs: Runs, which: IntArray, seed: int) -> None:
+        """Learns from the runs `which`, whose total_s is known. Raises ValueError for too few of them."""
+        if len(which) < FEWEST_RUNS:
+            raise ValueError(
+                f"remaining times are learned from at least {FEWEST_RUNS} finished VASP runs, found {len(which)}: add more run "
+                "folders"
+            )
+        if len(np.unique(runs.group[which])) < FOLDS:
+            raise ValueError(
+                f"remaining times are learned from runs of at least {FOLDS} systems (elements, ions and electrons), found "
+                f"{len(np.unique(runs.group[which]))}: add runs of other systems"
+            )
+        self._fit(runs, which, seed)
+
+    @abstractmethod
+    def _fit(self, runs: Runs, which: IntArray, seed: int) -> None: ...
+
+    @abstractmethod
+    def predict(self, runs: Runs, moments: Moments) -> FloatArray:
+        """Quantiles of the remaining time, seconds, float64 (moments, len(LEVELS)), at least 0, no row descending."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What `fit` has learned, as JSON takes it."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+
+
+class InputsOnly(RemainingPredictor):
+    """The whole run time from the parameters, before the run: what is left of it is what has not been used.
+
+    It does not learn from what it sees: a run that takes longer than was predicted has nothing left.
+    """
+
+    name = "inputs_only"
+
+    def __init__(self) -> None:
+        self._trees = CalibratedTrees(trees=400, rate=0.03)
+
+    def _fit(self, runs: Runs, which: IntArray, seed: int) -> None:
+        log_total = np.log(np.maximum(runs.total_s[which], 0.1))
+        self._trees.fit(runs.inputs[which], log_total, runs.group[which], seed)
+
+    def totals(self, runs: Runs, which: IntArray) -> FloatArray:
+        """Quantiles of the whole run time, seconds, (runs, len(LEVELS))."""
+        return np.exp(self._trees.predict(runs.inputs[which]))
+
+    def predict(self, runs: Runs, moments: Moments) -> FloatArray:
+        return np.maximum(self.totals(runs, moments.run) - moments.used_s[:, None], 0.0)
+
+    def state(self) -> dict[str, Any]:
+        return {"trees": self._trees.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._trees.restore(state["trees"])
+
+
+class Progress(RemainingPredictor):
+    """Boosted trees over the parameters and the steps seen; before the first step, what the parameters say.
+
+    Learned is by how much the extrapolation of the convergence (`guess` in snapshots.PROGRESS) errs, on a logarithmic scale
+    of steps of the run's own duration: that is alike for small and large systems, and for one that was never seen.
+    """
+
+    name = "progress"
+
+    def __init__(self) -> None:
+        self._trees = CalibratedTrees(trees=150, rate=0.06)
+        self._before = InputsOnly()
+
+    def _fit(self, runs: Runs, which: IntArray, seed: int) -> None:
+        self._before.fit(runs, which, seed)
+        moments = drawn(runs, which, SNAPSHOTS_PER_RUN, np.random.default_rng(seed))
+        seen = snapshots(runs, moments)
+        known = seen.seen > 0
+        missing = steps_left(runs, moments, seen) - guess_of(seen)
+        self._trees.fit(_matrix(runs, moments, seen)[known], missing[known], runs.group[moments.run][known], seed)
+
+    def predict(self, runs: Runs, moments: Moments) -> FloatArray:
+        seen = snapshots(runs, moments)
+        found = self._before.predict(runs, moments)
+        known = seen.seen > 0
+        if known.any():
+            steps = self._trees.predict(_matrix(runs, moments, seen)[known]) + guess_of(seen)[known, None]
+            found[known] = seconds_left(steps, seen.step_s[known])
+        return found
+
+    def state(self) -> dict[str, Any]:
+        return {"trees": self._trees.state(), "before": self._before.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._trees.restore(state["trees"])
+        self._before.restore(state["before"])
+
+
+class CalibratedTrees:
+    """Quantile regression trees whose levels hold for groups that were not learned from.
+
+    Each level is shifted by what it misses on held-out groups (conformalised quantile regression, Romano et al. 2019, with
+    groups held out), and the trees then learn from all.
+    """
+
+    def __init__(self, trees: int, rate: float) -> None:
+        self._trees, self._rate = trees, rate
+        self._model: Any = None
+        self._shift = np.zeros(len(LEVELS))
+
+    def fit(self, matrix: NDArray[np.float32], target: FloatArray, group: IntArray, seed: int) -> None:
+        """matrix: (rows, features); target, group: (rows,)."""
+        missed = np.empty((len(target), len(LEVELS)))
+        for held in held_out_groups(group, seed):
+            model = self._learn(matrix[~held], target[~held], seed)
+            missed[held] = target[held, None] - _sorted(model.predict(matrix[held]))
+        self._shift = np.array([np.quantile(missed[:, k], level) for k, level in enumerate(LEVELS)])
+        self._model = self._learn(matrix, target, seed)
+
+    def predict(self, matrix: NDArray[np.float32]) -> FloatArray:
+        """Quantiles, (rows, len(LEVELS))."""
+        return np.sort(_sorted(self._model.predict(matrix)) + self._shift, axis=1)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "model": json.loads(self._model.get_booster().save_raw("json").decode()), "shift": self._shift.tolist(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        import xgboost
+
+        self._model = xgboost.XGBRegressor(n_jobs=1)
+        self._model.load_model(bytearray(json.dumps(state["model"]).encode()))
+        self._shift = np.array(state["shift"])
+
+    def _learn(self, matrix: NDArray[np.float32], target: FloatArray, seed: int) -> Any:
+        import xgboost
+
+        model = xgboost.XGBRegressor(
+            objective="reg:quantileerror", quantile_alpha=np.array(LEVELS), n_estimators=self._trees, max_depth=5,
+            learning_rate=self._rate, subsample=0.8, colsample_bytree=0.6, min_child_weight=5, random_state=seed, n_jobs=1,
+            tree_method="hist",
+        )  # fmt: skip
+        return model.fit(matrix, target)
+
+
+def held_out_groups(group: IntArray, seed: int, folds: int = FOLDS) -> list[NDArray[np.bool_]]:
+    """Masks of `folds` parts of the rows, no group in two of them, about equally large."""
+    names, rows = np.unique(group, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    order = order[
+        np.argsort(-rows[order], kind="stable")
+    ]  # large groups first, each into the part that is smallest so far
+    part, size = np.empty(len(names), dtype=np.int64), np.zeros(folds, dtype=np.int64)
+    for k in order:
+        part[k] = int(size.argmin())
+        size[part[k]] += rows[k]
+    of_row = part[np.searchsorted(names, group)]
+    return [of_row == fold for fold in range(folds)]
+
+
+def steps_left(runs: Runs, moments: Moments, seen: Snapshots) -> FloatArray:
+    """Log of one plus the remaining time in mean steps, (moments,)."""
+    left = np.maximum(runs.total_s[moments.run] - moments.used_s, 0.0)
+    return np.log1p(left / seen.step_s)
+
+
+def guess_of(seen: Snapshots) -> FloatArray:
+    """The same as the convergence so far tells it, (moments,)."""
+    return seen.features[:, PROGRESS.index("guess")].astype(np.float64)
+
+
+def seconds_left(steps: FloatArray, step_s: FloatArray) -> FloatArray:
+    """The inverse of `steps_left`, (moments, len(LEVELS))."""
+    return np.maximum(np.expm1(steps), 0.0) * step_s[:, None]
+
+
+def _matrix(runs: Runs, moments: Moments, seen: Snapshots) -> NDArray[np.float32]:
+    return np.column_stack([runs.inputs[moments.run], seen.features]).astype(np.float32)
+
+
+def _sorted(quantiles: NDArray[np.float32]) -> FloatArray:
+    return np.sort(np.asarray(quantiles, dtype=np.float64).reshape(-1, len(LEVELS)), axis=1)
