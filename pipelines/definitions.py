@@ -19,6 +19,7 @@ from assets import (
     replay,
     replay_runs,
     report,
+    rlschert,
     runtime_evaluation,
     runtime_prediction,
     scheduling_policies,
@@ -52,6 +53,7 @@ ASSET_MODULES = [
     report,
     vasp,
     remaining_time,
+    rlschert,
 ]
 
 

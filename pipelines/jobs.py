@@ -44,4 +44,22 @@ vasp_watch = dg.define_asset_job(
     partitions_def=VASP, description="Read what has changed in a folder of VASP runs and predict remaining times again",
 )  # fmt: skip
 
-JOBS = [vasp, vasp_ingest, vasp_watch, ingest, train, predict, evaluate, everything, replay_runs, experiments, report]
+rlschert = dg.define_asset_job(
+    "rlschert", dg.AssetSelection.groups("rlschert"), partitions_def=VASP,
+    description="Train and compare RLSchert's schedulers on synthetic VASP jobs; takes long",
+)  # fmt: skip
+
+JOBS = [
+    vasp,
+    rlschert,
+    vasp_ingest,
+    vasp_watch,
+    ingest,
+    train,
+    predict,
+    evaluate,
+    everything,
+    replay_runs,
+    experiments,
+    report,
+]

@@ -341,7 +341,7 @@ def _count(text: bytes) -> int | None:
 
 
 def fortran_real(text: bytes) -> float | None:
-    """A Fortran number, None where it is none or not finite: its exponent may be a D, or have lost the letter to a third digit."""
+    """A Fortran number, or None: its exponent may be a D, or have lost the letter to a third digit; NaN is none."""
     text = re.sub(rb"(?<=\d)([+-]\d{3})$", rb"E\1", text.replace(b"D", b"E"))
     try:
         value = float(text)

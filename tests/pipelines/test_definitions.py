@@ -47,6 +47,7 @@ LINEAGE = {
     "core/vasp_jobs": {"raw/vasp_runs", "core/jobs"},
     "predictions/remaining_time_evaluation": {"raw/vasp_runs"},
     "predictions/remaining_time_model": {"raw/vasp_runs"},
+    "experiments/rlschert": {"predictions/remaining_time_evaluation"},
     "predictions/remaining_times": {"raw/vasp_runs", "predictions/remaining_time_model"},
     "marts/report": {
         "marts/leaderboard",

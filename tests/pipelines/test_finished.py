@@ -22,6 +22,8 @@ OF_OTHER_LOGS = (
     "raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_ionic_steps", "raw.vasp_rejects", "raw.vasp_folders",
     "core.vasp_jobs", "predictions.remaining_time_trials", "predictions.remaining_time_scores",
     "predictions.remaining_time_models", "predictions.remaining_times",
+    "experiments.rlschert", "experiments.rlschert_comparisons", "experiments.rlschert_curves", "experiments.rlschert_jobs",
+    "experiments.rlschert_holes",
     "experiments.window_costs", "experiments.comparisons", "experiments.policies", "experiments.curves",
 )  # fmt: skip
 """Tables that stay empty: the tiny source is a sound SWF log, and experiments run when somebody asks."""

@@ -1,0 +1,73 @@
+"""Figures of RLSchert's cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from assets.plots import BLUE, GREY, INK, ORANGE, figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLOURS = {
+    ("Random", "none"): "#cbd5e0", ("SJF", "none"): "#2f855a", ("SAF", "none"): "#805ad5", ("Tetris", "none"): GREY,
+    ("Tetris*", "none"): "#b7791f", ("DeepRM", "none"): "#c53030", ("RLSchert", "none"): ORANGE, ("RLSchert", "rule"): "#63b3ed",
+    ("RLSchert", "learned"): BLUE,
+}  # fmt: skip
+
+
+def curves_plot(curves: pl.DataFrame) -> Figure:
+    """curves: rows of experiments.rlschert_curves of one experiment; means over seeds (figures 7 to 9)."""
+    canvas, (axis,) = figure(height=3.6)
+    measured = curves.filter(pl.col("validation").is_not_null())
+    means = measured.group_by("policy", "kill", "iteration", maintain_order=True).agg(pl.col("validation").mean())
+    for (policy, kill), rows in means.group_by("policy", "kill", maintain_order=True):
+        rows = rows.sort("iteration")
+        axis.plot(
+            rows["iteration"].to_numpy(), rows["validation"].to_numpy(), color=_COLOURS.get((str(policy), str(kill)), INK),
+            label=f"{policy}, kill: {kill}",
+        )  # fmt: skip
+    if means.height:
+        axis.set_ylim(0, 2 * float(means["validation"].median()))  # type: ignore[arg-type]
+    axis.legend(fontsize=8, frameon=False)
+    axis.set_xlabel("iteration", fontsize=9)
+    axis.set_ylabel("mean cost, validation", fontsize=9)
+    return canvas
+
+
+def sweep_plot(rows: pl.DataFrame, label: str) -> Figure:
+    """rows: of experiments.rlschert of one experiment that varies a setting (figures 10 and 11)."""
+    canvas, (axis,) = figure(height=3.6)
+    means = rows.group_by("policy", "kill", "setting", maintain_order=True).agg(pl.col("slowdown").mean())
+    for key, colour in _COLOURS.items():
+        mine = means.filter((pl.col("policy") == key[0]) & (pl.col("kill") == key[1])).sort("setting")
+        if mine.height:
+            axis.plot(
+                mine["setting"].to_numpy(), mine["slowdown"].to_numpy(), marker="o", markersize=3, color=colour,
+                label=key[0] if key[1] == "none" else f"{key[0]}, kill: {key[1]}",
+            )  # fmt: skip
+    axis.set_yscale("log")
+    axis.legend(fontsize=8, frameon=False, ncols=2)
+    axis.set_xlabel(label, fontsize=9)
+    axis.set_ylabel("mean slowdown", fontsize=9)
+    return canvas
+
+
+def killed_plot(jobs: pl.DataFrame) -> Figure:
+    """jobs: rows of experiments.rlschert_jobs; which jobs RLSchert kills (figure 13)."""
+    canvas, (axis,) = figure(height=3.6)
+    for kill, colour in (("rule", ORANGE), ("learned", BLUE)):
+        mine = jobs.filter((pl.col("policy") == "RLSchert") & (pl.col("kill") == kill) & (pl.col("kills") > 0))
+        axis.scatter(
+            mine["first_prediction"].to_numpy(), mine["length"].to_numpy(), s=8 + 2 * mine["killed_after"].to_numpy(),
+            color=colour, alpha=0.6, label=f"killed, {kill} (larger: later)",
+        )  # fmt: skip
+    axis.plot([1, 100], [1, 100], color=GREY, linewidth=0.8)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.legend(fontsize=8, frameon=False)
+    axis.set_xlabel("run time as predicted before the run, units", fontsize=9)
+    axis.set_ylabel("real run time, units", fontsize=9)
+    return canvas

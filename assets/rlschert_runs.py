@@ -1,0 +1,276 @@
+"""The experiments of RLSchert's paper, as rows: training, trying, comparing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from models.rlschert.cluster import Outcome, Setting, run_heuristic_on, some
+from models.rlschert.options import RLSchertOptions
+from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences
+from models.scheduling.arena import Windows
+from models.scheduling.comparison import compare
+from simulator.rlschert import Sequences
+from simulator.rlschert_view import HEURISTICS
+from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from assets.rlschert import RLSchertConfig
+    from models.rlschert.training import IterationReport, Policy
+
+Key = tuple[str, str]
+TRAINED: dict[Key, dict[str, bool]] = {
+    ("DeepRM", "none"): {"with_remaining": False},
+    ("RLSchert", "none"): {},
+    ("RLSchert", "rule"): {"kill_by_rule": True},
+    ("RLSchert", "learned"): {},
+}
+"""Schedulers that learn, with how they kill, and their cluster. RLSchert without killing is the teacher of the last."""
+LADDER = [("RLSchert", "learned"), ("RLSchert", "rule"), ("RLSchert", "none"), ("DeepRM", "none")]
+POOL_SEED, VALIDATION_SEED, TEST_SEED, SWEEP_SEED = 1, 2, 3, 4
+VALIDATION_SEQUENCES, SHOWN_SEQUENCES = 32, 4
+OTHER_ERROR = 1.212
+"""MAPE of the general predictor on applications that are not VASP (Table 10)."""
+
+
+def errors_of(warehouse: Warehouse, source: str, which: str) -> Errors:
+    """The paper's errors, or those that were measured on a folder of VASP runs. Raises ValueError when there are none."""
+    if which == "paper":
+        return PAPER_ERRORS
+    with warehouse.read() as connection:
+        rows = connection.sql(
+            "SELECT predictor, ionic, progress, mape / 100 AS error FROM predictions.remaining_time_scores "
+            "WHERE source = $source AND ionic <> 'all'",
+            params={"source": source},
+        ).pl()
+
+    def mean(predictor: str, ionic: str, condition: pl.Expr) -> float:
+        found = rows.filter((pl.col("predictor") == predictor) & (pl.col("ionic") == ionic) & condition)["error"].mean()
+        if found is None:
+            raise ValueError(
+                f"no errors of {predictor} on runs of {ionic} ionic steps of {source!r}: materialize "
+                "predictions/remaining_time_evaluation with the predictors inputs_only and progress first, or use errors: paper"
+            )
+        return min(float(found), 2.9)
+
+    kinds = ("single", "multiple")
+    single, multiple = (
+        [
+            mean("inputs_only", kind, pl.col("progress") == 0),
+            mean("progress", kind, pl.col("progress") > 0),
+            mean("progress", kind, pl.col("progress") == 1),
+        ]
+        for kind in kinds
+    )
+    return Errors(
+        before=(single[0], multiple[0]),
+        running=(single[1], multiple[1]),
+        at_end=(min(single[1], single[2]), min(multiple[1], multiple[2])),
+    )
+
+
+class Bench:
+    """Trains once, then tries everywhere. `tables` gives the rows."""
+
+    def __init__(
+        self, config: RLSchertConfig, errors: Errors, log: Callable[[str], None], on_trained: Callable[[], Any]
+    ) -> None:
+        self.config, self._log, self._on_trained = config, log, on_trained
+        self.workload = Workload(jobs=config.jobs, job_rate=config.job_rate, errors=errors)
+        self.pool = draw_sequences(self.workload, config.training.pool, POOL_SEED)
+        self.validation = draw_sequences(self.workload, VALIDATION_SEQUENCES, VALIDATION_SEED)
+        self.test = draw_sequences(self.workload, config.test_sequences, TEST_SEED)
+        self.policies: dict[tuple[str, str, int], Policy] = {}
+        self._rows: list[dict[str, Any]] = []
+        self._found: list[dict[str, Any]] = []
+        self._curves: list[dict[str, Any]] = []
+        self._jobs: list[pl.DataFrame] = []
+        self._holes: list[pl.DataFrame] = []
+
+    def main(self) -> None:
+        """Tables 6 and 7, Figures 7, 9, 12 and 13, and Table 8 for those trained for slowdown."""
+        for seed in self.config.seeds:
+            for key, policy in self._train("main", self._options(), seed).items():
+                self.policies[(*key, seed)] = policy
+        seen = some(self.pool, np.arange(min(self.config.test_sequences, len(self.pool.arrive))))
+        self._try_all("main", self.config.job_rate, seen, self.config.procs, "training")
+        outcomes = self._try_all("main", self.config.job_rate, self.test, self.config.procs)
+        for (name, kill, seed), outcome in outcomes.items():
+            if seed == self.config.seeds[0] or name in HEURISTICS:
+                self._jobs.append(_jobs_of(outcome, name, kill))
+                self._holes.append(_holes_of(outcome, name, kill, self.config.procs))
+
+    def sweeps(self) -> None:
+        """Figures 10 and 11, Tables 9 and 11; the policies of `main`, not trained again."""
+        count = self.config.test_sequences
+        for rate in self.config.job_rates:
+            sequences = draw_sequences(replace(self.workload, job_rate=rate), count, SWEEP_SEED)
+            self._try_all("load", rate, sequences, self.config.procs)
+        for procs in self.config.cluster_sizes:
+            self._try_all("resources", procs, self.test, procs)
+        for share in self.config.predictable_shares:
+            sequences = draw_sequences(replace(self.workload, predictable_share=share), count, TEST_SEED)
+            self._try_all("predictable", share, sequences, self.config.procs)
+        mixed = replace(self.workload, predictable_share=0.5, other_error=OTHER_ERROR)
+        self._try_all("mixed", 0.5, draw_sequences(mixed, count, TEST_SEED), self.config.procs)
+
+    def completion(self) -> None:
+        """Table 8 and Figure 8: trained for completion time."""
+        options = RLSchertOptions(**(self._options().model_dump() | {"goal": "completion"}))
+        kept, self.policies = self.policies, {}
+        for seed in self.config.seeds[: self.config.completion_seeds]:
+            for key, policy in self._train("completion", options, seed).items():
+                self.policies[(*key, seed)] = policy
+        self._try_all("completion", self.config.job_rate, self.test, self.config.procs)
+        self.policies = kept
+
+    def networks(self) -> None:
+        """Table 3: RLSchert without killing, by network and algorithm, on state images, with Table 4's settings."""
+        from models.rlschert.options import PAPER
+        from models.rlschert.training import train
+
+        for network, algorithm in (("image_mlp", "pg"), ("image_cnn", "ppo"), ("image_mlp", "ppo")):
+            told = {"network": network, "algorithm": algorithm, "iterations": self.config.network_iterations}
+            options = RLSchertOptions(**(PAPER.model_dump() | told | {"max_actions": self.config.training.max_actions}))
+            seed, name = self.config.seeds[0], f"{algorithm}_{network}"
+            setting = self._setting(("RLSchert", "none"), self.config.procs)
+            policy, curve = train(self.pool, self.validation, setting, options, seed)
+            self._keep_curve("networks", name, "none", seed, curve)
+            self._keep("networks", self.config.job_rate, "test", (name, "none", seed), policy.run(self.test, setting))
+            self._on_trained()
+
+    def tables(self) -> list[pl.DataFrame]:
+        """Rows of experiments.rlschert, rlschert_comparisons, rlschert_curves, rlschert_jobs and rlschert_holes."""
+        floats = {"slowdown": pl.Float64, "completion": pl.Float64, "setting": pl.Float64}
+        intervals = {"difference_low": pl.Float64, "difference_high": pl.Float64, "setting": pl.Float64}
+        return [
+            pl.DataFrame(self._rows, schema_overrides=floats, infer_schema_length=None),
+            pl.DataFrame(self._found, schema_overrides=intervals, infer_schema_length=None),
+            pl.DataFrame(self._curves, schema_overrides={"validation": pl.Float64}, infer_schema_length=None),
+            pl.concat(self._jobs),
+            pl.concat(self._holes),
+        ]
+
+    def _options(self) -> RLSchertOptions:
+        return RLSchertOptions(**self.config.training.model_dump())
+
+    def _setting(self, key: Key, procs: int, goal: str = "slowdown") -> Setting:
+        return Setting(procs=procs, goal=goal, true_lengths=self.config.training.true_lengths, **TRAINED[key])
+
+    def _train(self, experiment: str, options: RLSchertOptions, seed: int) -> dict[Key, Policy]:
+        from models.rlschert.training import train
+
+        found: dict[Key, Policy] = {}
+        for key in TRAINED:
+            setting = self._setting(key, self.config.procs, options.goal)
+            learned = key[1] == "learned"
+            teacher = found["RLSchert", "none"] if learned else None
+            found[key], curve = train(
+                self.pool, self.validation, setting, options, seed, kills=learned, teacher=teacher
+            )
+            self._keep_curve(experiment, *key, seed, curve)
+            costs = [report.validation for report in curve if report.validation is not None]
+            self._log(
+                f"{experiment}, {key[0]}, kill {key[1]}, seed {seed}: validation {costs[0]:.2f} to {min(costs):.2f}"
+            )
+            self._on_trained()
+        return found
+
+    def _try_all(
+        self, experiment: str, setting: float, sequences: Sequences, procs: int, part: str = "test"
+    ) -> dict[tuple[str, str, int], Outcome]:
+        """Every heuristic, without and with killing by rule, and every trained policy, on these sequences."""
+        outcomes: dict[tuple[str, str, int], Outcome] = {}
+        for name in HEURISTICS:
+            for kill in ("none", "rule"):
+                told = Setting(procs=procs, with_remaining=False, kill_by_rule=kill == "rule")
+                outcomes[name, kill, 1] = run_heuristic_on(sequences, told, name)
+        for (name, kill, seed), policy in self.policies.items():
+            told = self._setting((name, kill), procs)
+            outcomes[name, kill, seed] = policy.run(sequences, told, self.config.training.max_actions)
+        for key, outcome in outcomes.items():
+            self._keep(experiment, setting, part, key, outcome)
+        if part == "test":
+            self._compare(experiment, setting, outcomes)
+        return outcomes
+
+    def _keep(self, experiment: str, setting: float, part: str, key: tuple[str, str, int], outcome: Outcome) -> None:
+        slowdown, completion = outcome.slowdowns(), outcome.completions()
+        for k in range(len(slowdown)):
+            self._rows.append(
+                {"experiment": experiment, "setting": float(setting), "part": part, "policy": key[0], "kill": key[1]}
+                | {
+                    "seed": key[2],
+                    "sequence": k,
+                    "holes": float(outcome.holes[k]),
+                    "kills": int(outcome.kills[k].sum()),
+                }
+                | {
+                    name: None if np.isnan(values[k]) else float(values[k])
+                    for name, values in (("slowdown", slowdown), ("completion", completion))
+                }
+            )
+
+    def _compare(self, experiment: str, setting: float, outcomes: dict[tuple[str, str, int], Outcome]) -> None:
+        """Each step of the ladder against the next, its last against the best heuristic, and all against SAF."""
+        from models.rlschert.training import cost_of
+
+        goal = "completion" if experiment == "completion" else "slowdown"
+        costs: dict[Key, list[np.ndarray]] = {}
+        for (name, kill, _), outcome in outcomes.items():
+            costs.setdefault((name, kill), []).append(cost_of(outcome, goal))
+        means = {key: float(np.mean(values)) for key, values in costs.items()}
+        best = min(((name, "none") for name in HEURISTICS), key=means.__getitem__)
+        ladder = [key for key in LADDER if key in costs]
+        pairs = list(zip(ladder, [*ladder[1:], best], strict=True)) + [(key, ("SAF", "none")) for key in ladder]
+        sequences = len(next(iter(outcomes.values())).slowdowns())
+        windows = Windows(np.arange(sequences), 1)
+        for one, other in dict.fromkeys(pairs):
+            apart = compare(np.stack(costs[one]), np.stack(costs[other]), windows, 1)
+            self._found.append(
+                {"experiment": experiment, "setting": float(setting), "policy": _named(one), "rival": _named(other)}
+                | {"cost": means[one], "difference": apart.mean}
+                | {"difference_low": apart.low, "difference_high": apart.high}
+            )
+
+    def _keep_curve(self, experiment: str, policy: str, kill: str, seed: int, curve: list[IterationReport]) -> None:
+        told = {"experiment": experiment, "policy": policy, "kill": kill, "seed": seed}
+        names = ("iteration", "sampled", "validation", "decisions", "entropy", "teacher_weight")
+        for report in curve:
+            row = asdict(report)
+            row["validation"] = (
+                row["validation"] if row["validation"] is not None and np.isfinite(row["validation"]) else None
+            )
+            self._curves.append(told | {name: row[name] for name in names})
+
+
+def _named(key: Key) -> str:
+    return key[0] if key[1] == "none" else f"{key[0]}, {key[1]} killing"
+
+
+def _jobs_of(outcome: Outcome, policy: str, kill: str) -> pl.DataFrame:
+    shown = slice(0, SHOWN_SEQUENCES)
+    jobs, count = outcome.sequences, outcome.finish[shown].shape
+    return pl.DataFrame(
+        {
+            "policy": [policy] * (count[0] * count[1]), "kill": [kill] * (count[0] * count[1]),
+            "sequence": np.repeat(np.arange(count[0]), count[1]), "job": np.tile(np.arange(count[1]), count[0]),
+            "arrive": jobs.arrive[shown].ravel(), "length": jobs.length[shown].ravel(), "procs": jobs.procs[shown].ravel(),
+            "first_prediction": jobs.first[shown].ravel(), "finish": outcome.finish[shown].ravel(),
+            "wait": outcome.waits()[shown].ravel(), "kills": outcome.kills[shown].ravel(),
+            "killed_after": outcome.killed_after[shown].ravel(),
+        }
+    )  # fmt: skip
+
+
+def _holes_of(outcome: Outcome, policy: str, kill: str, procs: int) -> pl.DataFrame:
+    last = outcome.finish.max(axis=1)
+    units = np.arange(int(min(last.max(), outcome.busy.shape[1])))
+    free = np.where(units[None] < last[:, None], procs - outcome.busy[:, : len(units)], 0)
+    return pl.DataFrame({"unit": units, "holes": free.cumsum(axis=1).mean(axis=0)}).select(
+        pl.lit(policy).alias("policy"), pl.lit(kill).alias("kill"), "unit", "holes"
+    )

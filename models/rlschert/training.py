@@ -1,0 +1,247 @@
+"""RLSchert's training: parallel PPO with an early stop by KL divergence, and imitation of two teachers (Guo et al. 2021,
+algorithm 1 and equation 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from models.rlschert.cluster import Cluster, Outcome, Setting, some
+from models.rlschert.networks import new_network, without_kills
+from models.rlschert.options import RLSchertOptions
+from simulator.rlschert import KILLABLE, SLOTS, Sequences
+from simulator.rlschert_view import teacher_kills
+
+REWARD_SCALE = 0.02
+"""Rewards are sums over tens of jobs: so scaled, values are of the size that networks are good at."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A trained scheduler. kills: whether it may kill; without, these actions are masked."""
+
+    network: torch.nn.Module
+    name: str
+    kills: bool
+
+    @property
+    def images(self) -> bool:
+        return self.name.startswith("image")
+
+    def logits(self, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> torch.Tensor:
+        """(sequences, actions), -inf where masked."""
+        allowed = torch.from_numpy(mask)
+        allowed = allowed if self.kills else without_kills(allowed)
+        with torch.no_grad():
+            return self.network(torch.from_numpy(seen))[0].masked_fill(~allowed, -torch.inf)
+
+    def run(self, sequences: Sequences, setting: Setting, max_actions: int = 3000) -> Outcome:
+        """Its best action every time."""
+        cluster = Cluster(sequences, setting, self.images)
+        cluster.begin()
+        for _ in range(max_actions):
+            if cluster.over.all():
+                break
+            cluster.step(self.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy())
+        return cluster.outcome()
+
+
+@dataclass(frozen=True)
+class IterationReport:
+    """One row of the training curve: mean cost (slowdown or completion time) of the sampled and of the validation sequences (None
+    where not measured), decisions, approximate KL divergence, entropy in nats, weight of the teachers."""
+
+    iteration: int
+    sampled: float
+    validation: float | None
+    decisions: int
+    kl: float
+    entropy: float
+    teacher_weight: float
+
+
+def train(
+    pool: Sequences,
+    validation: Sequences,
+    setting: Setting,
+    options: RLSchertOptions,
+    seed: int,
+    kills: bool = False,
+    teacher: Policy | None = None,
+    on_iteration: Callable[[IterationReport], None] = lambda report: None,
+) -> tuple[Policy, list[IterationReport]]:
+    """Trains one policy on sequences drawn from `pool`, and keeps that of the best validation.
+
+    kills: whether it may kill. teacher: the policy whose selections are imitated first, beside the rule that kills; none: no
+    imitation. Same arguments and seed, same policy.
+    """
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    network = new_network(options.network, setting.procs)
+    policy = Policy(network, options.network, kills)
+    steps = torch.optim.Adam(network.parameters(), lr=options.rate)
+    best, kept, curve = np.inf, _copy(network), []
+    for iteration in range(1, options.iterations + 1):
+        for group in steps.param_groups:
+            group["lr"] = options.rate * (1 - 0.9 * (iteration - 1) / options.iterations)
+        drawn = some(
+            pool, rng.choice(len(pool.arrive), size=options.sequences, replace=len(pool.arrive) < options.sequences)
+        )
+        found = _sample(policy, drawn, setting, options, teacher, rng)
+        weight = 0.0
+        if teacher is not None and iteration <= options.teacher_iterations:
+            weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
+        kl, entropy = _update(network, steps, found, options, weight, rng)
+        cost = None
+        if iteration % options.validate_every == 0 or iteration == options.iterations:
+            cost = float(cost_of(policy.run(validation, setting, options.max_actions), options.goal).mean())
+            if cost < best:
+                best, kept = cost, _copy(network)
+        report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
+        curve.append(report)
+        on_iteration(report)
+    network.load_state_dict(kept)
+    return policy, curve
+
+
+def cost_of(outcome: Outcome, goal: str) -> NDArray[np.float64]:
+    """Mean slowdown or completion time of each sequence; infinite where it did not come to its end."""
+    found = outcome.slowdowns() if goal == "slowdown" else outcome.completions()
+    return np.where(np.isnan(found), np.inf, found)
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """Decisions of one iteration, sequence by sequence; teacher: its action."""
+
+    seen: torch.Tensor
+    mask: torch.Tensor
+    action: torch.Tensor
+    log_prob: torch.Tensor
+    advantage: torch.Tensor
+    target: torch.Tensor
+    teacher: torch.Tensor
+    cost: float
+
+
+def _sample(
+    policy: Policy, sequences: Sequences, setting: Setting, options: RLSchertOptions, teacher: Policy | None,
+    rng: np.random.Generator,
+) -> _Sampled:  # fmt: skip
+    cluster = Cluster(sequences, setting, policy.images)
+    cluster.begin()
+    count = len(cluster.over)
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("seen", "mask", "action", "log_prob", "value", "reward", "time", "live", "teacher")
+    }
+    killing = np.zeros((count, KILLABLE), dtype=np.bool_)
+    for _ in range(options.max_actions):
+        live = ~cluster.over
+        if not live.any():
+            break
+        mask = cluster.mask.copy()
+        if not policy.kills:
+            mask[:, SLOTS : SLOTS + KILLABLE] = False
+        with torch.no_grad():
+            logits, value = policy.network(torch.from_numpy(cluster.seen))
+        log_probs = torch.log_softmax(logits.masked_fill(~torch.from_numpy(mask), -torch.inf), dim=1).numpy()
+        noise = rng.gumbel(size=log_probs.shape)
+        action = np.where(mask, log_probs + noise, -np.inf).argmax(axis=1)
+        columns["seen"].append(cluster.seen.copy())
+        columns["mask"].append(mask)
+        columns["live"].append(live)
+        columns["action"].append(action)
+        columns["log_prob"].append(np.take_along_axis(log_probs, action[:, None], axis=1)[:, 0])
+        columns["value"].append(value.numpy())
+        if teacher is not None:
+            shown = teacher.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
+            if policy.kills:
+                teacher_kills(sequences, cluster.state, cluster.over, killing)
+                shown = np.where(killing.any(axis=1), SLOTS + killing.argmax(axis=1), shown)
+            columns["teacher"].append(shown)
+        before = cluster.state.now.copy()
+        columns["reward"].append(cluster.step(action) * REWARD_SCALE)
+        columns["time"].append(cluster.state.now - before)
+    cost = float(np.mean(cost_of_unfinished(cluster, options.goal)))
+    stacked = {name: np.stack(values) for name, values in columns.items() if values}  # (steps, sequences, ...)
+    advantage, target = _advantages(stacked, ~cluster.over, options)
+    live = stacked["live"].T
+    flat = {name: torch.from_numpy(np.ascontiguousarray(np.swapaxes(v, 0, 1)[live])) for name, v in stacked.items()}
+    shown_actions = flat.get("teacher", flat["action"])
+    return _Sampled(
+        flat["seen"], flat["mask"], flat["action"], flat["log_prob"].float(), torch.from_numpy(advantage.T[live]).float(),
+        torch.from_numpy(target.T[live]).float(), shown_actions, cost,
+    )  # fmt: skip
+
+
+def cost_of_unfinished(cluster: Cluster, goal: str) -> NDArray[np.float64]:
+    """As `cost_of`; of a sequence that was cut off, jobs count as if they ended now."""
+    outcome, now = cluster.outcome(), cluster.state.now[:, None]
+    finish = np.where(outcome.finish >= 0, outcome.finish, np.maximum(now, outcome.sequences.arrive + 1))
+    taken = finish - outcome.sequences.arrive
+    return (taken / outcome.sequences.length if goal == "slowdown" else taken).mean(axis=1)
+
+
+def _advantages(
+    found: dict[str, NDArray[Any]], cut: NDArray[np.bool_], options: RLSchertOptions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """GAE over actions of which only some take time, (steps, sequences); a sequence that was cut off goes on as valued last."""
+    reward, value, live = found["reward"], found["value"].astype(np.float64), found["live"]
+    gamma = options.gamma ** found["time"]
+    advantage = np.zeros_like(reward)
+    running, following = np.zeros(reward.shape[1]), np.where(cut, value[-1], 0.0)
+    for t in range(len(reward) - 1, -1, -1):
+        delta = reward[t] + gamma[t] * following - value[t]
+        running = np.where(live[t], delta + gamma[t] * options.gae_lambda * running, 0.0)
+        advantage[t] = running
+        following = np.where(live[t], value[t], 0.0)
+    return advantage, advantage + value
+
+
+def _update(
+    network: torch.nn.Module, steps: torch.optim.Optimizer, found: _Sampled, options: RLSchertOptions, weight: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:  # fmt: skip
+    """Passes over the decisions; returns the KL divergence and the entropy of the last pass."""
+    advantage = (found.advantage - found.advantage.mean()) / (found.advantage.std() + 1e-8)
+    kl = entropy_now = 0.0
+    for _ in range(options.passes if options.algorithm == "ppo" else 1):
+        moved, entropies = [], []
+        order = torch.from_numpy(rng.permutation(len(found.action)))
+        for part in order.split(options.minibatch):
+            logits, value = network(found.seen[part])
+            log_probs = torch.log_softmax(logits.masked_fill(~found.mask[part], -1e9), dim=1)
+            chosen = log_probs.gather(1, found.action[part, None]).squeeze(1)
+            log_ratio = chosen - found.log_prob[part]
+            ratio = log_ratio.exp()
+            if options.algorithm == "ppo":
+                clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
+                gain = torch.minimum(ratio * advantage[part], clipped * advantage[part]).mean()
+            else:
+                gain = (chosen * advantage[part]).mean()
+            entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
+            loss = options.value_weight * ((value - found.target[part]) ** 2).mean() - gain
+            loss = loss - options.entropy_weight * entropy
+            if weight > 0:
+                loss = loss - weight * log_probs.gather(1, found.teacher[part, None]).clamp(min=-20).mean()
+            steps.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            steps.step()
+            with torch.no_grad():
+                moved.append(float((ratio - 1 - log_ratio).mean()))
+                entropies.append(float(entropy))
+        kl, entropy_now = float(np.mean(moved)), float(np.mean(entropies))
+        if kl > 1.5 * options.kl_target and weight == 0:
+            break
+    return kl, entropy_now
+
+
+def _copy(network: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in network.state_dict().items()}

@@ -1,0 +1,294 @@
+"""RLSchert's cluster: slots of time, jobs that are selected ahead of their start, killed and requeued (docs/rlschert.md).
+
+Guo et al. 2021, sections 3.3 and 3.4. Many sequences step side by side; every function here works on one of them, number e.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import lean
+
+IntArray = NDArray[np.int64]
+
+SLOTS, KILLABLE, HORIZON, LONGEST, WIDEST = 5, 8, 120, 100, 10
+"""Visible waiting jobs, killable running ones, units of time in the plan, units of the longest job, processors of the widest."""
+ACTIONS = SLOTS + KILLABLE + 1
+"""Select a slot, kill a place, or let time go on (the last)."""
+WAIT = ACTIONS - 1
+LONGEST_BUSY = 2048
+"""Units of time whose processors in use are kept."""
+NOWHERE, BACKLOG, VISIBLE, READY, RUNNING, DONE = range(6)
+SLOWDOWN, COMPLETION = range(2)
+
+
+class Sequences(NamedTuple):
+    """Jobs of many sequences. arrive, length, procs, first: int64 (sequences, jobs), in units; arrivals ascend. remaining: int16
+    (sequences, jobs, LONGEST), the remaining time as predicted after so many units of running, at least 1."""
+
+    arrive: IntArray
+    length: IntArray
+    procs: IntArray
+    first: IntArray
+    remaining: NDArray[np.int16]
+
+
+class ClusterRules(NamedTuple):
+    """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs. goal:
+    SLOWDOWN or COMPLETION; true_lengths: rewards divide by the real run time."""
+
+    procs: int
+    with_remaining: bool
+    kill_by_rule: bool
+    goal: int
+    true_lengths: bool
+
+
+class ClusterState(NamedTuple):
+    """State of many sequences; the first axis of each array is the sequence. -1: nothing there."""
+
+    now: IntArray  # (sequences,)
+    arrived: IntArray  # (sequences,) jobs that have
+    done: IntArray  # (sequences,)
+    since: IntArray  # (sequences,) units since the last arrival
+    slots: IntArray  # (sequences, SLOTS) job numbers
+    backlog: IntArray  # (sequences, jobs) a ring
+    head: IntArray  # (sequences,)
+    waiting: IntArray  # (sequences,) jobs in the ring
+    ready: IntArray  # (sequences, jobs)
+    num_ready: IntArray  # (sequences,)
+    running: IntArray  # (sequences, procs)
+    num_running: IntArray  # (sequences,)
+    place: IntArray  # (sequences, jobs) NOWHERE ... DONE
+    estimate: IntArray  # (sequences, jobs) of the whole run time
+    start: IntArray  # (sequences, jobs) of the last run
+    finish: IntArray  # (sequences, jobs)
+    kills: IntArray  # (sequences, jobs)
+    ruled: IntArray  # (sequences, jobs) 1 where the rule has killed it
+    killed_after: IntArray  # (sequences, jobs) units that the last kill threw away
+    free: IntArray  # (sequences, HORIZON) the plan
+    planned: IntArray  # (sequences, jobs) start of a ready job, units from now; -1: none
+    busy: IntArray  # (sequences, LONGEST_BUSY) processors in use in each unit of time
+    holes: IntArray  # (sequences,) free processors, summed over time
+    reward: NDArray[np.float64]  # (sequences,) since it was last taken
+
+
+def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
+    """State for these sequences; call `begin` for each."""
+    episodes, jobs = sequences.arrive.shape
+    sizes: list[tuple[int, ...]] = [
+        (episodes,), (episodes,), (episodes,), (episodes,), (episodes, SLOTS), (episodes, jobs), (episodes,), (episodes,),
+        (episodes, jobs), (episodes,), (episodes, cluster_procs), (episodes,), *[(episodes, jobs)] * 7, (episodes, HORIZON),
+        (episodes, jobs), (episodes, LONGEST_BUSY), (episodes,),
+    ]  # fmt: skip
+    columns: list[Any] = [np.zeros(size, dtype=np.int64) for size in sizes]
+    return ClusterState(*[*columns, np.zeros(episodes)])
+
+
+@lean
+def begin(jobs, rules, state, e):
+    """Time 0 of sequence e."""
+    state.now[e] = state.arrived[e] = state.done[e] = state.since[e] = state.head[e] = state.waiting[e] = 0
+    state.num_ready[e] = state.num_running[e] = state.holes[e] = 0
+    state.reward[e] = 0.0
+    for w in range(SLOTS):
+        state.slots[e, w] = -1
+    for j in range(jobs.arrive.shape[1]):
+        state.place[e, j] = NOWHERE
+        state.estimate[e, j] = jobs.first[e, j]
+        state.start[e, j] = state.finish[e, j] = state.planned[e, j] = -1
+        state.kills[e, j] = state.ruled[e, j] = state.killed_after[e, j] = 0
+    for t in range(HORIZON):
+        state.free[e, t] = rules.procs
+    state.busy[e] = 0
+    _arrivals(jobs, state, e)
+
+
+@lean
+def act(jobs, rules, state, e, action):
+    """Takes one action; rewards of units that ended are added to state.reward[e]. Returns whether all jobs are done."""
+    if action < SLOTS and state.slots[e, action] >= 0:
+        select(jobs, rules, state, e, action)
+    elif SLOTS <= action < WAIT and action - SLOTS < min(state.num_running[e], KILLABLE):
+        k = state.num_running[e] - 1 - (action - SLOTS)
+        _kill(jobs, state, e, k)
+        plan(jobs, rules, state, e)
+    else:
+        wait(jobs, rules, state, e)
+    return state.done[e] == jobs.arrive.shape[1]
+
+
+@lean
+def select(jobs, rules, state, e, w):
+    """The job of slot w becomes ready, or runs now; the slot is filled from the backlog."""
+    j = state.slots[e, w]
+    state.slots[e, w] = -1
+    if state.waiting[e] > 0:
+        i = state.backlog[e, state.head[e]]
+        state.head[e] = (state.head[e] + 1) % jobs.arrive.shape[1]
+        state.waiting[e] -= 1
+        state.slots[e, w] = i
+        state.place[e, i] = VISIBLE
+    if not _place(jobs, state, e, j):
+        state.ready[e, state.num_ready[e]] = j
+        state.num_ready[e] += 1
+        state.place[e, j] = READY
+
+
+@lean
+def _place(jobs, state, e, j):
+    """Finds job j its place in the plan; True if it runs now."""
+    needed, width = min(state.estimate[e, j], HORIZON), jobs.procs[e, j]
+    t0 = earliest(state.free, e, width, needed)
+    state.planned[e, j] = t0
+    if t0 >= 0:
+        for t in range(t0, t0 + needed):
+            state.free[e, t] -= width
+    if t0 != 0:
+        return False
+    state.start[e, j] = state.now[e]
+    state.running[e, state.num_running[e]] = j
+    state.num_running[e] += 1
+    state.place[e, j] = RUNNING
+    return True
+
+
+@lean
+def earliest(free, e, width, needed):
+    """The first unit from which on so many processors are free for `needed` units; -1: none inside the horizon."""
+    length = 0
+    for t in range(HORIZON):
+        if free[e, t] >= width:
+            length += 1
+            if length == needed:
+                return t - needed + 1
+        else:
+            length = 0
+            if t + needed >= HORIZON:  # even from the next unit on it would reach beyond
+                return -1
+    return -1
+
+
+@lean
+def plan(jobs, rules, state, e):
+    """Plans anew: running jobs, then the ready ones in their order."""
+    for t in range(HORIZON):
+        state.free[e, t] = rules.procs
+    for k in range(state.num_running[e]):
+        j = state.running[e, k]
+        left = state.estimate[e, j] - (state.now[e] - state.start[e, j])
+        for t in range(min(max(left, 1), HORIZON)):
+            state.free[e, t] -= jobs.procs[e, j]
+    kept = 0
+    for k in range(state.num_ready[e]):
+        j = state.ready[e, k]
+        if not _place(jobs, state, e, j):
+            state.ready[e, kept] = j
+            kept += 1
+    state.num_ready[e] = kept
+
+
+@lean
+def wait(jobs, rules, state, e):
+    """Time goes on by one unit."""
+    _count_reward(jobs, rules, state, e)
+    state.now[e] += 1
+    now = state.now[e]
+    kept = 0
+    for k in range(state.num_running[e]):
+        j = state.running[e, k]
+        used = now - state.start[e, j]
+        if used >= jobs.length[e, j]:
+            state.finish[e, j] = now
+            state.place[e, j] = DONE
+            state.done[e] += 1
+            continue
+        if rules.with_remaining:
+            state.estimate[e, j] = used + jobs.remaining[e, j, used]
+        else:
+            state.estimate[e, j] = max(state.estimate[e, j], used + 1)
+        state.running[e, kept] = j
+        kept += 1
+    state.num_running[e] = kept
+    if rules.kill_by_rule:
+        k = 0
+        while k < state.num_running[e]:
+            j = state.running[e, k]
+            if is_worth_killing(jobs, state, e, j):
+                state.ruled[e, j] = 1
+                _kill(jobs, state, e, k)
+            else:
+                k += 1
+    state.since[e] += 1
+    _arrivals(jobs, state, e)
+    plan(jobs, rules, state, e)
+
+
+@lean
+def is_worth_killing(jobs, state, e, j):
+    """The paper's rule: a running job that was thought short and will be long."""
+    used, first = state.now[e] - state.start[e, j], jobs.first[e, j]
+    if used < 0 or used >= LONGEST or state.ruled[e, j] == 1:
+        return False
+    left = jobs.remaining[e, j, used]
+    return used < first and first < 10 and left > 10 and left - first > first
+
+
+@lean
+def _kill(jobs, state, e, k):
+    """The k-th running job goes back to the waiting ones."""
+    j = state.running[e, k]
+    used = state.now[e] - state.start[e, j]
+    state.estimate[e, j] = used + jobs.remaining[e, j, used]
+    state.kills[e, j] += 1
+    state.killed_after[e, j] = used
+    for i in range(k + 1, state.num_running[e]):
+        state.running[e, i - 1] = state.running[e, i]
+    state.num_running[e] -= 1
+    state.planned[e, j] = -1
+    _queue(jobs, state, e, j)
+
+
+@lean
+def _queue(jobs, state, e, j):
+    for w in range(SLOTS):
+        if state.slots[e, w] < 0:
+            state.slots[e, w] = j
+            state.place[e, j] = VISIBLE
+            return
+    state.backlog[e, (state.head[e] + state.waiting[e]) % jobs.arrive.shape[1]] = j
+    state.waiting[e] += 1
+    state.place[e, j] = BACKLOG
+
+
+@lean
+def _arrivals(jobs, state, e):
+    while state.arrived[e] < jobs.arrive.shape[1] and jobs.arrive[e, state.arrived[e]] <= state.now[e]:
+        _queue(jobs, state, e, state.arrived[e])
+        state.arrived[e] += 1
+        state.since[e] = 0
+
+
+@lean
+def _count_reward(jobs, rules, state, e):
+    """Of the unit that ends now."""
+    used = 0
+    for k in range(state.num_running[e]):
+        used += jobs.procs[e, state.running[e, k]]
+    if state.now[e] < LONGEST_BUSY:
+        state.busy[e, state.now[e]] = used
+    if state.arrived[e] > 0:
+        state.holes[e] += rules.procs - used
+    total = 0.0
+    for j in range(state.arrived[e]):
+        if state.place[e, j] != DONE:
+            if rules.goal == COMPLETION:
+                total += 1.0
+            elif rules.true_lengths:
+                total += 1.0 / jobs.length[e, j]
+            else:
+                total += 1.0 / state.estimate[e, j]
+    state.reward[e] -= total
