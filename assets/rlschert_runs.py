@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,9 +96,7 @@ class Bench:
 
     def main(self) -> None:
         """Tables 6 and 7, Figures 7, 9, 12 and 13, and Table 8 for those trained for slowdown."""
-        for seed in self.config.seeds:
-            for key, policy in self._train("main", self._options(), seed).items():
-                self.policies[(*key, seed)] = policy
+        self._train("main", self._options(), self.config.seeds)
         seen = some(self.pool, np.arange(min(self.config.test_sequences, len(self.pool.arrive))))
         self._try_all("main", self.config.job_rate, seen, self.config.procs, "training")
         outcomes = self._try_all("main", self.config.job_rate, self.test, self.config.procs)
@@ -122,9 +123,7 @@ class Bench:
         """Table 8 and Figure 8: trained for completion time."""
         options = RLSchertOptions(**(self._options().model_dump() | {"goal": "completion"}))
         kept, self.policies = self.policies, {}
-        for seed in self.config.seeds[: self.config.completion_seeds]:
-            for key, policy in self._train("completion", options, seed).items():
-                self.policies[(*key, seed)] = policy
+        self._train("completion", options, self.config.seeds[: self.config.completion_seeds])
         self._try_all("completion", self.config.job_rate, self.test, self.config.procs)
         self.policies = kept
 
@@ -161,24 +160,21 @@ class Bench:
     def _setting(self, key: Key, procs: int, goal: str = "slowdown") -> Setting:
         return Setting(procs=procs, goal=goal, true_lengths=self.config.training.true_lengths, **TRAINED[key])
 
-    def _train(self, experiment: str, options: RLSchertOptions, seed: int) -> dict[Key, Policy]:
-        from models.rlschert.training import train
-
-        found: dict[Key, Policy] = {}
-        for key in TRAINED:
-            setting = self._setting(key, self.config.procs, options.goal)
-            learned = key[1] == "learned"
-            teacher = found["RLSchert", "none"] if learned else None
-            found[key], curve = train(
-                self.pool, self.validation, setting, options, seed, kills=learned, teacher=teacher
-            )
-            self._keep_curve(experiment, *key, seed, curve)
-            costs = [report.validation for report in curve if report.validation is not None]
-            self._log(
-                f"{experiment}, {key[0]}, kill {key[1]}, seed {seed}: validation {costs[0]:.2f} to {min(costs):.2f}"
-            )
-            self._on_trained()
-        return found
+    def _train(self, experiment: str, options: RLSchertOptions, seeds: list[int]) -> None:
+        """Trains every scheduler with every seed into `policies`, seeds side by side on all cores."""
+        settings = {key: self._setting(key, self.config.procs, options.goal) for key in TRAINED}
+        tasks = [(self.pool, self.validation, settings, options, seed) for seed in seeds]
+        workers = min(len(os.sched_getaffinity(0)), len(tasks))
+        # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            for seed, found in zip(seeds, pool.map(train_ladder, tasks), strict=True):
+                for key, (policy, curve) in found.items():
+                    self.policies[(*key, seed)] = policy
+                    self._keep_curve(experiment, *key, seed, curve)
+                    costs = [report.validation for report in curve if report.validation is not None]
+                    told = f"{experiment}, {key[0]}, kill {key[1]}, seed {seed}"
+                    self._log(f"{told}: validation {costs[0]:.2f} to {min(costs):.2f}")
+                    self._on_trained()
 
     def _try_all(
         self, experiment: str, setting: float, sequences: Sequences, procs: int, part: str = "test"
@@ -246,6 +242,21 @@ class Bench:
                 row["validation"] if row["validation"] is not None and np.isfinite(row["validation"]) else None
             )
             self._curves.append(told | {name: row[name] for name in names})
+
+
+def train_ladder(
+    task: tuple[Sequences, Sequences, dict[Key, Setting], RLSchertOptions, int],
+) -> dict[Key, tuple[Policy, list[IterationReport]]]:
+    """All schedulers that learn, with one seed."""
+    from models.rlschert.training import train
+
+    pool, validation, settings, options, seed = task
+    found: dict[Key, tuple[Policy, list[IterationReport]]] = {}
+    for key, setting in settings.items():
+        learned = key[1] == "learned"
+        teacher = found["RLSchert", "none"][0] if learned else None
+        found[key] = train(pool, validation, setting, options, seed, kills=learned, teacher=teacher)
+    return found
 
 
 def _named(key: Key) -> str:

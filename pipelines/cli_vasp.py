@@ -90,7 +90,7 @@ def ingest(path: Path, name: str | None, time_zone: str | None, accounting: str 
 @vasp.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this folder of runs; repeat for more. Default: all.")
 @click.option("--job", type=click.Choice(["vasp_ingest", "vasp_watch", "vasp", "rlschert"]), default="vasp", show_default=True,
-              help="vasp_ingest: read; vasp_watch: also predict; vasp: also train and judge predictors; rlschert: schedulers.")  # fmt: skip
+              help="vasp_ingest: read; vasp_watch: also predict; vasp: also train and judge; rlschert: schedulers.")  # fmt: skip
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
 @plain_errors

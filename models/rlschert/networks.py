@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, SLOTS
-from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SLOT_FACTS
+from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
 
 
 class Facts(nn.Module):
@@ -21,31 +21,6 @@ class Facts(nn.Module):
 
     def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.policy(seen), self.value(seen).squeeze(-1)
-
-
-class Slots(nn.Module):
-    """The same small network for every slot, and another for every job that may be killed, each beside a summary of all facts: as
-    in RLScheduler's kernel network, which slot a job stands in does not matter. (sequences, FACTS)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.summary = nn.Sequential(nn.Linear(FACTS, 64), nn.Tanh(), nn.Linear(64, 32), nn.Tanh())
-        self.slot = nn.Sequential(nn.Linear(SLOT_FACTS + 32, 32), nn.Tanh(), _small(nn.Linear(32, 1)))
-        self.kill = nn.Sequential(nn.Linear(KILL_FACTS + 32, 32), nn.Tanh(), _small(nn.Linear(32, 1)))
-        self.wait = _small(nn.Linear(32, 1))
-        self.value = nn.Sequential(nn.Linear(FACTS, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1))
-
-    def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        summary = self.summary(seen)
-        waiting, running = SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS
-        slots = seen[:, :waiting].unflatten(1, (SLOTS, SLOT_FACTS))
-        kills = seen[:, waiting : waiting + running].unflatten(1, (KILLABLE, KILL_FACTS))
-        scores = [
-            self.slot(torch.cat([slots, summary[:, None].expand(-1, SLOTS, -1)], dim=2)).squeeze(2),
-            self.kill(torch.cat([kills, summary[:, None].expand(-1, KILLABLE, -1)], dim=2)).squeeze(2),
-            self.wait(summary),
-        ]
-        return torch.cat(scores, dim=1), self.value(seen).squeeze(-1)
 
 
 class Image(nn.Module):
@@ -75,13 +50,11 @@ class Image(nn.Module):
 
 def new_network(name: str, procs: int) -> nn.Module:
     """One of options.NETWORKS. Raises ValueError for another name."""
-    if name == "slots":
-        return Slots()
     if name == "facts_mlp":
         return Facts()
     if name in ("image_mlp", "image_cnn"):
         return Image(procs, name == "image_cnn")
-    raise ValueError(f"unknown network {name!r}; expected slots, facts_mlp, image_mlp or image_cnn")
+    raise ValueError(f"unknown network {name!r}; expected facts_mlp, image_mlp or image_cnn")
 
 
 def without_kills(mask: torch.Tensor) -> torch.Tensor:

@@ -78,36 +78,64 @@ def train(
     """Trains one policy on sequences drawn from `pool`, and keeps that of the best validation.
 
     kills: whether it may kill. teacher: the policy whose selections are imitated first, beside the rule that kills; none: no
-    imitation. Same arguments and seed, same policy.
+    imitation, and several networks begin, since many stay where they only take the shortest job. Same arguments and seed, same
+    policy. The curve is that of the network that went on.
     """
     torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    network = new_network(options.network, setting.procs)
-    policy = Policy(network, options.network, kills)
-    steps = torch.optim.Adam(network.parameters(), lr=options.rate)
-    best, kept, curve = np.inf, _copy(network), []
-    for iteration in range(1, options.iterations + 1):
-        for group in steps.param_groups:
-            group["lr"] = options.rate * (1 - 0.9 * (iteration - 1) / options.iterations)
-        drawn = some(
-            pool, rng.choice(len(pool.arrive), size=options.sequences, replace=len(pool.arrive) < options.sequences)
-        )
-        found = _sample(policy, drawn, setting, options, teacher, rng)
-        weight = 0.0
-        if teacher is not None and iteration <= options.teacher_iterations:
-            weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
-        kl, entropy = _update(network, steps, found, options, weight, rng)
-        cost = None
-        if iteration % options.validate_every == 0 or iteration == options.iterations:
-            cost = float(cost_of(policy.run(validation, setting, options.max_actions), options.goal).mean())
-            if cost < best:
-                best, kept = cost, _copy(network)
-        report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
-        curve.append(report)
-        on_iteration(report)
-    network.load_state_dict(kept)
-    return policy, curve
+    learners = [
+        _Learner(pool, validation, setting, options, kills, teacher, [seed, k], on_iteration)
+        for k in range(options.starts if teacher is None else 1)
+    ]
+    if len(learners) > 1:
+        for learner in learners:
+            learner.go_on(min(options.start_iterations, options.iterations))
+    learner = min(learners, key=lambda found: found.best)
+    learner.go_on(options.iterations)
+    learner.policy.network.load_state_dict(learner.kept)
+    return learner.policy, learner.curve
+
+
+class _Learner:
+    """One network on its way. best, kept: cost on the validation sequences, and weights, of the best so far."""
+
+    def __init__(
+        self, pool: Sequences, validation: Sequences, setting: Setting, options: RLSchertOptions, kills: bool,
+        teacher: Policy | None, seed: list[int], on_iteration: Callable[[IterationReport], None],
+    ) -> None:  # fmt: skip
+        self._pool, self._validation, self._setting, self._options = pool, validation, setting, options
+        self._teacher, self._on_iteration = teacher, on_iteration
+        self._rng = np.random.default_rng(seed)
+        torch.manual_seed(int(self._rng.integers(2**31)))
+        self.policy = Policy(new_network(options.network, setting.procs), options.network, kills)
+        self._steps = torch.optim.Adam(self.policy.network.parameters(), lr=options.rate)
+        self.best, self.kept = np.inf, _copy(self.policy.network)
+        self.curve: list[IterationReport] = []
+
+    def go_on(self, until: int) -> None:
+        """Iterates until so many iterations are done."""
+        options, network, pool = self._options, self.policy.network, self._pool
+        for iteration in range(len(self.curve) + 1, until + 1):
+            falling = 1 - 0.9 * (iteration - 1) / options.iterations
+            for group in self._steps.param_groups:
+                group["lr"] = options.rate * falling
+            few = len(pool.arrive) < options.sequences
+            drawn = some(pool, self._rng.choice(len(pool.arrive), size=options.sequences, replace=few))
+            found = _sample(self.policy, drawn, self._setting, options, self._teacher, self._rng)
+            weight = 0.0
+            if self._teacher is not None and iteration <= options.teacher_iterations:
+                weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
+            kl, entropy = _update(
+                network, self._steps, found, options, weight, options.entropy_weight * falling, self._rng
+            )
+            cost = None
+            if iteration % options.validate_every == 0 or iteration in (until, options.iterations):
+                outcome = self.policy.run(self._validation, self._setting, options.max_actions)
+                cost = float(cost_of(outcome, options.goal).mean())
+                if cost < self.best:
+                    self.best, self.kept = cost, _copy(network)
+            report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
+            self.curve.append(report)
+            self._on_iteration(report)
 
 
 def cost_of(outcome: Outcome, goal: str) -> NDArray[np.float64]:
@@ -206,7 +234,7 @@ def _advantages(
 
 def _update(
     network: torch.nn.Module, steps: torch.optim.Optimizer, found: _Sampled, options: RLSchertOptions, weight: float,
-    rng: np.random.Generator,
+    entropy_weight: float, rng: np.random.Generator,
 ) -> tuple[float, float]:  # fmt: skip
     """Passes over the decisions; returns the KL divergence and the entropy of the last pass."""
     advantage = (found.advantage - found.advantage.mean()) / (found.advantage.std() + 1e-8)
@@ -227,7 +255,7 @@ def _update(
                 gain = (chosen * advantage[part]).mean()
             entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
             loss = options.value_weight * ((value - found.target[part]) ** 2).mean() - gain
-            loss = loss - options.entropy_weight * entropy
+            loss = loss - entropy_weight * entropy
             if weight > 0:
                 loss = loss - weight * log_probs.gather(1, found.teacher[part, None]).clamp(min=-20).mean()
             steps.zero_grad()

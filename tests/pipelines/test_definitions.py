@@ -103,6 +103,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "vasp",
         "vasp_ingest",
         "vasp_watch",
+        "rlschert",
     ):
         assert defs.resolve_job_def(job)
     schedule = defs.resolve_schedule_def("nightly_retraining")
