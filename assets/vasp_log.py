@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from assets.generated_logs import written_once
 from assets.progress import progress_bar
 from traces.log import LogError
 from traces.vasp_catalogue import VaspSource
-from traces.vasp_runs import VERSION, Folder, ReadFolder, find_runs, read_folder
+from traces.vasp_runs import VERSION, Folder, ReadFolder, find_runs, read_folder, tables_of
 from traces.vasp_synthetic import VERSION as SYNTHETIC_VERSION
 from traces.vasp_synthetic import SyntheticOptions, write_runs
 from warehouse import Warehouse, commit_so_far, file_lock
@@ -95,17 +94,16 @@ def _write(
 ) -> None:
     ledger = []
     for folder, read in batch:
-        outcome = "accepted" if read.runs.height else "rejected"
+        outcome = "accepted" if read.run_rows else "rejected"
         done.folders[outcome] += 1
-        done.bytes += int(read.runs["outcar_bytes"].sum())
-        if not done.first_reject and read.rejects.height:
-            name, file, reason = read.rejects.row(0)
+        done.bytes += sum(row["outcar_bytes"] for row in read.run_rows)
+        if not done.first_reject and read.reject_rows:
+            name, file, reason = read.reject_rows[0]
             done.first_reject = f"{name}/{file}: {reason}".replace("/:", ":")
-        ledger.append((folder.name, outcome, read.runs.height, folder.stamp, version))
+        ledger.append((folder.name, outcome, len(read.run_rows), folder.stamp, version))
     names = [folder.name for folder, _ in batch]
-    frames = [pl.concat(getattr(read, f.name) for _, read in batch) for f in dataclasses.fields(ReadFolder)]
     columns = ["folder", "outcome", "launches", "stamp", "version"]
-    frames.append(pl.DataFrame(ledger, schema=columns, orient="row"))
+    frames = [*tables_of([read for _, read in batch]), pl.DataFrame(ledger, schema=columns, orient="row")]
     for table, rows in zip(TABLES, frames, strict=True):
         connection.execute(
             f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, names]

@@ -78,12 +78,38 @@ class Folder:
 
 @dataclass(frozen=True)
 class ReadFolder:
-    """runs, electronic, ionic, rejects: rows of RUN_SCHEMA, ELECTRONIC_SCHEMA, IONIC_SCHEMA, REJECT_SCHEMA."""
+    """Rows of a folder, as RUN_SCHEMA, ELECTRONIC_SCHEMA, IONIC_SCHEMA and REJECT_SCHEMA have their columns."""
 
-    runs: pl.DataFrame
-    electronic: pl.DataFrame
-    ionic: pl.DataFrame
-    rejects: pl.DataFrame
+    run_rows: list[dict[str, Any]]
+    electronic_rows: list[tuple[Any, ...]]
+    ionic_rows: list[tuple[Any, ...]]
+    reject_rows: list[tuple[str, str, str]]
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        return tables_of([self])[0]
+
+    @property
+    def electronic(self) -> pl.DataFrame:
+        return tables_of([self])[1]
+
+    @property
+    def ionic(self) -> pl.DataFrame:
+        return tables_of([self])[2]
+
+    @property
+    def rejects(self) -> pl.DataFrame:
+        return tables_of([self])[3]
+
+
+def tables_of(folders: list[ReadFolder]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """(runs, electronic, ionic, rejects) of many folders at once: making a frame takes longer than reading a small run."""
+    return (
+        pl.DataFrame([row for read in folders for row in read.run_rows], schema=RUN_SCHEMA),
+        pl.DataFrame([row for read in folders for row in read.electronic_rows], schema=ELECTRONIC_SCHEMA, orient="row"),
+        pl.DataFrame([row for read in folders for row in read.ionic_rows], schema=IONIC_SCHEMA, orient="row"),
+        pl.DataFrame([row for read in folders for row in read.reject_rows], schema=REJECT_SCHEMA, orient="row"),
+    )
 
 
 def find_runs(root: Path) -> Iterator[Folder]:
@@ -182,12 +208,7 @@ def read_folder(folder: Folder, time_zone: str = "UTC", now: datetime | None = N
             runs.append(row)
             electronic += [(*key, at, *vars(step).values()) for at, step in enumerate(launch.electronic, start=1)]
             ionic += [(*key, at, *vars(step).values()) for at, step in enumerate(launch.ionic, start=1)]
-    return ReadFolder(
-        pl.DataFrame(runs, schema=RUN_SCHEMA),
-        pl.DataFrame(electronic, schema=ELECTRONIC_SCHEMA, orient="row"),
-        pl.DataFrame(ionic, schema=IONIC_SCHEMA, orient="row"),
-        pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"),
-    )
+    return ReadFolder(runs, electronic, ionic, rejects)
 
 
 def _launches(path: Path, free: Any) -> tuple[list[Launch], str, int, datetime]:

@@ -154,8 +154,10 @@ def test_a_growing_run_is_read_again(home: Path) -> None:
 def test_runs_are_joined_to_their_accounting(home: Path, tmp_path: Path) -> None:
     """By the job's number, and by time and cores."""
     rows = query(home, "SELECT folder, cores, epoch(started_at)::BIGINT AS s FROM raw.vasp_runs ORDER BY folder").rows()
-    header = "JobID|JobIDRaw|Cluster|Partition|Account|User|JobName|Submit|Start|End|State|NCPUS|AllocCPUS|ReqCPUS|NNodes|ElapsedRaw"
-    lines = [header + "|TimelimitRaw|ExitCode"]
+    header = (
+        "JobID|JobIDRaw|Cluster|Partition|Account|User|JobName|Submit|Start|End|State|NCPUS|AllocCPUS|ReqCPUS|NNodes"
+    )
+    lines = [header + "|ElapsedRaw|TimelimitRaw|ExitCode"]
     zone = "%Y-%m-%dT%H:%M:%S"
     for number, (_, cores, started) in enumerate(rows[:3], start=700):
         begin, end = (time.strftime(zone, time.gmtime(s)) for s in (started - 4, started + 90_000))
