@@ -1,7 +1,7 @@
 """RLSchert's cluster as Gymnasium environments, so that other libraries can train on it (extra `gym`).
 
-One step is one action: select a slot, kill a place, or let time go on. Rewards come when time goes on (equations 9 and 10). Actions that
-are not offered are masked: one of them is the same as waiting, and `info["action_mask"]` says which there are.
+One step is one action: select a slot, kill a place, or let time go on. Rewards come when time goes on (equations 9 and 10).
+Actions that are not offered are masked: one of them is the same as waiting; `info["action_mask"]` says which there are.
 """
 
 from __future__ import annotations
