@@ -18,6 +18,7 @@ from warehouse import Warehouse, first_row, replace_partition
 PREDICTORS = "inputs_only: the parameters alone; progress: boosted trees over the steps; multimodal: RLSchert's network"
 QUANTILES = [f"remaining_p{percent}_s" for percent in (10, 25, 50, 75, 90)]
 MODEL_VERSION = 1
+_WITHOUT_END = "elapsed_s IS NULL AND state <> 'finished'"
 _LONGEST_S = 90 * 86400
 """Clocks that are further apart do not belong to one run: its time is taken from its steps then."""
 
@@ -152,27 +153,32 @@ def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourcePar
             connection, "SELECT file, sha256 FROM predictions.remaining_time_models WHERE source = ?", [source]
         )
         open_runs = connection.sql(
-            "SELECT folder, outcar, launch, state, changed_at AS at_time, started_at, loops_s, electronic_steps, ionic_steps "
-            "FROM raw.vasp_runs WHERE source = $source AND elapsed_s IS NULL ORDER BY ALL",
+            "SELECT folder, outcar, launch, state, changed_at AS at_time, started_at, loops_s, electronic_steps, ionic_steps, "
+            "launch = max(launch) OVER (PARTITION BY folder, outcar) AS is_last "
+            f"FROM raw.vasp_runs WHERE source = $source AND {_WITHOUT_END} ORDER BY folder, outcar, launch",
             params={"source": source},
         ).pl()
-    if model is None:
-        raise ValueError(f"no predictor for {source!r} yet: materialize predictions/remaining_time_model first")
+    if model is None:  # the sensor asks before anything could be learned
+        context.log.warning(f"no predictor for {source!r} yet: materialize predictions/remaining_time_model first")
+        return dg.MaterializeResult(metadata={"dagster/row_count": 0})
     content = json.loads(read_model(*model))
     if content["version"] != MODEL_VERSION:
         raise ValueError(f"the predictor of {source!r} is of another version: materialize remaining_time_model again")
     predictor = known[content["predictor"]]()
     predictor.restore(content["state"])
-    runs = _load_runs(warehouse, source, "elapsed_s IS NULL")
+    runs = _load_runs(warehouse, source, _WITHOUT_END)
     clock = (pl.col("at_time") - pl.col("started_at")).dt.total_seconds().cast(pl.Float64)
-    used = pl.when(clock.is_between(0, _LONGEST_S)).then(clock)
+    # the file goes on after a launch that was started again: its steps tell how long it ran
+    used = pl.when(pl.col("is_last") & clock.is_between(0, _LONGEST_S)).then(clock)
     rows = open_runs.with_columns(used_s=pl.max_horizontal(used, "loops_s"), predictor=pl.lit(content["predictor"]))
     quantiles = predictor.predict(runs, Moments(np.arange(len(runs)), rows["used_s"].to_numpy()))
     rows = rows.with_columns(
         **{column: pl.Series(quantiles[:, k], dtype=pl.Float64) for k, column in enumerate(QUANTILES)}
     ).with_columns(expected_end=pl.col("at_time") + pl.duration(milliseconds=1000 * pl.col("remaining_p50_s")))
     with warehouse.write() as connection:
-        replace_partition(connection, "predictions.remaining_times", source, rows.drop("started_at", "loops_s"))
+        replace_partition(
+            connection, "predictions.remaining_times", source, rows.drop("started_at", "loops_s", "is_last")
+        )
     shown = rows.select("folder", "state", "used_s", "electronic_steps", "ionic_steps", *QUANTILES, "expected_end")
     return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "remaining_times": table(shown)})
 

@@ -24,6 +24,11 @@ class RLSchertConfig(dg.Config):
         pattern="^(paper|measured)$",
         description="How predictions err: paper, as RLSchert's Table 5; measured, as the predictors of this folder of runs",
     )
+    jobs_like: str = Field(
+        default="paper",
+        pattern="^(paper|runs)$",
+        description="What lengths and processors are like: paper, its statistics; runs, the finished runs of this folder",
+    )
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     procs: int = Field(default=16, ge=10, le=64, description="Processors of the cluster, in units of ten")
     job_rate: float = Field(default=0.7, gt=0, le=1, description="Probability that a job arrives in a unit of time")
@@ -54,10 +59,11 @@ def rlschert(
     context: dg.AssetExecutionContext, config: RLSchertConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Trains DeepRM, RLSchert without killing, with killing by rule and with learned killing on synthetic VASP jobs, and tries
-    them beside the heuristics on unseen ones: Tables 3 and 6 to 11 and Figures 7 to 13 of RLSchert. Policies are trained at one
-    load on one cluster; load, size, predictable jobs and mixed applications vary without training again."""
+    them beside the heuristics on unseen ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if asked for.
+    Policies are trained at one load on one cluster; load, size, predictable jobs and mixed applications vary without training
+    again."""
     from assets.rlschert_plots import curves_plot, killed_plot, sweep_plot
-    from assets.rlschert_runs import Bench, errors_of
+    from assets.rlschert_runs import Bench, errors_of, observed_jobs
 
     source = context.partition_key
     errors = errors_of(warehouse, source, config.errors)
@@ -65,7 +71,8 @@ def rlschert(
     goals = 1 + (config.completion_seeds > 0)
     total = 4 * (len(config.seeds) + config.completion_seeds) + 3 * (config.network_iterations > 0)
     with progress_bar(f"RLSchert, {goals} goals", total) as bar:
-        bench = Bench(config, errors, context.log.info, bar.update)
+        observed = observed_jobs(warehouse, source) if config.jobs_like == "runs" else ()
+        bench = Bench(config, errors, context.log.info, bar.update, observed)
         bench.main()
         bench.sweeps()
         if config.completion_seeds:

@@ -17,7 +17,7 @@ from models.rlschert.options import RLSchertOptions
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import compare
-from simulator.rlschert import Sequences
+from simulator.rlschert import LONGEST, WIDEST, Sequences
 from simulator.rlschert_view import HEURISTICS
 from warehouse import Warehouse
 
@@ -36,6 +36,7 @@ TRAINED: dict[Key, dict[str, bool]] = {
 LADDER = [("RLSchert", "learned"), ("RLSchert", "rule"), ("RLSchert", "none"), ("DeepRM", "none")]
 POOL_SEED, VALIDATION_SEED, TEST_SEED, SWEEP_SEED = 1, 2, 3, 4
 VALIDATION_SEQUENCES, SHOWN_SEQUENCES = 32, 4
+UNIT_S, UNIT_CORES = 300, 10
 OTHER_ERROR = 1.212
 """MAPE of the general predictor on applications that are not VASP (Table 10)."""
 
@@ -76,14 +77,50 @@ def errors_of(warehouse: Warehouse, source: str, which: str) -> Errors:
     )
 
 
+def observed_jobs(warehouse: Warehouse, source: str) -> tuple[tuple[int, int, bool], ...]:
+    """(length, procs, whether a single ionic step) of the finished runs of a folder, in units of 5 minutes and 10 cores, cut at
+    the longest and the widest. Raises ValueError when there are none."""
+    with warehouse.read() as connection:
+        rows = connection.sql(
+            "SELECT elapsed_s, cores, coalesce(nsw, 0) <= 1 AS single FROM raw.vasp_runs "
+            "WHERE source = $source AND elapsed_s > 0 AND cores > 0 ORDER BY folder, outcar, launch",
+            params={"source": source},
+        ).fetchall()
+    if not rows:
+        raise ValueError(f"no finished run of {source!r} to draw jobs from: use jobs_like: paper")
+    return tuple(
+        (min(max(round(seconds / UNIT_S), 1), LONGEST), min(max(round(cores / UNIT_CORES), 1), WIDEST), single)
+        for seconds, cores, single in rows
+    )
+
+
 class Bench:
     """Trains once, then tries everywhere. `tables` gives the rows."""
 
     def __init__(
-        self, config: RLSchertConfig, errors: Errors, log: Callable[[str], None], on_trained: Callable[[], Any]
+        self,
+        config: RLSchertConfig,
+        errors: Errors,
+        log: Callable[[str], None],
+        on_trained: Callable[[], Any],
+        observed: tuple[tuple[int, int, bool], ...] = (),
     ) -> None:
         self.config, self._log, self._on_trained = config, log, on_trained
-        self.workload = Workload(jobs=config.jobs, job_rate=config.job_rate, errors=errors)
+        if config.training.goal != "slowdown":
+            raise ValueError(
+                "training.goal: policies are trained for slowdown, and for completion with completion_seeds"
+            )
+        if config.training.network != "facts_mlp" and any(size != config.procs for size in config.cluster_sizes):
+            raise ValueError(
+                "cluster_sizes: a network over state images fits one cluster size only; give [] or [procs]"
+            )
+        if any(size < WIDEST for size in config.cluster_sizes):
+            raise ValueError(f"cluster_sizes: jobs have up to {WIDEST} processors, got {config.cluster_sizes}")
+        self.workload = Workload(jobs=config.jobs, job_rate=config.job_rate, errors=errors, observed=observed)
+        for rate in config.job_rates:  # whatever makes no sense is told before hours of training
+            replace(self.workload, job_rate=rate)
+        for share in config.predictable_shares:
+            replace(self.workload, predictable_share=share)
         self.pool = draw_sequences(self.workload, config.training.pool, POOL_SEED)
         self.validation = draw_sequences(self.workload, VALIDATION_SEQUENCES, VALIDATION_SEED)
         self.test = draw_sequences(self.workload, config.test_sequences, TEST_SEED)

@@ -18,7 +18,7 @@ from traces.vasp_catalogue import VaspSource
 from traces.vasp_runs import VERSION, Folder, ReadFolder, find_runs, read_folder, tables_of
 from traces.vasp_synthetic import VERSION as SYNTHETIC_VERSION
 from traces.vasp_synthetic import SyntheticOptions, write_runs
-from warehouse import Warehouse, commit_so_far, file_lock
+from warehouse import Warehouse, commit_so_far, file_lock, first_row
 
 TABLES = ("vasp_runs", "vasp_electronic_steps", "vasp_ionic_steps", "vasp_rejects", "vasp_folders")
 BATCH = 200
@@ -71,7 +71,12 @@ def update_vasp_log(warehouse: Warehouse, source: VaspSource, default_time_zone:
                         bar.update()
                     _write(connection, source.name, version, batch, done)
                     commit_so_far(connection)
-            if not known and not done.folders["accepted"]:
+            connection.execute(  # nobody writes to it any more
+                "UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its folder is gone' "
+                "WHERE source = ? AND state = 'running' AND folder NOT IN (SELECT unnest(?))",
+                [source.name, [f.name for f in found]],
+            )
+            if not first_row(connection, "SELECT count(*) FROM raw.vasp_runs WHERE source = ?", [source.name])[0]:  # type: ignore[index]
                 told = f"; first: {done.first_reject}" if done.first_reject else ""
                 raise LogError(
                     f"{root}: no VASP run in it ({done.folders['rejected']} folders rejected{told}): expected folders that "

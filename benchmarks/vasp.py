@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import re
 import sys
 import tempfile
 import time
@@ -58,13 +59,18 @@ def cuts() -> None:
         for _ in range(CUTS):
             at = rng.randrange(len(text))
             part = text[:at]
-            check_prefix(read_outcar([part[: part.rfind(b"\n") + 1]]), whole, f"{run} cut at byte {at}")
+            part = part[: part.rfind(b"\n") + 1]
+            check_prefix(part, read_outcar([part]), whole, f"{run} cut at byte {at}")
             count += 1
     seconds = time.process_time() - begin
     print(f"\n{count:,} cuts of {len(runs)} OUTCARs read; complete steps are those of the whole ({seconds:.0f} CPU-s)")
 
 
-def check_prefix(part: list[Launch], whole: list[Launch], where: str) -> None:
+def check_prefix(text: bytes, part: list[Launch], whole: list[Launch], where: str) -> None:
+    for name, line in (("electronic", rb"(?m)^ *LOOP: "), ("ionic", rb"(?m)^ *LOOP\+: ")):
+        read, there = sum(len(getattr(launch, name)) for launch in part), len(re.findall(line, text))
+        if read != there:
+            sys.exit(f"{where}: {read} {name} steps of {there} were read")
     for launch, complete in zip(part, whole, strict=False):
         for name in ("electronic", "ionic"):
             steps, expected = getattr(launch, name), getattr(complete, name)

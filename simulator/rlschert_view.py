@@ -9,7 +9,6 @@ from simulator.rlschert import (
     HORIZON,
     KILLABLE,
     LONGEST,
-    RUNNING,
     SLOTS,
     WAIT,
     WIDEST,
@@ -26,8 +25,8 @@ predicted first; predicted remaining time; how much longer than first predicted 
 PROFILE = 16
 """Free processors now and in 1, 2, ... units; the last ones stand for longer and longer times (see `_PROFILE_AT`)."""
 _PROFILE_AT = np.array([0, 1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28, 36, 48, 64, 90], dtype=np.int64)
-GLOBALS = 6
-"""Log of the backlog; of the ready jobs; of all that wait; units since an arrival; processors in use; share of jobs arrived."""
+GLOBALS = 5
+"""Log of the backlog; of the ready jobs; of all that wait; units since an arrival; processors in use."""
 FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
 RANDOM, SJF, SAF, TETRIS, TETRIS_STAR = range(5)
 HEURISTICS = ("Random", "SJF", "SAF", "Tetris", "Tetris*")
@@ -91,7 +90,6 @@ def look(jobs, rules, state, e, out, mask):
     for k in range(running):
         used_procs += jobs.procs[e, state.running[e, k]]
     out[at + 4] = used_procs / rules.procs
-    out[at + 5] = state.arrived[e] / jobs.arrive.shape[1]
 
 
 IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 2
@@ -206,13 +204,13 @@ def begin_all(jobs, rules, state, over):
 
 @compiled
 def teacher_kills(jobs, state, over, out):
-    """Whether the paper's rule would kill each killable job, (sequences, KILLABLE)."""
+    """Whether the paper's rule would kill each killable job, (sequences, KILLABLE); of those that a learner may kill."""
     for e in range(len(over)):
         for k in range(KILLABLE):
             out[e, k] = False
             if not over[e] and k < state.num_running[e]:
                 j = state.running[e, state.num_running[e] - 1 - k]
                 used, first = state.now[e] - state.start[e, j], jobs.first[e, j]
-                if state.place[e, j] == RUNNING and state.kills[e, j] == 0 and used < LONGEST:
+                if used > 0 and state.kills[e, j] == 0 and used < LONGEST:
                     left = jobs.remaining[e, j, used]
                     out[e, k] = used < first and first < 10 and left > 10 and left - first > first

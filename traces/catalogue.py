@@ -172,7 +172,12 @@ def add_vasp_source(name: str, folder: Path, time_zone: str | None, accounting: 
         raise CatalogueError(f"{name!r} is already in {bundled.vasp[name].declared_at}; choose another --name")
     if accounting is not None:
         load_catalogue().source(accounting)
+    local = local_catalogue_path()
+    known = _read_catalogue(local, bundled).vasp.get(name) if local.exists() else None
     entry = [f"[vasp.{_quoted(name)}]", f"path = {_toml_string(str(folder.resolve()))}"]
+    if known is not None:  # what is not given again stays
+        time_zone, accounting = time_zone or known.time_zone, accounting or known.accounting or None
+        entry += [f"quiet_s = {known.quiet_s}", f"description = {_toml_string(known.description)}"]
     entry += [f"time_zone = {_toml_string(time_zone)}"] if time_zone is not None else []
     entry += [f"accounting = {_toml_string(accounting)}"] if accounting is not None else []
     return _edit_declaration("vasp", name, "\n".join(entry) + "\n", bundled)

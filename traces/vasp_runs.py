@@ -27,6 +27,8 @@ _READ = ("OSZICAR", "INCAR", "KPOINTS", "POSCAR")
 _IMAGES = re.compile(rb"^[ \t]*IMAGES[ \t]*=", re.M | re.I)
 _OF_VASP = ("OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "CONTCAR", "XDATCAR", "vasprun.xml")
 _LARGEST_PRINTED = 64 << 20
+_SAME_END = timedelta(seconds=60)
+"""An output that tells of the end was written no longer before the OUTCAR's last change."""
 _TAIL = 64 << 10
 _SETTING_TYPES: dict[str, Any] = dict.fromkeys(INTEGERS, pl.Int64) | dict.fromkeys(REALS, pl.Float64)
 _SETTING_TYPES |= dict.fromkeys(SWITCHES, pl.Boolean)
@@ -123,13 +125,22 @@ def find_runs(root: Path) -> Iterator[Folder]:
     unreadable: list[OSError] = []
     visited: set[tuple[int, int]] = set()
     for where, below, files in os.walk(root, onerror=unreadable.append, followlinks=True):
-        status = Path(where).stat()
+        try:
+            status = Path(where).stat()
+        except OSError as gone:
+            unreadable.append(gone)
+            below.clear()
+            continue
         if (status.st_dev, status.st_ino) in visited:  # a link back to where we have been
             below.clear()
             continue
         visited.add((status.st_dev, status.st_ino))
         below.sort()
-        found = _folder(root, Path(where), below, files)
+        try:
+            found = _folder(root, Path(where), below, files)
+        except OSError as denied:
+            unreadable.append(denied)
+            continue
         if found is not None:
             yield found
     for error in unreadable:
@@ -199,11 +210,13 @@ def read_folder(folder: Folder, time_zone: str = "UTC", now: datetime | None = N
             last = number == len(launches) and name == newest
             told = next((n for steps in printed if (n := add_residuals(launch, steps))), 0) if last else 0
             key = (folder.name, name, number)
-            state, reason = _state(launch, last_words if last else None, number == len(launches), changed, now, quiet_s)
+            # an output that is older than the OUTCAR is of an earlier job
+            words = last_words[1] if last and last_words and last_words[0] >= changed - _SAME_END else None
+            state, reason = _state(launch, words, number == len(launches), changed, now, quiet_s)
             row = _run_row(key, folder, launch, incar, kpoints, time_zone)
             row |= {
                 "state": state, "state_reason": reason, "changed_at": changed, "residuals_told": told, "outcar_bytes": size,
-                "job_id": job_id,
+                "job_id": job_id if last else None,
             }  # fmt: skip
             runs.append(row)
             electronic += [(*key, at, *vars(step).values()) for at, step in enumerate(launch.electronic, start=1)]
@@ -301,9 +314,9 @@ def _state(
 
 def _printed(
     folder: Folder, rejects: list[tuple[str, str, str]]
-) -> tuple[list[list[PrintedStep]], tuple[str, str] | None, str | None]:
-    """(electronic steps as OSZICAR and each output tell them, how the run ended, number of its batch job). Of several outputs
-    the newest tells the last two."""
+) -> tuple[list[list[PrintedStep]], tuple[datetime, tuple[str, str]] | None, str | None]:
+    """(electronic steps as OSZICAR and each output tell them, when and how the run ended, number of its batch job). Of several
+    outputs the newest tells the last two."""
     steps: list[list[PrintedStep]] = []
     told: list[tuple[int, list[int], tuple[str, str] | None, str | None]] = []
     for path in sorted(folder.others, key=lambda path: path.name != "OSZICAR"):
@@ -330,7 +343,10 @@ def _printed(
     # standard output and standard error of one job are two files: words of either, from the newest with a number on
     told.sort(key=lambda found: found[:2], reverse=True)
     job_id = next((found[3] for found in told if found[3]), None)
-    return steps, next((found[2] for found in told if found[2] and found[3] in (job_id, None)), None), job_id
+    for written_ns, _, words, of_job in told:
+        if words and of_job in (job_id, None):
+            return steps, (datetime(1970, 1, 1) + timedelta(microseconds=written_ns // 1000), words), job_id
+    return steps, None, job_id
 
 
 def _text(folder: Folder, name: str, rejects: list[tuple[str, str, str]]) -> str | None:

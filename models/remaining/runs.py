@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,9 +37,10 @@ class Runs:
     single: no more than one ionic step was asked for. group: number of the system (elements, ions, electrons).
     electronic steps of run r are the rows step[r] : step[r + 1] of the step_* arrays; ionic steps likewise by ionic[r].
     step_s: duration, seconds. step_end_s: its end, seconds after the start. No line tells when the first step began: what the
-    steps do not tell of a run's time is taken as set-up before them, or half of it where wave functions or charge are written
-    after them. step_change, step_residual: log10 of |dE| in eV and of the residual, NaN where not told. step_ionic: ionic steps
-    that were over before it. ionic_end_s, ionic_s, ionic_force (eV/A), ionic_energy (eV).
+    steps do not tell of a run's time is taken as set-up before them; where wave functions or charge are written after them, a
+    share of it that is drawn for each run, so that the one does not tell the other. step_change, step_residual: log10 of |dE|
+    in eV and of the residual, NaN where not told. step_ionic: ionic steps that were over before it. ionic_end_s, ionic_s,
+    ionic_force (eV/A), ionic_energy (eV).
     """
 
     keys: pl.DataFrame
@@ -85,7 +87,8 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
     loops = runs["loops_s"].to_numpy()
     writes = (runs["lwave"].fill_null(True) | runs["lcharg"].fill_null(True)).to_numpy()
     outside = np.where(np.isnan(total), 0.0, np.maximum(total - loops, 0.0))
-    before = np.where(writes, 0.5, 1.0) * outside
+    share = np.array([zlib.crc32("/".join(map(str, key)).encode()) / 2**32 for key in runs.select(KEY).iter_rows()])
+    before = np.where(writes, share, 1.0) * outside
     step_ionic, step_end, move_end = _clock(first, step_s, first_move, move_steps, move_s, before)
     magnitude = steps.select(
         change=pl.col("energy_change_ev").abs().clip(1e-12).log10(),

@@ -58,7 +58,7 @@ class Snapshots:
 def snapshots(runs: Runs, moments: Moments) -> Snapshots:
     features = np.full((len(moments), len(PROGRESS)), np.nan, dtype=np.float32)
     step_s, seen = np.full(len(moments), np.nan), np.zeros(len(moments), dtype=np.int64)
-    limits = {name: runs.input(name) for name in ("nsw", "nelm", "ediff", "ediffg")}
+    limits = {name: runs.input(name) for name in ("nsw", "nelm", "ediff", "ediffg", "ibrion")}
     for k, (run, used) in enumerate(zip(moments.run, moments.used_s, strict=True)):
         first, last = runs.step[run], runs.step[run + 1]
         # a step that ends with the run is seen although sums of floats may put its end an instant later
@@ -84,7 +84,7 @@ def _features(runs: Runs, steps: slice, moves: slice, used: float, mean: float, 
     slope = _slope(current[-_RECENT:])
     gap = float(current[-1]) - np.log10(max(told["ediff"], 1e-12)) if now else np.nan
     most_left = max(_or(told["nelm"], 60.0) - now, 0.0)
-    left = _steps_to_go(gap, slope, most_left)
+    left = _steps_to_go(gap, slope, most_left, now)
     per_ionic = np.bincount(ionic, minlength=moved)[:moved].astype(float) if moved else np.zeros(0)
     force = np.log10(np.clip(runs.ionic_force[moves], 1e-12, None))
     force_slope = _slope(force[-_RECENT:])
@@ -95,7 +95,8 @@ def _features(runs: Runs, steps: slice, moves: slice, used: float, mean: float, 
     energy_gap = float(steps_of_energy[-1]) - np.log10(max(abs(ediffg), 1e-12)) if moved > 1 else np.nan
     most_ionic = max(_or(told["nsw"], 0.0) - moved, 0.0)
     toward, way = (force_gap, force_slope) if ediffg < 0 else (energy_gap, _slope(steps_of_energy[-_RECENT:]))
-    ionic_left = _steps_to_go(toward, way, most_ionic) if moved else np.nan
+    dynamics = told["ibrion"] == 0  # molecular dynamics makes all its steps
+    ionic_left = most_ionic if dynamics else _steps_to_go(toward, way, most_ionic, moved) if moved else np.nan
     inside = float(runs.ionic_s[moves].sum())
     in_moves = float(seconds[: len(seconds) - now].sum())
     overhead = (inside - in_moves) / mean / moved if moved else np.nan
@@ -120,13 +121,15 @@ def _slope(values: FloatArray) -> float:
     return float((x * (y - y.mean())).sum() / (x * x).sum())
 
 
-def _steps_to_go(gap: float, slope: float, most: float) -> float:
-    """Steps until a quantity that falls by -slope a step, in decades, has fallen by `gap`; all where it does not fall."""
+def _steps_to_go(gap: float, slope: float, most: float, done: int) -> float:
+    """Steps until a quantity that falls by -slope a step, in decades, has fallen by `gap`. Where it does not fall, or nothing is
+    known, as many as were done and some: what may be left at most (NSW = 9999) says nothing of what is left."""
+    likely = min(float(done + _RECENT), most)
     if np.isnan(gap) or np.isnan(slope):
-        return most
+        return likely
     if gap <= 0:
         return 0.0
-    return float(min(gap / -slope, most)) if slope < -1e-3 else most
+    return float(min(gap / -slope, 4 * likely, most)) if slope < -1e-3 else likely
 
 
 def _or(value: float, other: float) -> float:

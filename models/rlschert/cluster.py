@@ -132,9 +132,13 @@ def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: in
     """One of HEURISTICS on every sequence. Raises ValueError for another name."""
     if name not in HEURISTICS:
         raise ValueError(f"unknown heuristic {name!r}; expected one of {', '.join(HEURISTICS)}")
+    if sequences.procs.max() > setting.procs:
+        raise ValueError(
+            f"a job of {sequences.procs.max()} processors never fits on {setting.procs}: take a larger cluster"
+        )
     state = new_state(sequences, setting.procs)
     run_heuristic(sequences, setting.rules(), state, HEURISTICS.index(name), seed, 10**7)
-    done = np.ones(len(sequences.arrive), dtype=np.bool_)
+    done = state.done == sequences.arrive.shape[1]
     return Outcome(sequences, state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, done)
 
 

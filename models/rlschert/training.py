@@ -91,6 +91,11 @@ def train(
             learner.go_on(min(options.start_iterations, options.iterations))
     learner = min(learners, key=lambda found: found.best)
     learner.go_on(options.iterations)
+    if not np.isfinite(learner.best):
+        raise ValueError(
+            f"no validation sequence came to its end within max_actions ({options.max_actions}): raise it, or take fewer jobs or "
+            "a higher job_rate"
+        )
     learner.policy.network.load_state_dict(learner.kept)
     return learner.policy, learner.curve
 

@@ -77,6 +77,8 @@ class Workload:
             value = getattr(self, name)
             if not 0 <= value <= 1 or (name == "job_rate" and value == 0):
                 raise ValueError(f"{name} is a share from 0 to 1, got {value}")
+        if any(not (1 <= length <= LONGEST and 1 <= procs <= WIDEST) for length, procs, _ in self.observed):
+            raise ValueError(f"observed jobs must be 1 to {LONGEST} units long and 1 to {WIDEST} wide")
         if self.jobs < 1:
             raise ValueError(f"jobs must be at least 1, got {self.jobs}")
         if not 1 <= self.mean_procs <= WIDEST or not 1 <= self.mean_length <= LONGEST:
@@ -96,7 +98,8 @@ def draw_sequences(workload: Workload, sequences: int, seed: int) -> Sequences:
     z = rng.standard_normal(shape)
     first = _rounded(length * np.exp(np.where(single, scale.before[0], scale.before[1]) * z))
     if workload.other_error is not None:
-        other = _rounded(length * np.exp(_spread_of(workload.other_error) * z))
+        spread = _spread_of(workload.other_error * _factor_of_others(workload))
+        other = _rounded(length * np.exp(spread * z))
         first = np.where(predictable, first, other)
     remaining = _remaining(length, single, scale, rng)
     guessed = np.maximum(first[:, :, None] - np.arange(LONGEST), 1)
@@ -144,6 +147,14 @@ def _scales_of(workload: Workload) -> _Scales:
         found.append([_spread_of(before), _spread_of(running * course[0]), _spread_of(running * end)])
     (a, b, c), (d, e, f) = found
     return _Scales((a, d), (b, e), (c, f))
+
+
+@lru_cache(maxsize=64)
+def _factor_of_others(workload: Workload) -> float:
+    rng = np.random.default_rng(2022)
+    length, _, _ = _draw_jobs(workload, (_CALIBRATION_JOBS,), rng)
+    assert workload.other_error is not None
+    return _factor(length, rng.standard_normal((1, _CALIBRATION_JOBS)), np.array([workload.other_error]))
 
 
 def _factor(length: NDArray[np.int64], noise: FloatArray, targets: FloatArray) -> float:

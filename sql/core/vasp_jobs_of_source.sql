@@ -11,7 +11,12 @@ jobs AS (
 
 by_id AS (
     SELECT launches.folder, launches.outcar, launches.launch, jobs.job_index
-    FROM launches INNER JOIN jobs ON launches.job_id = jobs.number
+    FROM launches INNER JOIN jobs
+        ON launches.job_id = jobs.number
+        AND (
+            launches.started_at IS NULL
+            OR launches.started_at BETWEEN jobs.start_time - INTERVAL 5 SECOND AND coalesce(jobs.end_time, launches.started_at)
+        )
     QUALIFY row_number() OVER (
         PARTITION BY launches.folder, launches.outcar, launches.launch
         ORDER BY abs(epoch(jobs.start_time) - epoch(launches.started_at)) NULLS LAST, jobs.job_index
@@ -24,7 +29,8 @@ by_time AS (
         ON launches.started_at BETWEEN jobs.start_time - INTERVAL 5 SECOND AND jobs.start_time + INTERVAL 300 SECOND
         AND (jobs.end_time IS NULL OR launches.started_at <= jobs.end_time)
         AND launches.cores = jobs.procs
-    WHERE launches.job_id IS NULL
+    ANTI JOIN by_id
+        ON launches.folder = by_id.folder AND launches.outcar = by_id.outcar AND launches.launch = by_id.launch
     QUALIFY count(*) OVER (PARTITION BY launches.folder, launches.outcar, launches.launch) = 1
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,11 @@ def test_every_tenth_run_cut_anywhere() -> None:
         content = outcar(run)
         whole = read_outcar([content])
         for end in rng.sample(range(len(content)), 20):
-            assert_begins(read_outcar([whole_lines(content, end)]), whole)
+            part = whole_lines(content, end)
+            launches = read_outcar([part])
+            assert_begins(launches, whole)
+            assert sum(len(launch.electronic) for launch in launches) == len(re.findall(rb"(?m)^ *LOOP: ", part))
+            assert sum(len(launch.ionic) for launch in launches) == len(re.findall(rb"(?m)^ *LOOP\+: ", part))
 
 
 def test_an_oszicar_gives_its_residuals(found: dict[str, ReadFolder]) -> None:

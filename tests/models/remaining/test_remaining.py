@@ -59,13 +59,38 @@ def test_the_clock_of_a_run(tmp_path: Path) -> None:
     assert runs.step_ionic.tolist() == [k for k, loops in enumerate(run.loops_s) for _ in loops]
 
 
-def test_what_is_written_in_the_end_takes_half_of_what_no_step_tells(tmp_path: Path) -> None:
+def test_where_something_is_written_in_the_end_set_up_is_a_share_that_is_drawn(tmp_path: Path) -> None:
+    """Of what no step tells; another for every run, and the same for the same one."""
+    run = relaxation()
+    for name in "abcdef":
+        write_run(tmp_path / name, run)
+        outcar = tmp_path / name / "OUTCAR"
+        outcar.write_text(outcar.read_text().replace("LWAVE  =      F", "LWAVE  =      T"))
+    runs = runs_in(tmp_path)
+    before = runs.step_end_s[runs.step[:-1]] - run.loops_s[0][0]
+    assert (before > -0.05).all() and (before < run.setup_s + run.closing_s + 0.05).all()
+    assert np.ptp(before) > 0.2 * (run.setup_s + run.closing_s)
+    assert (runs_in(tmp_path).step_end_s == runs.step_end_s).all()
+
+
+def test_a_relaxation_that_stands_still_is_not_thought_to_make_all_its_steps(tmp_path: Path) -> None:
+    """NSW = 9999 says nothing of what is left; of molecular dynamics it does."""
     run = relaxation()
     write_run(tmp_path / "a", run)
-    outcar = tmp_path / "a" / "OUTCAR"
-    outcar.write_text(outcar.read_text().replace("LWAVE  =      F", "LWAVE  =      T"))
+    write_run(tmp_path / "b", run)
+    for name, moves in (("a", "2"), ("b", "0")):
+        outcar = tmp_path / name / "OUTCAR"
+        text = (
+            outcar.read_text()
+            .replace("NSW    =     99", "NSW    =   9999")
+            .replace("IBRION =      2", f"IBRION =      {moves}")
+        )
+        outcar.write_text(text)
     runs = runs_in(tmp_path)
-    assert runs.step_end_s[0] == pytest.approx((run.setup_s + run.closing_s) / 2 + run.loops_s[0][0], abs=0.05)
+    seen = snapshots(runs, at_shares(runs, np.array([0, 1]), np.array([0.2, 0.6])))
+    left = feature(seen, "ionic_left").reshape(2, 2)
+    assert (left[0] <= 4 * (feature(seen, "ionic_steps").reshape(2, 2)[0] + 5)).all()
+    assert (left[1] == 9999 - feature(seen, "ionic_steps").reshape(2, 2)[1]).all()
 
 
 def test_inputs_and_systems(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.rlschert.cluster import Setting, run_heuristic_on, some
+from models.rlschert.cluster import Cluster, Setting, run_heuristic_on, some
 from models.rlschert.networks import new_network
 from models.rlschert.options import NETWORKS, PAPER, RLSchertOptions
 from models.rlschert.training import Policy, train
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences, measured_errors
 from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WIDEST
-from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
+from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE, teacher_kills
 
 SMALL = RLSchertOptions(iterations=4, sequences=4, pool=8, validate_every=2, teacher_iterations=2)
 
@@ -159,8 +159,28 @@ def test_only_a_policy_that_may_kill_kills_and_teachers_are_followed() -> None:
     policy, curve = train(pool, validation, Setting(), options, 1, kills=True, teacher=teacher)
     assert [report.teacher_weight for report in curve] == pytest.approx([5.0, 3.75, 2.5, 1.25, 0, 0])
     assert policy.kills
-    outcome = policy.run(validation, Setting())
-    assert outcome.over.all()
+    assert policy.run(validation, Setting()).over.all()
+
+
+def test_imitation_brings_a_policy_to_its_teachers() -> None:
+    """On what it sees itself; random choices agree in less than half of the decisions."""
+    pool, validation = (draw_sequences(Workload(jobs=60, job_rate=0.95), 8, seed=seed) for seed in (1, 2))
+    teacher, _ = train(pool, validation, Setting(), SMALL, 1)
+    told = {"iterations": 15, "teacher_iterations": 1000, "rate": 1e-2, "teacher_weight": 50.0, "validate_every": 15}
+    policy, _ = train(pool, validation, Setting(), SMALL.model_copy(update=told), 1, kills=True, teacher=teacher)
+    cluster = Cluster(validation, Setting())
+    cluster.begin()
+    agreed, shown = [], np.zeros((8, KILLABLE), dtype=np.bool_)
+    while not cluster.over.all():
+        live = ~cluster.over
+        teacher_kills(validation, cluster.state, cluster.over, shown)
+        assert not (shown & ~cluster.mask[:, SLOTS : SLOTS + KILLABLE]).any()  # nothing that is not offered
+        wanted = teacher.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
+        wanted = np.where(shown.any(axis=1), SLOTS + shown.argmax(axis=1), wanted)
+        action = policy.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
+        agreed += (action == wanted)[live].tolist()
+        cluster.step(action)
+    assert np.mean(agreed) > 0.7
 
 
 def test_a_run_that_is_cut_off_has_no_slowdown() -> None:
