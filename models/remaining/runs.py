@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,7 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
     loops = runs["loops_s"].to_numpy()
     writes = (runs["lwave"].fill_null(True) | runs["lcharg"].fill_null(True)).to_numpy()
     outside = np.where(np.isnan(total), 0.0, np.maximum(total - loops, 0.0))
-    share = np.array([zlib.crc32("/".join(map(str, key)).encode()) / 2**32 for key in runs.select(KEY).iter_rows()])
+    share = np.array([_drawn("/".join(map(str, key))) for key in runs.select(KEY).iter_rows()])
     before = np.where(writes, share, 1.0) * outside
     step_ionic, step_end, move_end = _clock(first, step_s, first_move, move_steps, move_s, before)
     magnitude = steps.select(
@@ -103,6 +103,11 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
         ionic_force=moves["largest_force_ev_per_a"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         ionic_energy=moves["energy_ev"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
     )  # fmt: skip
+
+
+def _drawn(text: str) -> float:
+    """A number from 0 to 1 that is always the same for a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest()) / 2**32
 
 
 def _offsets(run: IntArray, runs: int) -> IntArray:
