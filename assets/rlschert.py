@@ -63,13 +63,13 @@ def rlschert(
     Policies are trained at one load on one cluster; load, size, predictable jobs and mixed applications vary without training
     again."""
     from assets.rlschert_plots import curves_plot, killed_plot, sweep_plot
-    from assets.rlschert_runs import Bench, errors_of, observed_jobs
+    from assets.rlschert_runs import TRAINED, Bench, errors_of, observed_jobs
 
     source = context.partition_key
     errors = errors_of(warehouse, source, config.errors)
     context.log.info(f"predictions err like {errors}")
     goals = 1 + (config.completion_seeds > 0)
-    total = 4 * (len(config.seeds) + config.completion_seeds) + 3 * (config.network_iterations > 0)
+    total = len(TRAINED) * (len(config.seeds) + config.completion_seeds) + 3 * (config.network_iterations > 0)
     with progress_bar(f"RLSchert, {goals} goals", total) as bar:
         observed = observed_jobs(warehouse, source) if config.jobs_like == "runs" else ()
         bench = Bench(config, errors, context.log.info, bar.update, observed)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -17,43 +18,35 @@ SETTLED_S = 10
 
 
 def nightly_schedule() -> dg.ScheduleDefinition:
-    """`nightly_retraining`, at the time and in the time zone of the catalogue, one run per source."""
-    catalogue = load_catalogue()
-
-    @dg.schedule(
-        job=everything,
-        name="nightly_retraining",
-        cron_schedule=catalogue.nightly_cron,
-        execution_timezone=catalogue.time_zone,
-        description="Reads every source's logs again, retrains and re-evaluates, every night",
-    )
-    def nightly_retraining(context: dg.ScheduleEvaluationContext):
-        names = list(load_catalogue().sources)
-        register_sources(context.instance, names)
-        due = context.scheduled_execution_time.isoformat()
-        return [dg.RunRequest(run_key=f"{name}-{due}", partition_key=name) for name in names]
-
-    return nightly_retraining
+    """`nightly_retraining`, one run per source."""
+    told = "Reads every source's logs again, retrains and re-evaluates, every night"
+    return _nightly(everything, "nightly_retraining", told, "sources")
 
 
 def nightly_vasp_schedule() -> dg.ScheduleDefinition:
-    """`nightly_vasp`, at the same time, one run per folder of VASP runs."""
+    """`nightly_vasp`, one run per folder of VASP runs."""
+    told = "Reads what has changed in the folders of VASP runs and learns remaining times again, every night"
+    return _nightly(vasp, "nightly_vasp", told, "vasp")
+
+
+def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.ScheduleDefinition:
+    """A run of the job per partition, "sources" or "vasp", at the time and in the time zone of the catalogue."""
     catalogue = load_catalogue()
 
     @dg.schedule(
-        job=vasp,
-        name="nightly_vasp",
+        job=job,
+        name=name,
         cron_schedule=catalogue.nightly_cron,
         execution_timezone=catalogue.time_zone,
-        description="Reads what has changed in the folders of VASP runs and learns remaining times again, every night",
+        description=description,
     )
-    def nightly_vasp(context: dg.ScheduleEvaluationContext):
-        names = list(load_catalogue().vasp)
-        register_sources(context.instance, names, "vasp")
+    def nightly(context: dg.ScheduleEvaluationContext):
+        keys = list(getattr(load_catalogue(), partitions))
+        register_sources(context.instance, keys, partitions)
         due = context.scheduled_execution_time.isoformat()
-        return [dg.RunRequest(run_key=f"{name}-{due}", partition_key=name) for name in names]
+        return [dg.RunRequest(run_key=f"{key}-{due}", partition_key=key) for key in keys]
 
-    return nightly_vasp
+    return nightly
 
 
 @dg.sensor(

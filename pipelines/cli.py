@@ -77,7 +77,7 @@ def sources(as_json: bool) -> None:
 @plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print the leaderboard."""
-    from pipelines.running import run_job
+    from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
@@ -339,22 +339,6 @@ def _rows_of(relation: Any, output_format: str) -> Any:
             fits = narrow.null_count() == rows[name].null_count()
             rows = rows.with_columns(narrow if fits else rows[name].cast(pl.Float64))
     return rows
-
-
-def read_config(path: Path | None) -> dict[str, Any]:
-    import yaml
-
-    if path is None:
-        return {}
-    try:
-        found = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(
-            f"{path}: expected a mapping such as `ops: {{policies__scheduling_policy: {{config: {{epochs: 5}}}}}}`"
-        )
-    return found
 
 
 def _print_leaderboards(names: list[str]) -> None:

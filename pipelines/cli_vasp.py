@@ -96,8 +96,7 @@ def ingest(path: Path, name: str | None, time_zone: str | None, accounting: str 
 @plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Read run folders, train and judge predictors of remaining time, and predict what is running."""
-    from pipelines.cli import read_config
-    from pipelines.running import run_job
+    from pipelines.running import read_config, run_job
     from traces.catalogue import load_catalogue
 
     catalogue = load_catalogue()

@@ -3,10 +3,12 @@
 import fcntl
 import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 import click
 import dagster as dg
+import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 
 from pipelines.automation import register_sources
@@ -75,3 +77,18 @@ def run_job(
             if source in failures and len(sources) > 1:
                 click.secho(f"  {failures[source]}", fg="red", err=True)
     return failures
+
+
+def read_config(path: Path | None) -> dict[str, Any]:
+    """Run configuration from a YAML file, {} without one. Raises ValueError, naming the file."""
+    if path is None:
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"{path}: expected a mapping such as `ops: {{policies__scheduling_policy: {{config: {{epochs: 5}}}}}}`"
+        )
+    return found

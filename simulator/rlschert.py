@@ -217,7 +217,7 @@ def wait(jobs, rules, state, e):
         k = 0
         while k < state.num_running[e]:
             j = state.running[e, k]
-            if is_worth_killing(jobs, state, e, j):
+            if state.ruled[e, j] == 0 and is_worth_killing(jobs, e, j, now - state.start[e, j]):
                 state.ruled[e, j] = 1
                 _kill(jobs, state, e, k)
             else:
@@ -228,12 +228,9 @@ def wait(jobs, rules, state, e):
 
 
 @lean
-def is_worth_killing(jobs, state, e, j):
-    """The paper's rule: a running job that was thought short and will be long."""
-    used, first = state.now[e] - state.start[e, j], jobs.first[e, j]
-    if used < 0 or used >= LONGEST or state.ruled[e, j] == 1:
-        return False
-    left = jobs.remaining[e, j, used]
+def is_worth_killing(jobs, e, j, used):
+    """The paper's rule of a job that has run for `used` units: it was thought short and will be long."""
+    first, left = jobs.first[e, j], jobs.remaining[e, j, used]
     return used < first and first < 10 and left > 10 and left - first > first
 
 

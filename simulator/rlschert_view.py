@@ -15,6 +15,7 @@ from simulator.rlschert import (
     act,
     begin,
     earliest,
+    is_worth_killing,
 )
 
 SLOT_FACTS = 6
@@ -130,7 +131,7 @@ def draw_image(jobs, rules, state, e, out):
 @lean
 def pick(jobs, rules, state, e, heuristic):
     """The slot that a heuristic takes among the jobs that can start now, or WAIT."""
-    best, value, fitting = WAIT, 0.0, 0
+    best, value = WAIT, 0.0
     for w in range(SLOTS):
         j = state.slots[e, w]
         if j < 0:
@@ -138,7 +139,6 @@ def pick(jobs, rules, state, e, heuristic):
         width, estimate = jobs.procs[e, j], state.estimate[e, j]
         if earliest(state.free, e, width, min(estimate, HORIZON)) != 0:
             continue
-        fitting += 1
         packed = width * state.free[e, 0] / (rules.procs * rules.procs)
         if heuristic == SJF:
             found = -float(estimate)
@@ -210,7 +210,5 @@ def teacher_kills(jobs, state, over, out):
             out[e, k] = False
             if not over[e] and k < state.num_running[e]:
                 j = state.running[e, state.num_running[e] - 1 - k]
-                used, first = state.now[e] - state.start[e, j], jobs.first[e, j]
-                if used > 0 and state.kills[e, j] == 0 and used < LONGEST:
-                    left = jobs.remaining[e, j, used]
-                    out[e, k] = used < first and first < 10 and left > 10 and left - first > first
+                used = state.now[e] - state.start[e, j]
+                out[e, k] = used > 0 and state.kills[e, j] == 0 and is_worth_killing(jobs, e, j, used)

@@ -122,30 +122,29 @@ def find_runs(root: Path) -> Iterator[Folder]:
     """
     if not root.is_dir():
         raise LogError(f"{root}: no such folder; give the folder that the VASP runs are in, or one above it")
-    unreadable: list[OSError] = []
+    unreadable: list[tuple[Path, OSError]] = []
     visited: set[tuple[int, int]] = set()
-    for where, below, files in os.walk(root, onerror=unreadable.append, followlinks=True):
+
+    def denied(error: OSError) -> None:
+        unreadable.append((Path(error.filename), error))
+
+    for where, below, files in os.walk(root, onerror=denied, followlinks=True):
+        path = Path(where)
         try:
-            status = Path(where).stat()
-        except OSError as gone:
-            unreadable.append(gone)
-            below.clear()
-            continue
-        if (status.st_dev, status.st_ino) in visited:  # a link back to where we have been
-            below.clear()
-            continue
-        visited.add((status.st_dev, status.st_ino))
-        below.sort()
-        try:
-            found = _folder(root, Path(where), below, files)
-        except OSError as denied:
-            unreadable.append(denied)
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in visited:  # a link back to where we have been
+                below.clear()
+                continue
+            visited.add((status.st_dev, status.st_ino))
+            below.sort()
+            found = _folder(root, path, below, files)
+        except OSError as error:
+            unreadable.append((path, error))
             continue
         if found is not None:
             yield found
-    for error in unreadable:
-        path = Path(error.filename)
-        fault = f"cannot be read ({error.strerror}); check its permissions"
+    for path, reason in unreadable:
+        fault = f"cannot be read ({reason.strerror}); check its permissions"
         yield Folder(path, _name(root, path), faults=(("", fault),))
 
 

@@ -23,15 +23,16 @@ REWARD_SCALE = 0.02
 
 @dataclass(frozen=True)
 class Policy:
-    """A trained scheduler. kills: whether it may kill; without, these actions are masked."""
+    """A trained scheduler. kind: which of options.NETWORKS the network is. kills: whether it may kill; without, these actions
+    are masked."""
 
     network: torch.nn.Module
-    name: str
+    kind: str
     kills: bool
 
     @property
     def images(self) -> bool:
-        return self.name.startswith("image")
+        return self.kind.startswith("image")
 
     def logits(self, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> torch.Tensor:
         """(sequences, actions), -inf where masked."""
@@ -271,7 +272,7 @@ def _update(
                 moved.append(float((ratio - 1 - log_ratio).mean()))
                 entropies.append(float(entropy))
         kl, entropy_now = float(np.mean(moved)), float(np.mean(entropies))
-        if kl > 1.5 * options.kl_target and weight == 0:
+        if kl > 1.5 * options.kl_target and weight == 0:  # imitation is meant to move it far
             break
     return kl, entropy_now
 

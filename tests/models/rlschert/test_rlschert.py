@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -210,4 +208,4 @@ def test_the_papers_settings() -> None:
     assert told == (128, 5, 0.95, 0.01, 0.99, 1e-4, 0.2)
     assert (PAPER.value_weight, PAPER.teacher_weight, PAPER.entropy_weight) == (0.25, 0.5, 0.02)
     assert (SLOTS, KILLABLE, ACTIONS) == (5, 8, 14)
-    assert replace(Workload()).jobs == 200
+    assert Workload().jobs == 200

@@ -1,0 +1,91 @@
+"""What the Gymnasium faces of the simulators share: episodes side by side, and one at a time (extra `gym`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+BoolArray = NDArray[np.bool_]
+
+
+class EpisodesEnv(VectorEnv):
+    """`episodes` of one kind, whose actions are places among what `info["action_mask"]`, bool (episodes, actions), allows.
+
+    An episode that has ended begins anew at the next step, whose action is not read (next-step autoreset).
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(self, episodes: int, observation: spaces.Box, actions: int) -> None:
+        self.num_envs = episodes
+        self.single_observation_space, self.single_action_space = observation, spaces.Discrete(actions)
+        self.observation_space = gymnasium.vector.utils.batch_space(observation, episodes)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, episodes)
+        self._ended = np.zeros(episodes, dtype=np.bool_)
+
+    @abstractmethod
+    def _begin(self, e: int) -> None:
+        """Begins episode e, drawing with self.np_random."""
+
+    @abstractmethod
+    def _act(self, e: int, action: int) -> tuple[float, bool, bool]:
+        """Takes an action in episode e: (reward, whether it is over, whether it is cut off)."""
+
+    @abstractmethod
+    def _observed(self) -> FloatArray:
+        """Observations, (episodes, ...)."""
+
+    @abstractmethod
+    def _mask(self) -> BoolArray:
+        """Which actions there are, (episodes, actions)."""
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        super().reset(seed=seed if isinstance(seed, int) or seed is None else seed[0])
+        self._ended[:] = False
+        for e in range(self.num_envs):
+            self._begin(e)
+        return self._observed(), {"action_mask": self._mask()}
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[FloatArray, NDArray[np.float64], BoolArray, BoolArray, dict[str, Any]]:
+        rewards = np.zeros(self.num_envs)
+        over, cut = np.zeros(self.num_envs, dtype=np.bool_), np.zeros(self.num_envs, dtype=np.bool_)
+        for e in range(self.num_envs):
+            if self._ended[e]:
+                self._begin(e)
+            else:
+                rewards[e], over[e], cut[e] = self._act(e, int(actions[e]))
+        self._ended = over | cut
+        return self._observed(), rewards, over, cut, {"action_mask": self._mask()}
+
+
+class EpisodeEnv(gymnasium.Env):
+    """The same with one episode at a time, for libraries that take no vector environment."""
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, many: EpisodesEnv) -> None:
+        self._many = many
+        self.observation_space = many.single_observation_space
+        self.action_space = many.single_action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        super().reset(seed=seed)
+        seen, info = self._many.reset(seed=seed)
+        return seen[0], {"action_mask": info["action_mask"][0]}
+
+    def step(self, action: int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        seen, rewards, over, cut, info = self._many.step(np.array([action]))
+        return seen[0], float(rewards[0]), bool(over[0]), bool(cut[0]), {"action_mask": info["action_mask"][0]}
