@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -29,6 +32,7 @@ from tests.traces.vasp_lines import (
 from traces.vasp_runs import read_folder
 from traces.vasp_synthetic import write_run
 
+NOBODY = 65534
 TIME_LIMIT = "slurmstepd: error: *** JOB {} ON n1 CANCELLED AT 2024-01-15T10:00:00 DUE TO TIME LIMIT ***\n"
 UNFINISHED = TOP + electronic(1, 1) + electronic(1, 2)
 
@@ -114,33 +118,62 @@ def test_damage_at_the_very_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "slurm-12.out"])
-@pytest.mark.parametrize("how", ["links", "permissions"])
-def test_an_unreadable_file(file: str, how: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened(file: str, tmp_path: Path) -> None:
     write_run(tmp_path, relaxation())
-    if how == "links":
-        loop_of_links(tmp_path / file)
-    else:
-        written(tmp_path / "slurm-12.out", "")
-        if os.geteuid() == 0:
-            pytest.skip("root may read every file")
-        (tmp_path / file).chmod(0)
+    loop_of_links(tmp_path / file)
     (read,) = read_runs(tmp_path).values()
     ((_, named_file, reason),) = read.rejects.rows()
     assert named_file == file and "cannot be read" in reason
     assert read.runs.height == (file != "OUTCAR")
 
 
-def test_an_unreadable_folder(tmp_path: Path) -> None:
-    written(tmp_path / "a" / "OUTCAR")
-    written(tmp_path / "b" / "OUTCAR")
-    if os.geteuid() == 0:
-        pytest.skip("root may read every folder")
-    (tmp_path / "b").chmod(0)
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may read; pytest's own are closed to the user whom root becomes below."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def as_somebody() -> Iterator[None]:
+    """Root may read everything, so root becomes somebody else meanwhile."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
     try:
-        ((folder, _, reason),) = faults(tmp_path)
+        yield
     finally:
-        (tmp_path / "b").chmod(0o700)
-    assert folder == "b" and "cannot be read" in reason
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("file", ["OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "slurm-12.out"])
+def test_a_file_that_may_not_be_read(file: str, open_folder: Path) -> None:
+    write_run(open_folder / "a", relaxation())
+    written(open_folder / "a" / "slurm-12.out", "")
+    (open_folder / "a" / file).chmod(0)
+    with as_somebody():
+        read = read_runs(open_folder)["a"]
+    ((_, named_file, reason),) = read.rejects.rows()
+    assert named_file == file and "cannot be read" in reason
+    assert read.runs.height == (file != "OUTCAR")
+
+
+@pytest.mark.parametrize("mode", [0, 0o444, 0o111])
+def test_a_folder_that_may_not_be_read(mode: int, open_folder: Path) -> None:
+    """Neither listed, nor only listed (its files cannot be looked at then), nor only entered; the one beside it is read."""
+    for name in "ab":
+        write_run(open_folder / name, relaxation())
+    (open_folder / "b").chmod(mode)
+    try:
+        with as_somebody():
+            read = read_runs(open_folder)
+    finally:
+        (open_folder / "b").chmod(0o755)
+    assert read["a"].runs.height == 1
+    ((folder, _, reason),) = read["b"].rejects.rows()
+    assert folder == "b" and "cannot be read (Permission denied)" in reason
 
 
 def test_one_of_two_outcars_is_gone(tmp_path: Path) -> None:
