@@ -73,6 +73,7 @@ def rlschert(
     with progress_bar(f"RLSchert, {goals} goals", total) as bar:
         observed = observed_jobs(warehouse, source) if config.jobs_like == "runs" else ()
         bench = Bench(config, errors, context.log.info, bar.update, observed)
+        bench.train()
         bench.main()
         bench.sweeps()
         if config.completion_seeds:

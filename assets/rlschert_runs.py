@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from models.rlschert.training import IterationReport, Policy
 
 Key = tuple[str, str]
-TRAINED: dict[Key, dict[str, bool]] = {
+TRAINED: dict[Key, dict[str, Any]] = {
     ("DeepRM", "none"): {"with_remaining": False},
     ("RLSchert", "none"): {},
     ("RLSchert", "rule"): {"kill_by_rule": True},
     ("RLSchert", "learned"): {},
 }
 """Schedulers that learn, with how they kill, and their cluster. RLSchert without killing is the teacher of the last."""
+NETWORKS_TRIED = [("image_mlp", "pg"), ("image_cnn", "ppo"), ("image_mlp", "ppo")]
+"""Table 3: network and algorithm."""
 LADDER = [("RLSchert", "learned"), ("RLSchert", "rule"), ("RLSchert", "none"), ("DeepRM", "none")]
 POOL_SEED, VALIDATION_SEED, TEST_SEED, SWEEP_SEED = 1, 2, 3, 4
 VALIDATION_SEQUENCES, SHOWN_SEQUENCES = 32, 4
@@ -95,7 +97,8 @@ def observed_jobs(warehouse: Warehouse, source: str) -> tuple[tuple[int, int, bo
 
 
 class Bench:
-    """Trains once, then tries everywhere. `tables` gives the rows."""
+    """Trains once (`train`), then tries everywhere. `tables` gives the rows. policies: by experiment, then by name, kind of
+    killing and seed."""
 
     def __init__(
         self,
@@ -110,7 +113,7 @@ class Bench:
             raise ValueError(
                 "training.goal: policies are trained for slowdown, and for completion with completion_seeds"
             )
-        if config.training.network != "facts_mlp" and any(size != config.procs for size in config.cluster_sizes):
+        if config.training.network != "facts" and any(size != config.procs for size in config.cluster_sizes):
             raise ValueError(
                 "cluster_sizes: a network over state images fits one cluster size only; give [] or [procs]"
             )
@@ -124,16 +127,41 @@ class Bench:
         self.pool = draw_sequences(self.workload, config.training.pool, POOL_SEED)
         self.validation = draw_sequences(self.workload, VALIDATION_SEQUENCES, VALIDATION_SEED)
         self.test = draw_sequences(self.workload, config.test_sequences, TEST_SEED)
-        self.policies: dict[tuple[str, str, int], Policy] = {}
+        self.policies: dict[str, dict[tuple[str, str, int], Policy]] = {}
         self._rows: list[dict[str, Any]] = []
         self._found: list[dict[str, Any]] = []
         self._curves: list[dict[str, Any]] = []
         self._jobs: list[pl.DataFrame] = []
         self._holes: list[pl.DataFrame] = []
 
+    def train(self) -> None:
+        """Everything that learns, side by side on all cores: every scheduler with every seed, and, where asked for, those of
+        Table 8 (for completion time) and the networks of Table 3 (on state images, with Table 4's settings)."""
+        from models.rlschert.options import PAPER
+
+        config, seeds = self.config, self.config.seeds
+        options = RLSchertOptions(**config.training.model_dump())
+        tasks = [self._task("main", dict(TRAINED), options, seed) for seed in seeds]
+        options = options.model_copy(update={"goal": "completion"})
+        tasks += [self._task("completion", dict(TRAINED), options, seed) for seed in seeds[: config.completion_seeds]]
+        for network, algorithm in NETWORKS_TRIED if config.network_iterations else ():
+            told = {"network": network, "algorithm": algorithm, "iterations": config.network_iterations}
+            options = PAPER.model_copy(update=told | {"max_actions": config.training.max_actions})
+            tasks.append(self._task("networks", {(f"{algorithm}_{network}", "none"): {}}, options, seeds[0]))
+        workers = min(len(os.sched_getaffinity(0)), len(tasks))
+        # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            for task, found in zip(tasks, pool.map(train_ladder, tasks), strict=True):
+                for key, (policy, curve) in found.items():
+                    self.policies.setdefault(task.experiment, {})[*key, task.seed] = policy
+                    self._keep_curve(task.experiment, *key, task.seed, curve)
+                    costs = [report.validation for report in curve if report.validation is not None]
+                    costs_told = f"validation {costs[0]:.2f} to {min(costs):.2f}"
+                    self._log(f"{task.experiment}, {key[0]}, kill {key[1]}, seed {task.seed}: {costs_told}")
+                    self._on_trained()
+
     def main(self) -> None:
         """Tables 6 and 7, Figures 7, 9, 12 and 13, and Table 8 for those trained for slowdown."""
-        self._train("main", self._options(), self.config.seeds)
         seen = some(self.pool, np.arange(min(self.config.test_sequences, len(self.pool.arrive))))
         self._try_all("main", self.config.job_rate, seen, self.config.procs, "training")
         outcomes = self._try_all("main", self.config.job_rate, self.test, self.config.procs)
@@ -158,26 +186,13 @@ class Bench:
 
     def completion(self) -> None:
         """Table 8 and Figure 8: trained for completion time."""
-        options = RLSchertOptions(**(self._options().model_dump() | {"goal": "completion"}))
-        kept, self.policies = self.policies, {}
-        self._train("completion", options, self.config.seeds[: self.config.completion_seeds])
-        self._try_all("completion", self.config.job_rate, self.test, self.config.procs)
-        self.policies = kept
+        self._try_all("completion", self.config.job_rate, self.test, self.config.procs, trained="completion")
 
     def networks(self) -> None:
-        """Table 3: RLSchert without killing, by network and algorithm, on state images, with Table 4's settings."""
-        from models.rlschert.options import PAPER
-        from models.rlschert.training import train
-
-        for network, algorithm in (("image_mlp", "pg"), ("image_cnn", "ppo"), ("image_mlp", "ppo")):
-            told = {"network": network, "algorithm": algorithm, "iterations": self.config.network_iterations}
-            options = RLSchertOptions(**(PAPER.model_dump() | told | {"max_actions": self.config.training.max_actions}))
-            seed, name = self.config.seeds[0], f"{algorithm}_{network}"
-            setting = self._setting(("RLSchert", "none"), self.config.procs)
-            policy, curve = train(self.pool, self.validation, setting, options, seed)
-            self._keep_curve("networks", name, "none", seed, curve)
-            self._keep("networks", self.config.job_rate, "test", (name, "none", seed), policy.run(self.test, setting))
-            self._on_trained()
+        """Table 3: RLSchert without killing, by network and algorithm."""
+        for key, policy in self.policies["networks"].items():
+            outcome = policy.run(self.test, self._setting(("RLSchert", "none"), self.config.procs))
+            self._keep("networks", self.config.job_rate, "test", key, outcome)
 
     def tables(self) -> list[pl.DataFrame]:
         """Rows of experiments.rlschert, rlschert_comparisons, rlschert_curves, rlschert_jobs and rlschert_holes."""
@@ -191,30 +206,24 @@ class Bench:
             pl.concat(self._holes),
         ]
 
-    def _options(self) -> RLSchertOptions:
-        return RLSchertOptions(**self.config.training.model_dump())
+    def _task(self, experiment: str, told: dict[Key, dict[str, Any]], options: RLSchertOptions, seed: int) -> Task:
+        settings = {
+            key: Setting(procs=self.config.procs, goal=options.goal, true_lengths=options.true_lengths, **rules)
+            for key, rules in told.items()
+        }
+        return Task(experiment, self.pool, self.validation, settings, options, seed)
 
-    def _setting(self, key: Key, procs: int, goal: str = "slowdown") -> Setting:
-        return Setting(procs=procs, goal=goal, true_lengths=self.config.training.true_lengths, **TRAINED[key])
-
-    def _train(self, experiment: str, options: RLSchertOptions, seeds: list[int]) -> None:
-        """Trains every scheduler with every seed into `policies`, seeds side by side on all cores."""
-        settings = {key: self._setting(key, self.config.procs, options.goal) for key in TRAINED}
-        tasks = [(self.pool, self.validation, settings, options, seed) for seed in seeds]
-        workers = min(len(os.sched_getaffinity(0)), len(tasks))
-        # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            for seed, found in zip(seeds, pool.map(train_ladder, tasks), strict=True):
-                for key, (policy, curve) in found.items():
-                    self.policies[(*key, seed)] = policy
-                    self._keep_curve(experiment, *key, seed, curve)
-                    costs = [report.validation for report in curve if report.validation is not None]
-                    told = f"{experiment}, {key[0]}, kill {key[1]}, seed {seed}"
-                    self._log(f"{told}: validation {costs[0]:.2f} to {min(costs):.2f}")
-                    self._on_trained()
+    def _setting(self, key: Key, procs: int) -> Setting:
+        return Setting(procs=procs, **TRAINED[key])
 
     def _try_all(
-        self, experiment: str, setting: float, sequences: Sequences, procs: int, part: str = "test"
+        self,
+        experiment: str,
+        setting: float,
+        sequences: Sequences,
+        procs: int,
+        part: str = "test",
+        trained: str = "main",
     ) -> dict[tuple[str, str, int], Outcome]:
         """Every heuristic, without and with killing by rule, and every trained policy, on these sequences."""
         outcomes: dict[tuple[str, str, int], Outcome] = {}
@@ -222,7 +231,7 @@ class Bench:
             for kill in ("none", "rule"):
                 told = Setting(procs=procs, with_remaining=False, kill_by_rule=kill == "rule")
                 outcomes[name, kill, 1] = run_heuristic_on(sequences, told, name)
-        for (name, kill, seed), policy in self.policies.items():
+        for (name, kill, seed), policy in self.policies[trained].items():
             told = self._setting((name, kill), procs)
             outcomes[name, kill, seed] = policy.run(sequences, told, self.config.training.max_actions)
         for key, outcome in outcomes.items():
@@ -281,18 +290,27 @@ class Bench:
             self._curves.append(told | {name: row[name] for name in names})
 
 
-def train_ladder(
-    task: tuple[Sequences, Sequences, dict[Key, Setting], RLSchertOptions, int],
-) -> dict[Key, tuple[Policy, list[IterationReport]]]:
-    """All schedulers that learn, with one seed."""
+@dataclass(frozen=True)
+class Task:
+    """What one process trains, one after the other: schedulers and their clusters, with one seed."""
+
+    experiment: str
+    pool: Sequences
+    validation: Sequences
+    settings: dict[Key, Setting]
+    options: RLSchertOptions
+    seed: int
+
+
+def train_ladder(task: Task) -> dict[Key, tuple[Policy, list[IterationReport]]]:
+    """All of its schedulers; the one that learns to kill has that of RLSchert without killing as teacher."""
     from models.rlschert.training import train
 
-    pool, validation, settings, options, seed = task
     found: dict[Key, tuple[Policy, list[IterationReport]]] = {}
-    for key, setting in settings.items():
+    for key, setting in task.settings.items():
         learned = key[1] == "learned"
         teacher = found["RLSchert", "none"][0] if learned else None
-        found[key] = train(pool, validation, setting, options, seed, kills=learned, teacher=teacher)
+        found[key] = train(task.pool, task.validation, setting, task.options, task.seed, kills=learned, teacher=teacher)
     return found
 
 

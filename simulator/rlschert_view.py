@@ -6,9 +6,11 @@ import numpy as np
 
 from simulator.compiled import compiled, lean
 from simulator.rlschert import (
+    DONE,
     HORIZON,
     KILLABLE,
     LONGEST,
+    RUNNING,
     SLOTS,
     WAIT,
     WIDEST,
@@ -18,8 +20,8 @@ from simulator.rlschert import (
     is_worth_killing,
 )
 
-SLOT_FACTS = 6
-"""Of a visible job: there; processors; estimate; area; can start now; waited (log)."""
+SLOT_FACTS = 7
+"""Of a visible job: there; processors; estimate; area; can start now; units until its place in the plan (log); waited (log)."""
 KILL_FACTS = 6
 """Of a killable job: there; and RLSchert's S1 to S5, which the paper does not name. Here: processors; units run; run time as
 predicted first; predicted remaining time; how much longer than first predicted (log of the ratio)."""
@@ -59,8 +61,10 @@ def look(jobs, rules, state, e, out, mask):
             out[at + 1] = width / WIDEST
             out[at + 2] = np.log1p(float(estimate)) / 4.6
             out[at + 3] = np.log1p(float(estimate * width)) / 6.9
-            out[at + 4] = 1.0 if earliest(state.free, e, width, min(estimate, HORIZON)) == 0 else 0.0
-            out[at + 5] = np.log1p(float(state.now[e] - jobs.arrive[e, j])) / 5.0
+            soonest = earliest(state.free, e, width, min(estimate, HORIZON))
+            out[at + 4] = 1.0 if soonest == 0 else 0.0
+            out[at + 5] = np.log1p(float(soonest if soonest >= 0 else HORIZON)) / 4.8
+            out[at + 6] = np.log1p(float(state.now[e] - jobs.arrive[e, j])) / 5.0
         at += SLOT_FACTS
     running = state.num_running[e]
     for k in range(KILLABLE):
@@ -91,6 +95,28 @@ def look(jobs, rules, state, e, out, mask):
     for k in range(running):
         used_procs += jobs.procs[e, state.running[e, k]]
     out[at + 4] = used_procs / rules.procs
+
+
+FUTURE = 4
+"""For the critic alone, which judges only while training: shares of the jobs that are still to come, and that are done; sum of
+1 / length of the jobs in the system; their true work that is left."""
+
+
+@lean
+def look_ahead(jobs, rules, state, e, out):
+    """Fills what no scheduler knows, (FUTURE,): a critic that is told how much of a sequence is left need not guess it, and what
+    decisions are worth stands out of less noise."""
+    count = jobs.arrive.shape[1]
+    pressure, work = 0.0, 0.0
+    for j in range(state.arrived[e]):
+        if state.place[e, j] != DONE:
+            pressure += 1.0 / jobs.length[e, j]
+            used = state.now[e] - state.start[e, j] if state.place[e, j] == RUNNING else 0
+            work += jobs.procs[e, j] * (jobs.length[e, j] - used)
+    out[0] = 1.0 - state.arrived[e] / count
+    out[1] = state.done[e] / count
+    out[2] = pressure / 10.0
+    out[3] = work / rules.procs / LONGEST
 
 
 IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 2
@@ -175,6 +201,13 @@ def look_at_all(jobs, rules, state, over, out, mask):
     for e in range(len(over)):
         if not over[e]:
             look(jobs, rules, state, e, out[e], mask[e])
+
+
+@compiled
+def look_ahead_all(jobs, rules, state, over, out):
+    for e in range(len(over)):
+        if not over[e]:
+            look_ahead(jobs, rules, state, e, out[e])
 
 
 @compiled

@@ -20,11 +20,13 @@ from simulator.rlschert import (
 )
 from simulator.rlschert_view import (
     FACTS,
+    FUTURE,
     HEURISTICS,
     IMAGE_COLUMNS_BESIDE,
     act_all,
     begin_all,
     draw_all,
+    look_ahead_all,
     look_at_all,
     run_heuristic,
 )
@@ -114,6 +116,12 @@ class Cluster:
         act_all(self.sequences, self._rules, self._state, self.over, np.asarray(action, dtype=np.int64), reward)
         self._look()
         return reward
+
+    def future(self) -> NDArray[np.float32]:
+        """What only a critic may be told (`rlschert_view.look_ahead`), float32 (sequences, FUTURE)."""
+        told = np.zeros((len(self.over), FUTURE), dtype=np.float32)
+        look_ahead_all(self.sequences, self._rules, self._state, self.over, told)
+        return told
 
     def outcome(self) -> Outcome:
         s = self._state

@@ -1,4 +1,6 @@
-"""Policy and value networks of RLSchert, in torch: (observations) -> (logits of the actions, value)."""
+"""Policy and value networks of RLSchert, in torch: (observations, future) -> (logits of the actions, value).
+
+The future, (sequences, FUTURE), is for the value alone, which is used only in training: `act` does without."""
 
 from __future__ import annotations
 
@@ -6,21 +8,55 @@ import torch
 from torch import nn
 
 from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, SLOTS
-from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
+from simulator.rlschert_view import FACTS, FUTURE, GLOBALS, IMAGE_COLUMNS_BESIDE, KILL_FACTS, PROFILE, SLOT_FACTS
+
+_WIDTH = 16
+"""Numbers that stand for one job."""
 
 
 class Facts(nn.Module):
-    """Two layers of 64 over the facts of `simulator.rlschert_view.look`, (sequences, FACTS); the value has two of its own."""
+    """Over the facts of `simulator.rlschert_view.look`, (sequences, FACTS). Jobs in slots share one set of weights and running
+    jobs another, as RLScheduler's kernel network does: what is learned of a job in one slot holds for the others. Each job is
+    judged by its own facts and by what is around it: plan, queue, mean and largest of both kinds. The value has two dense layers
+    of 64.
 
-    def __init__(self) -> None:
+    kills: whether it may kill; the logits of kills are zero otherwise, to be masked.
+    """
+
+    def __init__(self, kills: bool) -> None:
         super().__init__()
-        self.policy = nn.Sequential(
-            nn.Linear(FACTS, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), _small(nn.Linear(64, ACTIONS))
+        self.slots, self.places, self.kills = _Kind(SLOT_FACTS), _Kind(KILL_FACTS), kills
+        self.around = nn.Sequential(nn.Linear(PROFILE + GLOBALS + 4 * _WIDTH, 64), nn.ReLU())
+        self.wait = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), _small(nn.Linear(32, 1)))
+        self.value = nn.Sequential(
+            nn.Linear(FACTS + FUTURE, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)
         )
-        self.value = nn.Sequential(nn.Linear(FACTS, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1))
 
-    def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.policy(seen), self.value(seen).squeeze(-1)
+    def act(self, seen: torch.Tensor) -> torch.Tensor:
+        slots, places, rest = seen.split([SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS, PROFILE + GLOBALS], dim=1)
+        slots = self.slots.told(slots.unflatten(1, (SLOTS, SLOT_FACTS)))
+        places = self.places.told(places.unflatten(1, (KILLABLE, KILL_FACTS)))
+        pooled = [found for jobs in (slots, places) for found in (jobs.mean(1), jobs.amax(1))]
+        around = self.around(torch.cat([rest, *pooled], dim=1))
+        kills = self.places(places, around) if self.kills else seen.new_zeros(len(seen), KILLABLE)
+        return torch.cat([self.slots(slots, around), kills, self.wait(around)], dim=1)
+
+    def forward(self, seen: torch.Tensor, future: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.act(seen), self.value(torch.cat([seen, future], dim=1)).squeeze(-1)
+
+
+class _Kind(nn.Module):
+    """Jobs of one kind: their facts, (sequences, jobs, facts), and from these and what is around them a logit each."""
+
+    def __init__(self, facts: int) -> None:
+        super().__init__()
+        self.told = nn.Sequential(nn.Linear(facts, _WIDTH), nn.ReLU())
+        self.own, self.around = nn.Linear(_WIDTH, _WIDTH), nn.Linear(64, _WIDTH, bias=False)
+        self.logit = _small(nn.Linear(_WIDTH, 1))
+
+    def forward(self, told: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
+        # two products added, not one of both joined: what is around is multiplied once, not once a job
+        return self.logit(torch.relu(self.own(told) + self.around(around)[:, None])).squeeze(-1)
 
 
 class Image(nn.Module):
@@ -41,20 +77,23 @@ class Image(nn.Module):
             below, nn.Linear(inputs, 64, bias=False), nn.ReLU(), nn.Linear(64, 64, bias=False), nn.ReLU()
         )
         self.head = _small(nn.Linear(64, ACTIONS, bias=False))
-        self.value = nn.Linear(64, 1)
+        self.value = nn.Linear(64 + FUTURE, 1)
 
-    def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def act(self, seen: torch.Tensor) -> torch.Tensor:
+        return self.head(self.policy(seen))
+
+    def forward(self, seen: torch.Tensor, future: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = self.policy(seen)
-        return self.head(hidden), self.value(hidden).squeeze(-1)
+        return self.head(hidden), self.value(torch.cat([hidden, future], dim=1)).squeeze(-1)
 
 
-def new_network(name: str, procs: int) -> nn.Module:
+def new_network(name: str, procs: int, kills: bool) -> Facts | Image:
     """One of options.NETWORKS. Raises ValueError for another name."""
-    if name == "facts_mlp":
-        return Facts()
+    if name == "facts":
+        return Facts(kills)
     if name in ("image_mlp", "image_cnn"):
         return Image(procs, name == "image_cnn")
-    raise ValueError(f"unknown network {name!r}; expected facts_mlp, image_mlp or image_cnn")
+    raise ValueError(f"unknown network {name!r}; expected facts, image_mlp or image_cnn")
 
 
 def without_kills(mask: torch.Tensor) -> torch.Tensor:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-NETWORKS = ("facts_mlp", "image_mlp", "image_cnn")
+NETWORKS = ("facts", "image_mlp", "image_cnn")
 
 
 class RLSchertOptions(BaseModel):
     """Defaults: ours, which reach the score of the paper's in a small part of the time. PAPER: Table 4."""
 
     network: str = Field(
-        default="facts_mlp",
-        pattern="^(facts_mlp|image_mlp|image_cnn)$",
-        description="facts_mlp: two layers over what a scheduler would ask for; image_mlp, image_cnn: over the state image, as "
+        default="facts",
+        pattern="^(facts|image_mlp|image_cnn)$",
+        description="facts: shared weights over what a scheduler would ask for; image_mlp, image_cnn: over the state image, as "
         "in the paper",
     )
     algorithm: str = Field(
@@ -21,28 +21,30 @@ class RLSchertOptions(BaseModel):
         pattern="^(ppo|pg)$",
         description="ppo: clipped, several passes; pg: the plain policy gradient, one pass",
     )
-    iterations: int = Field(default=90, ge=1, description="Iterations: sequences sampled, then passes over them")
-    starts: int = Field(
-        default=2, ge=1, description="Networks that begin; the best on validation goes on. Imitation begins with one"
-    )
-    start_iterations: int = Field(default=15, ge=1, description="Iterations after which the best of them is chosen")
+    iterations: int = Field(default=150, ge=1, description="Iterations: sequences sampled, then passes over them")
     sequences: int = Field(default=48, ge=1, description="Parallel simulators, one sequence each an iteration")
     pool: int = Field(default=256, ge=1, description="Training sequences, from which they are drawn")
     passes: int = Field(default=4, ge=1, description="Most passes over an iteration's decisions")
     minibatch: int = Field(default=2048, ge=1, description="Decisions in a gradient step")
-    rate: float = Field(default=2e-3, gt=0, description="Adam learning rate, falling to a tenth")
+    rate: float = Field(default=3e-3, gt=0, description="Adam learning rate, falling to a tenth")
     clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
     kl_target: float = Field(default=0.01, gt=0, description="Passes stop at 1.5 times this approximate KL divergence")
     gamma: float = Field(
         default=0.99, gt=0, le=1, description="Discount of a unit of time; actions that take none are free"
     )
-    gae_lambda: float = Field(default=0.95, ge=0, le=1, description="Lambda of the advantages")
+    gae_lambda: float = Field(default=0.99, ge=0, le=1, description="Lambda of the advantages")
     value_weight: float = Field(default=0.25, ge=0, description="Weight of the value loss")
     entropy_weight: float = Field(default=0.02, ge=0, description="Weight of the entropy bonus, falling to a tenth")
     teacher_weight: float = Field(
         default=0.5, ge=0, description="Weight of the imitation loss at the beginning (equation 11)"
     )
     teacher_iterations: int = Field(default=40, ge=0, description="Iterations in which it falls to zero")
+    averaging: float = Field(
+        default=0.85,
+        ge=0,
+        lt=1,
+        description="Share of the earlier iterations in the averaged weights that are tried and kept",
+    )
     validate_every: int = Field(default=5, ge=1, description="Iterations from one validation to the next")
     max_actions: int = Field(default=3000, ge=100, description="Most actions in a sequence")
     true_lengths: bool = Field(
@@ -54,12 +56,13 @@ class RLSchertOptions(BaseModel):
 PAPER = RLSchertOptions(
     network="image_mlp",
     iterations=250,
-    starts=1,
     sequences=16,
     pool=16,
     passes=5,
     minibatch=128,
     rate=1e-4,
+    gae_lambda=0.95,
     entropy_weight=0.02,
+    averaging=0.0,
 )
 """Table 4. Its 16 sequences are all the training there is."""

@@ -4,15 +4,17 @@ algorithm 1 and equation 11)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from models.rlschert.cluster import Cluster, Outcome, Setting, some
-from models.rlschert.networks import new_network, without_kills
+from models.rlschert.networks import Facts, Image, new_network, without_kills
 from models.rlschert.options import RLSchertOptions
 from simulator.rlschert import KILLABLE, SLOTS, Sequences
 from simulator.rlschert_view import teacher_kills
@@ -26,7 +28,7 @@ class Policy:
     """A trained scheduler. kind: which of options.NETWORKS the network is. kills: whether it may kill; without, these actions
     are masked."""
 
-    network: torch.nn.Module
+    network: Facts | Image
     kind: str
     kills: bool
 
@@ -39,7 +41,7 @@ class Policy:
         allowed = torch.from_numpy(mask)
         allowed = allowed if self.kills else without_kills(allowed)
         with torch.no_grad():
-            return self.network(torch.from_numpy(seen))[0].masked_fill(~allowed, -torch.inf)
+            return self.network.act(torch.from_numpy(seen)).masked_fill(~allowed, -torch.inf)
 
     def run(self, sequences: Sequences, setting: Setting, max_actions: int = 3000) -> Outcome:
         """Its best action every time."""
@@ -79,69 +81,43 @@ def train(
     """Trains one policy on sequences drawn from `pool`, and keeps that of the best validation.
 
     kills: whether it may kill. teacher: the policy whose selections are imitated first, beside the rule that kills; none: no
-    imitation, and several networks begin, since many stay where they only take the shortest job. Same arguments and seed, same
-    policy. The curve is that of the network that went on.
+    imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last iterations. Same
+    arguments and seed, same policy.
     """
     torch.set_num_threads(1)
-    learners = [
-        _Learner(pool, validation, setting, options, kills, teacher, [seed, k], on_iteration)
-        for k in range(options.starts if teacher is None else 1)
-    ]
-    if len(learners) > 1:
-        for learner in learners:
-            learner.go_on(min(options.start_iterations, options.iterations))
-    learner = min(learners, key=lambda found: found.best)
-    learner.go_on(options.iterations)
-    if not np.isfinite(learner.best):
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(int(rng.integers(2**31)))
+    policy = Policy(new_network(options.network, setting.procs, kills), options.network, kills)
+    averaged = AveragedModel(policy.network, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
+    tried = replace(policy, network=cast("Facts | Image", averaged.module))
+    steps = torch.optim.Adam(policy.network.parameters(), lr=options.rate)
+    best, kept, curve = np.inf, deepcopy(tried), []
+    for iteration in range(1, options.iterations + 1):
+        falling = 1 - 0.9 * (iteration - 1) / options.iterations
+        for group in steps.param_groups:
+            group["lr"] = options.rate * falling
+        few = len(pool.arrive) < options.sequences
+        drawn = some(pool, rng.choice(len(pool.arrive), size=options.sequences, replace=few))
+        found = _sample(policy, drawn, setting, options, teacher, rng)
+        weight = 0.0
+        if teacher is not None and iteration <= options.teacher_iterations:
+            weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
+        kl, entropy = _update(policy.network, steps, found, options, weight, options.entropy_weight * falling, rng)
+        averaged.update_parameters(policy.network)
+        cost = None
+        if iteration % options.validate_every == 0 or iteration == options.iterations:
+            cost = float(cost_of(tried.run(validation, setting, options.max_actions), options.goal).mean())
+            if cost < best:
+                best, kept = cost, deepcopy(tried)
+        report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
+        curve.append(report)
+        on_iteration(report)
+    if not np.isfinite(best):
         raise ValueError(
             f"no validation sequence came to its end within max_actions ({options.max_actions}): raise it, or take fewer jobs or "
             "a higher job_rate"
         )
-    learner.policy.network.load_state_dict(learner.kept)
-    return learner.policy, learner.curve
-
-
-class _Learner:
-    """One network on its way. best, kept: cost on the validation sequences, and weights, of the best so far."""
-
-    def __init__(
-        self, pool: Sequences, validation: Sequences, setting: Setting, options: RLSchertOptions, kills: bool,
-        teacher: Policy | None, seed: list[int], on_iteration: Callable[[IterationReport], None],
-    ) -> None:  # fmt: skip
-        self._pool, self._validation, self._setting, self._options = pool, validation, setting, options
-        self._teacher, self._on_iteration = teacher, on_iteration
-        self._rng = np.random.default_rng(seed)
-        torch.manual_seed(int(self._rng.integers(2**31)))
-        self.policy = Policy(new_network(options.network, setting.procs), options.network, kills)
-        self._steps = torch.optim.Adam(self.policy.network.parameters(), lr=options.rate)
-        self.best, self.kept = np.inf, _copy(self.policy.network)
-        self.curve: list[IterationReport] = []
-
-    def go_on(self, until: int) -> None:
-        """Iterates until so many iterations are done."""
-        options, network, pool = self._options, self.policy.network, self._pool
-        for iteration in range(len(self.curve) + 1, until + 1):
-            falling = 1 - 0.9 * (iteration - 1) / options.iterations
-            for group in self._steps.param_groups:
-                group["lr"] = options.rate * falling
-            few = len(pool.arrive) < options.sequences
-            drawn = some(pool, self._rng.choice(len(pool.arrive), size=options.sequences, replace=few))
-            found = _sample(self.policy, drawn, self._setting, options, self._teacher, self._rng)
-            weight = 0.0
-            if self._teacher is not None and iteration <= options.teacher_iterations:
-                weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
-            kl, entropy = _update(
-                network, self._steps, found, options, weight, options.entropy_weight * falling, self._rng
-            )
-            cost = None
-            if iteration % options.validate_every == 0 or iteration in (until, options.iterations):
-                outcome = self.policy.run(self._validation, self._setting, options.max_actions)
-                cost = float(cost_of(outcome, options.goal).mean())
-                if cost < self.best:
-                    self.best, self.kept = cost, _copy(network)
-            report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
-            self.curve.append(report)
-            self._on_iteration(report)
+    return kept, curve
 
 
 def cost_of(outcome: Outcome, goal: str) -> NDArray[np.float64]:
@@ -155,6 +131,7 @@ class _Sampled:
     """Decisions of one iteration, sequence by sequence; teacher: its action."""
 
     seen: torch.Tensor
+    future: torch.Tensor
     mask: torch.Tensor
     action: torch.Tensor
     log_prob: torch.Tensor
@@ -172,29 +149,30 @@ def _sample(
     cluster.begin()
     count = len(cluster.over)
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("seen", "mask", "action", "log_prob", "value", "reward", "time", "live", "teacher")
+        k: [] for k in ("seen", "future", "mask", "action", "log_prob", "value", "reward", "time", "live", "teacher")
     }
     killing = np.zeros((count, KILLABLE), dtype=np.bool_)
     for _ in range(options.max_actions):
         live = ~cluster.over
         if not live.any():
             break
-        mask = cluster.mask.copy()
+        seen, mask, future = cluster.seen.copy(), cluster.mask.copy(), cluster.future()
         if not policy.kills:
             mask[:, SLOTS : SLOTS + KILLABLE] = False
         with torch.no_grad():
-            logits, value = policy.network(torch.from_numpy(cluster.seen))
+            logits, value = policy.network(torch.from_numpy(seen), torch.from_numpy(future))
         log_probs = torch.log_softmax(logits.masked_fill(~torch.from_numpy(mask), -torch.inf), dim=1).numpy()
         noise = rng.gumbel(size=log_probs.shape)
         action = np.where(mask, log_probs + noise, -np.inf).argmax(axis=1)
-        columns["seen"].append(cluster.seen.copy())
+        columns["seen"].append(seen)
+        columns["future"].append(future)
         columns["mask"].append(mask)
         columns["live"].append(live)
         columns["action"].append(action)
         columns["log_prob"].append(np.take_along_axis(log_probs, action[:, None], axis=1)[:, 0])
         columns["value"].append(value.numpy())
         if teacher is not None:
-            shown = teacher.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
+            shown = teacher.logits(seen, cluster.mask).argmax(dim=1).numpy()
             if policy.kills:
                 teacher_kills(sequences, cluster.state, cluster.over, killing)
                 shown = np.where(killing.any(axis=1), SLOTS + killing.argmax(axis=1), shown)
@@ -209,8 +187,8 @@ def _sample(
     flat = {name: torch.from_numpy(np.ascontiguousarray(np.swapaxes(v, 0, 1)[live])) for name, v in stacked.items()}
     shown_actions = flat.get("teacher", flat["action"])
     return _Sampled(
-        flat["seen"], flat["mask"], flat["action"], flat["log_prob"].float(), torch.from_numpy(advantage.T[live]).float(),
-        torch.from_numpy(target.T[live]).float(), shown_actions, cost,
+        flat["seen"], flat["future"], flat["mask"], flat["action"], flat["log_prob"].float(),
+        torch.from_numpy(advantage.T[live]).float(), torch.from_numpy(target.T[live]).float(), shown_actions, cost,
     )  # fmt: skip
 
 
@@ -249,7 +227,7 @@ def _update(
         moved, entropies = [], []
         order = torch.from_numpy(rng.permutation(len(found.action)))
         for part in order.split(options.minibatch):
-            logits, value = network(found.seen[part])
+            logits, value = network(found.seen[part], found.future[part])
             log_probs = torch.log_softmax(logits.masked_fill(~found.mask[part], -1e9), dim=1)
             chosen = log_probs.gather(1, found.action[part, None]).squeeze(1)
             log_ratio = chosen - found.log_prob[part]
@@ -275,7 +253,3 @@ def _update(
         if kl > 1.5 * options.kl_target and weight == 0:  # imitation is meant to move it far
             break
     return kl, entropy_now
-
-
-def _copy(network: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in network.state_dict().items()}

@@ -11,8 +11,8 @@ from models.rlschert.networks import new_network
 from models.rlschert.options import NETWORKS, PAPER, RLSchertOptions
 from models.rlschert.training import Policy, train
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences, measured_errors
-from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WIDEST
-from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE, teacher_kills
+from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WAIT, WIDEST, Sequences
+from simulator.rlschert_view import FACTS, FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SLOT_FACTS, teacher_kills
 
 SMALL = RLSchertOptions(iterations=4, sequences=4, pool=8, validate_every=2, teacher_iterations=2)
 
@@ -106,28 +106,66 @@ def test_errors_that_make_no_sense() -> None:
 def test_networks_give_logits_and_values(name: str) -> None:
     torch.manual_seed(1)
     seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, FACTS)
-    logits, value = new_network(name, 16)(seen)
+    logits, value = new_network(name, 16, kills=True)(seen, torch.rand(3, FUTURE))
     assert logits.shape == (3, ACTIONS) and value.shape == (3,)
     assert logits.std() < 0.2  # nearly equal chances at first
 
 
+def test_what_is_learned_of_one_slot_holds_for_the_others() -> None:
+    torch.manual_seed(1)
+    network, seen = new_network("facts", 16, kills=True), torch.rand(4, FACTS)
+    of_slots, of_places, rest = seen.split(
+        [SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS, FACTS - SLOTS * SLOT_FACTS - KILLABLE * KILL_FACTS], 1
+    )
+    turned_slots = of_slots.unflatten(1, (SLOTS, SLOT_FACTS)).roll(2, 1).flatten(1)
+    turned_places = of_places.unflatten(1, (KILLABLE, KILL_FACTS)).flip(1).flatten(1)
+    logits, turned = network.act(seen), network.act(torch.cat([turned_slots, turned_places, rest], 1))
+    assert torch.allclose(turned[:, :SLOTS], logits[:, :SLOTS].roll(2, 1), atol=1e-6)
+    assert torch.allclose(turned[:, SLOTS:-1], logits[:, SLOTS:-1].flip(1), atol=1e-6)
+    assert torch.allclose(turned[:, -1], logits[:, -1], atol=1e-6)
+    assert (logits[:, :SLOTS].std(1) > 0).all()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_only_the_value_is_told_of_the_future(name: str) -> None:
+    torch.manual_seed(1)
+    network = new_network(name, 16, kills=True)
+    seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, FACTS)
+    logits, value = network(seen, torch.zeros(3, FUTURE))
+    same, other = network(seen, torch.ones(3, FUTURE))
+    assert torch.equal(logits, same) and torch.equal(logits, network.act(seen))
+    assert (value != other).all()
+
+
+def test_the_future_of_a_sequence() -> None:
+    """Three jobs of 4, 2 and 8 units on 1, 2 and 10 processors, at 0, 1 and 5; the first runs, the second waits."""
+    length, procs = np.array([[4, 2, 8]]), np.array([[1, 2, 10]])
+    remaining = np.maximum(length[:, :, None] - np.arange(LONGEST), 1).astype(np.int16)
+    cluster = Cluster(Sequences(np.array([[0, 1, 5]]), length, procs, length.copy(), remaining), Setting(procs=16))
+    cluster.begin()
+    for action in (0, WAIT):
+        cluster.step(np.array([action]))
+    (told,) = cluster.future()
+    assert told == pytest.approx([1 / 3, 0, (1 / 4 + 1 / 2) / 10, (1 * 3 + 2 * 2) / 16 / LONGEST])
+
+
 def test_the_papers_network_has_as_many_weights_as_the_paper_says() -> None:
     """557,952: 8,640 x 64 + 64 x 64 + 64 x 14, of a state of 120 x 72; ours is 120 x 68."""
-    network = new_network("image_mlp", 20)
+    network = new_network("image_mlp", 20, kills=True)
     policy = sum(p.numel() for p in network.policy.parameters()) + sum(p.numel() for p in network.head.parameters())
     assert policy == 120 * (20 + IMAGE_COLUMNS_BESIDE) * 64 + 64 * 64 + 64 * ACTIONS == 557_952
 
 
 def test_an_unknown_network() -> None:
     with pytest.raises(ValueError, match="unknown network 'gpt'"):
-        new_network("gpt", 16)
+        new_network("gpt", 16, kills=True)
 
 
 # Training.
 
 
 @pytest.mark.parametrize(
-    ("network", "algorithm"), [("facts_mlp", "ppo"), ("facts_mlp", "pg"), ("image_mlp", "ppo"), ("image_cnn", "pg")]
+    ("network", "algorithm"), [("facts", "ppo"), ("facts", "pg"), ("image_mlp", "ppo"), ("image_cnn", "pg")]
 )
 def test_training_is_a_function_of_its_seed(network: str, algorithm: str) -> None:
     pool, validation = (draw_sequences(Workload(jobs=8), 4, seed=seed) for seed in (1, 2))
@@ -148,6 +186,19 @@ def test_training_makes_waits_shorter() -> None:
     assert policy.run(test, Setting()).slowdowns().mean() < 0.9 * random
     assert curve[-1].entropy < curve[0].entropy
     assert all(report.teacher_weight == 0 for report in curve)
+
+
+def test_weights_are_averaged() -> None:
+    """What is kept lies between the first iteration's weights and the last's."""
+    pool, validation = (draw_sequences(Workload(jobs=8), 4, seed=seed) for seed in (1, 2))
+    told = {"iterations": 2, "validate_every": 2, "rate": 1e-2}
+    kept = {}
+    for averaging in (0.0, 0.5, 0.9999):
+        options = SMALL.model_copy(update=told | {"averaging": averaging})
+        policy, _ = train(pool, validation, Setting(), options, 1)
+        kept[averaging] = torch.nn.utils.parameters_to_vector(policy.network.parameters())
+    assert torch.allclose(kept[0.5], (kept[0.0] + kept[0.9999]) / 2, atol=1e-4)
+    assert not torch.allclose(kept[0.0], kept[0.9999], atol=1e-3)
 
 
 def test_only_a_policy_that_may_kill_kills_and_teachers_are_followed() -> None:
@@ -184,14 +235,14 @@ def test_imitation_brings_a_policy_to_its_teachers() -> None:
 
 def test_a_run_that_is_cut_off_has_no_slowdown() -> None:
     sequences = draw_sequences(Workload(jobs=30), 2, seed=1)
-    network = new_network("facts_mlp", 16)
-    cut = Policy(network, "facts_mlp", False).run(sequences, Setting(), max_actions=5)
+    network = new_network("facts", 16, kills=False)
+    cut = Policy(network, "facts", False).run(sequences, Setting(), max_actions=5)
     assert not cut.over.any() and np.isnan(cut.slowdowns()).all()
 
 
 def test_a_learned_policy_of_another_cluster_size_runs() -> None:
     sequences = draw_sequences(Workload(jobs=20), 2, seed=1)
-    policy = Policy(new_network("facts_mlp", 16), "facts_mlp", True)
+    policy = Policy(new_network("facts", 16, kills=True), "facts", True)
     for procs in (12, 24):
         assert policy.run(sequences, Setting(procs=procs)).over.all()
 
