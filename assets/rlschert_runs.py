@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,6 @@ LADDER = [("RLSchert", "learned"), ("RLSchert", "rule"), ("RLSchert", "none"), (
 POOL_SEED, VALIDATION_SEED, TEST_SEED, SWEEP_SEED = 1, 2, 3, 4
 VALIDATION_SEQUENCES, SHOWN_SEQUENCES = 32, 4
 UNIT_S, UNIT_CORES = 300, 10
-OTHER_ERROR = 1.212
-"""MAPE of the general predictor on applications that are not VASP (Table 10)."""
 
 
 def errors_of(warehouse: Warehouse, source: str, which: str) -> Errors:
@@ -105,10 +103,9 @@ class Bench:
         config: RLSchertConfig,
         errors: Errors,
         log: Callable[[str], None],
-        on_trained: Callable[[], Any],
         observed: tuple[tuple[int, int, bool], ...] = (),
     ) -> None:
-        self.config, self._log, self._on_trained = config, log, on_trained
+        self.config, self._log = config, log
         if config.training.goal != "slowdown":
             raise ValueError(
                 "training.goal: policies are trained for slowdown, and for completion with completion_seeds"
@@ -127,6 +124,7 @@ class Bench:
         self.pool = draw_sequences(self.workload, config.training.pool, POOL_SEED)
         self.validation = draw_sequences(self.workload, VALIDATION_SEQUENCES, VALIDATION_SEED)
         self.test = draw_sequences(self.workload, config.test_sequences, TEST_SEED)
+        self._tasks = self._planned()
         self.policies: dict[str, dict[tuple[str, str, int], Policy]] = {}
         self._rows: list[dict[str, Any]] = []
         self._found: list[dict[str, Any]] = []
@@ -134,31 +132,29 @@ class Bench:
         self._jobs: list[pl.DataFrame] = []
         self._holes: list[pl.DataFrame] = []
 
-    def train(self) -> None:
-        """Everything that learns, side by side on all cores: every scheduler with every seed, and, where asked for, those of
-        Table 8 (for completion time) and the networks of Table 3 (on state images, with Table 4's settings)."""
-        from models.rlschert.options import PAPER
+    @property
+    def iterations(self) -> int:
+        """Of training, in all."""
+        return sum(task.options.iterations * len(task.settings) for task in self._tasks)
 
-        config, seeds = self.config, self.config.seeds
-        options = RLSchertOptions(**config.training.model_dump())
-        tasks = [self._task("main", dict(TRAINED), options, seed) for seed in seeds]
-        options = options.model_copy(update={"goal": "completion"})
-        tasks += [self._task("completion", dict(TRAINED), options, seed) for seed in seeds[: config.completion_seeds]]
-        for network, algorithm in NETWORKS_TRIED if config.network_iterations else ():
-            told = {"network": network, "algorithm": algorithm, "iterations": config.network_iterations}
-            options = PAPER.model_copy(update=told | {"max_actions": config.training.max_actions})
-            tasks.append(self._task("networks", {(f"{algorithm}_{network}", "none"): {}}, options, seeds[0]))
-        workers = min(len(os.sched_getaffinity(0)), len(tasks))
+    def train(self, on_progress: Callable[[int], None]) -> None:
+        """Everything that learns, side by side on all cores. on_progress: is told every two seconds how many iterations are
+        done."""
+        context = multiprocessing.get_context("spawn")
         # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            for task, found in zip(tasks, pool.map(train_ladder, tasks), strict=True):
-                for key, (policy, curve) in found.items():
+        workers, done = min(len(os.sched_getaffinity(0)), len(self._tasks)), context.Value("q", 0)
+        with ProcessPoolExecutor(workers, context, _share, (done,)) as pool:
+            futures = [pool.submit(train_ladder, task) for task in self._tasks]
+            for task, future in zip(self._tasks, futures, strict=True):
+                while wait([future], timeout=2).not_done:
+                    on_progress(done.value)
+                for key, (policy, curve) in future.result().items():
                     self.policies.setdefault(task.experiment, {})[*key, task.seed] = policy
                     self._keep_curve(task.experiment, *key, task.seed, curve)
                     costs = [report.validation for report in curve if report.validation is not None]
-                    costs_told = f"validation {costs[0]:.2f} to {min(costs):.2f}"
-                    self._log(f"{task.experiment}, {key[0]}, kill {key[1]}, seed {task.seed}: {costs_told}")
-                    self._on_trained()
+                    found = f"validation {costs[0]:.2f} to {min(costs):.2f}"
+                    self._log(f"{task.experiment}, {key[0]}, kill {key[1]}, seed {task.seed}: {found}")
+        on_progress(done.value)
 
     def main(self) -> None:
         """Tables 6 and 7, Figures 7, 9, 12 and 13, and Table 8 for those trained for slowdown."""
@@ -181,7 +177,7 @@ class Bench:
         for share in self.config.predictable_shares:
             sequences = draw_sequences(replace(self.workload, predictable_share=share), count, TEST_SEED)
             self._try_all("predictable", share, sequences, self.config.procs)
-        mixed = replace(self.workload, predictable_share=0.5, other_error=OTHER_ERROR)
+        mixed = replace(self.workload, predictable_share=0.5, other_error=self.config.other_error)
         self._try_all("mixed", 0.5, draw_sequences(mixed, count, TEST_SEED), self.config.procs)
 
     def completion(self) -> None:
@@ -205,6 +201,22 @@ class Bench:
             pl.concat(self._jobs),
             pl.concat(self._holes),
         ]
+
+    def _planned(self) -> list[Task]:
+        """Every scheduler with every seed, and, where asked for, those of Table 8 (for completion time) and the networks of
+        Table 3 (on state images, with Table 4's settings)."""
+        from models.rlschert.options import PAPER
+
+        config, seeds = self.config, self.config.seeds
+        options = RLSchertOptions(**config.training.model_dump())
+        tasks = [self._task("main", dict(TRAINED), options, seed) for seed in seeds]
+        options = options.model_copy(update={"goal": "completion"})
+        tasks += [self._task("completion", dict(TRAINED), options, seed) for seed in seeds[: config.completion_seeds]]
+        for network, algorithm in NETWORKS_TRIED if config.network_iterations else ():
+            told = {"network": network, "algorithm": algorithm, "iterations": config.network_iterations}
+            options = PAPER.model_copy(update=told | {"max_actions": config.training.max_actions})
+            tasks.append(self._task("networks", {(f"{algorithm}_{network}", "none"): {}}, options, seeds[0]))
+        return tasks
 
     def _task(self, experiment: str, told: dict[Key, dict[str, Any]], options: RLSchertOptions, seed: int) -> Task:
         settings = {
@@ -258,7 +270,8 @@ class Bench:
             )
 
     def _compare(self, experiment: str, setting: float, outcomes: dict[tuple[str, str, int], Outcome]) -> None:
-        """Each step of the ladder against the next, its last against the best heuristic, and all against SAF."""
+        """Each step of the ladder against the next, its last against the best heuristic (with the rule or without), and all
+        against SAF."""
         from models.rlschert.training import cost_of
 
         goal = "completion" if experiment == "completion" else "slowdown"
@@ -266,7 +279,7 @@ class Bench:
         for (name, kill, _), outcome in outcomes.items():
             costs.setdefault((name, kill), []).append(cost_of(outcome, goal))
         means = {key: float(np.mean(values)) for key, values in costs.items()}
-        best = min(((name, "none") for name in HEURISTICS), key=means.__getitem__)
+        best = min((key for key in means if key[0] in HEURISTICS), key=means.__getitem__)
         ladder = [key for key in LADDER if key in costs]
         pairs = list(zip(ladder, [*ladder[1:], best], strict=True)) + [(key, ("SAF", "none")) for key in ladder]
         sequences = len(next(iter(outcomes.values())).slowdowns())
@@ -302,15 +315,38 @@ class Task:
     seed: int
 
 
+_done: Any = None
+"""In a process that trains: how many iterations all of them have done."""
+
+
+def _share(done: Any) -> None:
+    global _done
+    _done = done
+
+
+def _count(_: IterationReport) -> None:
+    with _done.get_lock():
+        _done.value += 1
+
+
 def train_ladder(task: Task) -> dict[Key, tuple[Policy, list[IterationReport]]]:
     """All of its schedulers; the one that learns to kill has that of RLSchert without killing as teacher."""
     from models.rlschert.training import train
 
     found: dict[Key, tuple[Policy, list[IterationReport]]] = {}
     for key, setting in task.settings.items():
-        learned = key[1] == "learned"
-        teacher = found["RLSchert", "none"][0] if learned else None
-        found[key] = train(task.pool, task.validation, setting, task.options, task.seed, kills=learned, teacher=teacher)
+        kills = key[1] == "learned"
+        teacher = found["RLSchert", "none"][0] if kills else None
+        found[key] = train(
+            task.pool,
+            task.validation,
+            setting,
+            task.options,
+            task.seed,
+            kills=kills,
+            teacher=teacher,
+            on_iteration=_count,
+        )
     return found
 
 
