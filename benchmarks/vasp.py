@@ -1,7 +1,8 @@
 """Times the reader of VASP runs, and RLSchert's cluster. CPU time of one process; `python -m benchmarks.vasp [PART ...]`.
 
 reading: MB of text per CPU-second. cuts: every real OUTCAR, cut at 20 random bytes, is read and compared with the whole. cluster:
-steps per CPU-second. Real runs are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
+steps per CPU-second. training: until RLSchert's learned killing has converged (a quarter of an hour; only when named). Real runs
+are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
 """
 
 from __future__ import annotations
@@ -108,15 +109,38 @@ def cluster() -> None:
         print(f"{f'random choices, stepped side by side, {what}':<44}{taken:>10,}{1 / best:>14,.0f}")
 
 
+def training() -> None:
+    """RLSchert with learned killing and its teacher, with the asset's own settings, one seed on one core."""
+    from models.rlschert.options import RLSchertOptions
+    from models.rlschert.training import IterationReport, train
+
+    options, teacher = RLSchertOptions(), None
+    pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
+    print(
+        f"\n{'RLSchert, training':<20}{'iterations':>12}{'CPU-s':>8}{'validated slowdown':>20}{'within 5 % after, CPU-s':>26}"
+    )
+    for name, kills in (("without killing", False), ("learned killing", True)):
+        begin, validated = time.process_time(), list[tuple[float, float]]()
+
+        def keep(report: IterationReport, begin: float = begin, found: list[tuple[float, float]] = validated) -> None:
+            if report.validation is not None:
+                found.append((time.process_time() - begin, report.validation))
+
+        teacher, _ = train(pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep)
+        best = min(cost for _, cost in validated)
+        soon = next(seconds for seconds, cost in validated if cost <= 1.05 * best)
+        print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
+
+
 def _text(path: Path) -> bytes:
     return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
 
 
-PARTS = {"reading": reading, "cuts": cuts, "cluster": cluster}
+PARTS = {"reading": reading, "cuts": cuts, "cluster": cluster, "training": training}
 
 if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in PARTS]
     if unknown:
         sys.exit(f"unknown part {unknown[0]!r}; expected {', '.join(PARTS)}")
-    for part in sys.argv[1:] or PARTS:
+    for part in sys.argv[1:] or [name for name in PARTS if name != "training"]:
         PARTS[part]()
