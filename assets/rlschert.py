@@ -67,7 +67,7 @@ def rlschert(
     them beside the heuristics on unseen ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if asked for.
     Policies are trained at one load on one cluster; load, size, predictable jobs and mixed applications vary without training
     again."""
-    from assets.rlschert_plots import curves_plot, killed_plot, sweep_plot
+    from assets.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
     from assets.rlschert_runs import Bench, errors_of, observed_jobs
 
     source = context.partition_key
@@ -98,6 +98,8 @@ def rlschert(
         "differences": table(found.filter(experiment="main"), most=40),
         "training": plot(curves_plot(curves.filter(experiment="main"))),
         "killed": plot(killed_plot(jobs)),
+        "waits": plot(waits_plot(jobs)),
+        "holes": plot(holes_plot(holes)),
     }
     for experiment, label in (("load", "job rate"), ("resources", "processors")):
         rows = results.filter(experiment=experiment)

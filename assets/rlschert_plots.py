@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from assets.plots import BLUE, GREY, INK, ORANGE, figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COLOURS = {
@@ -40,19 +41,43 @@ def curves_plot(curves: pl.DataFrame) -> Figure:
 def sweep_plot(rows: pl.DataFrame, label: str) -> Figure:
     """rows: of experiments.rlschert of one experiment that varies a setting (figures 10 and 11)."""
     canvas, (axis,) = figure(height=3.6)
-    means = rows.group_by("policy", "kill", "setting", maintain_order=True).agg(pl.col("slowdown").mean())
-    for key, colour in _COLOURS.items():
-        mine = means.filter((pl.col("policy") == key[0]) & (pl.col("kill") == key[1])).sort("setting")
-        if mine.height:
-            axis.plot(
-                mine["setting"].to_numpy(), mine["slowdown"].to_numpy(), marker="o", markersize=3, color=colour,
-                label=key[0] if key[1] == "none" else f"{key[0]}, kill: {key[1]}",
-            )  # fmt: skip
+    means = rows.group_by("policy", "kill", "setting").agg(pl.col("slowdown").mean()).sort("setting")
+    _lines(axis, means, "setting", "slowdown", marker="o", markersize=3)
     axis.set_yscale("log")
-    axis.legend(fontsize=8, frameon=False, ncols=2)
     axis.set_xlabel(label, fontsize=9)
     axis.set_ylabel("mean slowdown", fontsize=9)
     return canvas
+
+
+def holes_plot(holes: pl.DataFrame) -> Figure:
+    """holes: rows of experiments.rlschert_holes (figure 9)."""
+    canvas, (axis,) = figure(height=3.6)
+    _lines(axis, holes.sort("unit"), "unit", "holes")
+    axis.set_xlabel("unit of time", fontsize=9)
+    axis.set_ylabel("free processors so far", fontsize=9)
+    return canvas
+
+
+def waits_plot(jobs: pl.DataFrame) -> Figure:
+    """jobs: rows of experiments.rlschert_jobs; what share of the jobs waited at most so long (figure 12)."""
+    canvas, (axis,) = figure(height=3.6)
+    group = ("policy", "kill")
+    rank = pl.col("wait").rank("ordinal").over(group) / pl.len().over(group)
+    _lines(axis, jobs.with_columns(share=rank).sort("share"), "wait", "share")
+    axis.set_xscale("symlog")
+    axis.set_xlabel("wait, units of time", fontsize=9)
+    axis.set_ylabel("share of the jobs", fontsize=9)
+    return canvas
+
+
+def _lines(axis: Axes, rows: pl.DataFrame, x: str, y: str, **style: Any) -> None:
+    """A line for each policy that is there."""
+    for (policy, kill), colour in _COLOURS.items():
+        mine = rows.filter((pl.col("policy") == policy) & (pl.col("kill") == kill))
+        if mine.height:
+            label = policy if kill == "none" else f"{policy}, kill: {kill}"
+            axis.plot(mine[x].to_numpy(), mine[y].to_numpy(), color=colour, label=label, **style)
+    axis.legend(fontsize=8, frameon=False, ncols=2)
 
 
 def killed_plot(jobs: pl.DataFrame) -> Figure:
