@@ -50,7 +50,7 @@ def sweep_plot(rows: pl.DataFrame, label: str) -> Figure:
 
 
 def holes_plot(holes: pl.DataFrame) -> Figure:
-    """holes: rows of experiments.rlschert_holes (figure 9)."""
+    """holes: rows of experiments.rlschert_holes (figure 12a)."""
     canvas, (axis,) = figure(height=3.6)
     _lines(axis, holes.sort("unit"), "unit", "holes")
     axis.set_xlabel("unit of time", fontsize=9)
@@ -59,7 +59,7 @@ def holes_plot(holes: pl.DataFrame) -> Figure:
 
 
 def waits_plot(jobs: pl.DataFrame) -> Figure:
-    """jobs: rows of experiments.rlschert_jobs; what share of the jobs waited at most so long (figure 12)."""
+    """jobs: rows of experiments.rlschert_jobs; what share of the jobs waited at most so long (figure 12b)."""
     canvas, (axis,) = figure(height=3.6)
     group = ("policy", "kill")
     rank = pl.col("wait").rank("ordinal").over(group) / pl.len().over(group)
