@@ -36,6 +36,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 ASSETS = (
     "log", "jobs", "operations", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "priority_key",
     "scheduling_policy", "evaluation", "runs", "leaderboard", "report", "held_out", "published", "transfer", "curves",
+    "vasp_runs", "vasp_jobs", "remaining_time_model", "remaining_times", "rlschert",
 )  # fmt: skip
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
