@@ -215,7 +215,7 @@ class Bench:
         for network, algorithm in NETWORKS_TRIED if config.network_iterations else ():
             told = {"network": network, "algorithm": algorithm, "iterations": config.network_iterations}
             options = PAPER.model_copy(update=told | {"max_actions": config.training.max_actions})
-            tasks.append(self._task("networks", {(f"{algorithm}_{network}", "none"): {}}, options, seeds[0]))
+            tasks += [self._task("networks", {(f"{algorithm}_{network}", "none"): {}}, options, seed) for seed in seeds]
         return tasks
 
     def _task(self, experiment: str, told: dict[Key, dict[str, Any]], options: RLSchertOptions, seed: int) -> Task:

@@ -113,7 +113,7 @@ class Camera:
 
 def asset_graph(camera: Camera) -> None:
     """The global lineage with all groups open; navigation and list are folded away so that it is large."""
-    camera.size(2100, 2100)
+    camera.size(2100, 2800)
     camera.open("/asset-groups", "Global asset lineage", "scheduling_policies")
     camera.click("the button that hides the navigation", "//button[contains(., 'Hide navigation')]")
     camera.click("the button that folds the list of groups", "//button[.//*[@aria-label='panel_show_right']]")
@@ -128,7 +128,7 @@ def asset_graph(camera: Camera) -> None:
     except TimeoutException:
         raise NotSeen(f"the graph did not show: {', '.join(missing(camera.browser))}") from None
     drag = ActionChains(camera.browser)
-    drag.w3c_actions.pointer_action.move_to_location(WIDTH // 2, 1950)  # an empty spot at the foot of the canvas
+    drag.w3c_actions.pointer_action.move_to_location(300, 2650)  # an empty spot at the foot of the canvas
     drag.click_and_hold().move_by_offset(-25, 0).release().perform()  # out from under the zoom buttons
     camera.take("asset-graph")
     camera.browser.execute_script("localStorage.clear()")
