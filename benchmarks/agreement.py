@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.run import PROJECT, jobs_of
-from simulator.jobs import Jobs
-from simulator.metrics import metrics
-from simulator.replay import replay
-from simulator.schedule import Schedule
-from traces.swf import read_swf
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import metrics
+from traces.swf.reader import read_swf
 
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared"))
 CASES = [

@@ -14,12 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from models.scheduling.networks import new_network, to_weights
-from simulator.batch import Batch, replay_windows
-from simulator.jobs import Jobs
-from simulator.observation import LAYOUTS
-from simulator.replay import replay
-from simulator.rlscheduler import replay_rlscheduler
+from models.scheduling.learning.networks import new_network, to_weights
+from simulator.agents.batch import Batch, replay_windows
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.policies.observation import LAYOUTS
+from simulator.published.rlscheduler import replay_rlscheduler
 
 PROJECT = Path(__file__).resolve().parents[1]
 REPEATS = 7
@@ -41,7 +41,7 @@ MEMORY = """
 import gc, sys
 from pathlib import Path
 from benchmarks.engine import loaded
-from simulator.replay import replay
+from simulator.engine.replay import replay
 def kib(name):
     return int(Path("/proc/self/status").read_text().split(name + ":")[1].split()[0])
 policy, backfill = sys.argv[1:]
@@ -56,7 +56,7 @@ print((kib("VmHWM") - before) * 1024 / len(jobs))
 COMPILE = """
 import time
 from benchmarks.engine import loaded
-from simulator.replay import replay
+from simulator.engine.replay import replay
 jobs = loaded(100, 0.9)
 for policy in ("FCFS", "WFP3"):
     began = time.process_time()
@@ -124,7 +124,7 @@ def deep_queues(num_jobs: int = 400_000) -> None:
             cells += f"{queue:>18,.0f}{seconds / num_jobs * 1e9:>8,.0f}"
         if load in SCANNED_LOADS:
             with patch(
-                "simulator.replay.MOST_PROCS", 0
+                "simulator.engine.replay.MOST_PROCS", 0
             ):  # the general engine, which scans its queue as simulators usually do
                 seconds = median_cpu_s(lambda jobs=jobs: replay(jobs, 256, "FCFS"), 1)  # type: ignore[misc]
             cells += f"{seconds / num_jobs * 1e9:>18,.0f}"

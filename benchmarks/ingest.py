@@ -29,10 +29,10 @@ def readers(jobs: int = 60_000) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from benchmarks.pbs_logs import write_days
-    from traces.blocks import BLOCK_BYTES
-    from traces.pbs import parse_pbs
-    from traces.pbs_rules import read_line
-    from traces.swf import parse_swf
+    from traces.common.blocks import BLOCK_BYTES
+    from traces.pbs.reader import parse_pbs
+    from traces.pbs.rules import read_line
+    from traces.swf.reader import parse_swf
 
     with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as folder:
         write_days(Path(folder), jobs, JOBS_A_DAY)
@@ -64,9 +64,9 @@ def readers(jobs: int = 60_000) -> None:
 
 
 def swf_end_to_end(rows: int = 2_000_000) -> None:
-    from assets.canonical_jobs import write_jobs
-    from assets.raw_log import update_raw_log
-    from traces.catalogue import Source
+    from assets.ingest.canonical_jobs import write_jobs
+    from assets.ingest.update import update_raw_log
+    from traces.catalogue.sources import Source
     from warehouse import Warehouse
 
     with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as folder:
@@ -84,11 +84,11 @@ def swf_end_to_end(rows: int = 2_000_000) -> None:
 
 def measure(folder: Path, jobs: int, kinds: str) -> dict[str, float]:
     """Ingests the logs in `folder`, then nothing new, then a new day."""
-    from assets.canonical_jobs import write_jobs
-    from assets.raw_log import update_raw_log
+    from assets.ingest.canonical_jobs import write_jobs
+    from assets.ingest.update import update_raw_log
     from benchmarks.pbs_logs import write_days
-    from traces.catalogue import Source
-    from traces.pseudonyms import DEFAULT
+    from traces.catalogue.sources import Source
+    from traces.common.pseudonyms import DEFAULT
     from warehouse import Warehouse
 
     days = len(list(folder.iterdir()))

@@ -12,15 +12,15 @@ from benchmarks.run import SHARED, cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders
+from models.scheduling.learning.ppo import train
+from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.options import PAPER, HindsightOptions, KeySearchOptions, PPOOptions, Recipe
-from models.scheduling.ppo import train
 from models.scheduling.priority_key import search_key
-from models.scheduling.recipes import learn
-from models.scheduling.training import EpochReport, Lessons
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.network import VISIBLE_JOBS, score_rows
-from simulator.observation import LAYOUTS, blank_network
-from traces.swf import read_swf
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.policies.network import VISIBLE_JOBS, score_rows
+from simulator.policies.observation import LAYOUTS, blank_network
+from traces.swf.reader import read_swf
 
 REFERENCE_EPOCH_CPU_S = 467
 """What the reference code takes here for an epoch of 100 windows of 256 jobs with 80 + 80 full-batch iterations."""
@@ -117,7 +117,7 @@ def decision() -> None:
 def published(jobs: Jobs) -> None:
     """Wall time of training, and what the policy then scores on the ten published windows: learned from all jobs, as the paper,
     and from those outside of the windows."""
-    from assets.experiments import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
+    from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 
     print(f"\n{'Lublin-1, the published score':<44}{'target':>10}{'reached':>10}{'wall s':>10}")
     ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)

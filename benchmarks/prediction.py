@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.canonical_jobs import write_jobs
-from assets.features import runtime_rows, write_similar_jobs
-from assets.raw_log import update_raw_log
-from assets.runtime_evaluation import SERVING, prediction_rows
-from assets.wait_times import load_wait_source, predict_history, wait_scores
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.runtime_evaluation import SERVING, prediction_rows
+from assets.predictions.waits import load_wait_source, predict_history, wait_scores
 from benchmarks.agreement import SHARED
 from models.runtime import search
 from models.runtime.calibration import calibrated
@@ -32,10 +32,10 @@ from models.runtime.named import PREDICTORS, make_predictor
 from models.runtime.predictor import runtimes
 from models.runtime.prequential import prequential
 from models.runtime.scores import gain_interval, score
-from simulator.jobs import Jobs
-from simulator.metrics import bounded_slowdown
-from simulator.replay import replay
-from traces.catalogue import Source
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.metrics.metrics import bounded_slowdown
+from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_partition, replace_partition_by_query
 
 LOGS = {

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from assets.generated_logs import generated_log
+from assets.ingest.generated import generated_log
 from benchmarks.engine import engine
-from simulator.jobs import Jobs, jobs_from_log
-from traces.blocks import LogStream
-from traces.catalogue import load_catalogue
-from traces.log import log_files
-from traces.pbs import read_pbs
-from traces.swf import read_swf
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from traces.catalogue.catalogue import load_catalogue
+from traces.common.blocks import LogStream
+from traces.common.log import log_files
+from traces.pbs.reader import read_pbs
+from traces.swf.reader import read_swf
 
 PROJECT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared")) / "traces" / "swf"

@@ -21,11 +21,11 @@ import numpy as np
 from benchmarks.run import SHARED, cpu_s
 from models.rlschert.cluster import Cluster, Setting
 from models.rlschert.workload import Workload, draw_sequences
-from simulator.rlschert import new_state
-from simulator.rlschert_view import HEURISTICS, run_heuristic
-from traces.vasp_outcar import Launch, read_outcar
-from traces.vasp_runs import find_runs, read_folder, tables_of
-from traces.vasp_synthetic import SyntheticOptions, write_runs
+from simulator.published.rlschert import new_state
+from simulator.published.rlschert_view import HEURISTICS, run_heuristic
+from traces.vasp.outcar import Launch, read_outcar
+from traces.vasp.runs import find_runs, read_folder, tables_of
+from traces.vasp.synthetic import SyntheticOptions, write_runs
 
 REAL = SHARED.parent / "vasp"
 CUTS = 20

@@ -7,11 +7,13 @@ from typing import Any
 
 import dagster as dg
 
-from assets.partitions import SOURCES
+from assets.common.partitions import SOURCES
 from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs
-from traces.catalogue import CatalogueError, inbox, load_catalogue
-from traces.vasp_runs import find_runs
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import inbox
+from traces.catalogue.sources import CatalogueError
+from traces.vasp.runs import find_runs
 
 SETTLED_S = 10
 """A file is taken once nobody has written to it for this long, so that a copy under way is left alone."""

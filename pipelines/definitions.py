@@ -6,68 +6,25 @@ from datetime import timedelta
 
 import dagster as dg
 
-from assets import (
-    experiments,
-    features,
-    ingest,
-    leaderboard,
-    model_registry,
-    operations,
-    prediction_error,
-    prediction_search,
-    remaining_time,
-    replay,
-    replay_runs,
-    report,
-    rlschert,
-    runtime_evaluation,
-    runtime_prediction,
-    scheduling_policies,
-    trace_health,
-    vasp,
-    wait_times,
-)
-from assets.checks import CHECKS
-from assets.storage import open_warehouse
+import assets
+from assets.common.storage import open_warehouse
 from pipelines.automation import inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
 from pipelines.jobs import JOBS
 from pipelines.step_log import step_logger
-from traces.catalogue import load_catalogue
-
-ASSET_MODULES = [
-    ingest,
-    operations,
-    trace_health,
-    features,
-    runtime_evaluation,
-    model_registry,
-    runtime_prediction,
-    prediction_error,
-    wait_times,
-    scheduling_policies,
-    experiments,
-    replay,
-    replay_runs,
-    prediction_search,
-    leaderboard,
-    report,
-    vasp,
-    remaining_time,
-    rlschert,
-]
+from traces.catalogue.catalogue import load_catalogue
 
 
 def build_definitions() -> dg.Definitions:
     """Everything Dagster needs, for the catalogue as it is now. Raises CatalogueError."""
     catalogue = load_catalogue()
     freshness = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
-    assets = dg.map_asset_specs(
+    all_assets = dg.map_asset_specs(
         lambda spec: dg.apply_freshness_policy(spec, freshness),
-        dg.load_assets_from_modules(ASSET_MODULES),  # type: ignore[arg-type]
+        dg.load_assets_from_package_module(assets),  # type: ignore[arg-type]
     )
     return dg.Definitions(
-        assets=assets,
-        asset_checks=CHECKS,
+        assets=all_assets,
+        asset_checks=dg.load_asset_checks_from_package_module(assets),
         jobs=JOBS,
         schedules=[nightly_schedule(), nightly_vasp_schedule()],
         sensors=[inbox_sensor, vasp_sensor],

@@ -2,12 +2,17 @@
 
 import dagster as dg
 
-from assets.partitions import SOURCES, VASP
+from assets.common.partitions import SOURCES, VASP
 
-OF_THE_LOG = dg.AssetSelection.assets("marts/operations", "marts/trace_health")
-INGEST = dg.AssetSelection.groups("ingest") | OF_THE_LOG
-TRAIN = dg.AssetSelection.groups("features", "runtime_prediction", "scheduling_policies")
-EVALUATE = dg.AssetSelection.groups("replay", "marts") - OF_THE_LOG
+INGEST = dg.AssetSelection.groups("ingest", "operations")
+TRAIN = dg.AssetSelection.groups("policies") | dg.AssetSelection.groups("predictions") - dg.AssetSelection.assets(
+    "marts/prediction_error"
+)
+EVALUATE = dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets(
+    "marts/prediction_error"
+)
+RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
+"""Of the folders of VASP runs, not of the logs."""
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str):
@@ -26,7 +31,7 @@ predict = _job(
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
 experiments = _job(
     "experiments",
-    dg.AssetSelection.groups("experiments"),
+    dg.AssetSelection.groups("experiments") - RLSCHERT,
     "Compare scheduling policies: held-out windows, the tables of RLScheduler, training curves; takes long",
 )
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
@@ -45,7 +50,7 @@ vasp_watch = dg.define_asset_job(
 )  # fmt: skip
 
 rlschert = dg.define_asset_job(
-    "rlschert", dg.AssetSelection.groups("rlschert"), partitions_def=VASP,
+    "rlschert", RLSCHERT, partitions_def=VASP,
     description="Train and compare RLSchert's schedulers on synthetic VASP jobs; takes long",
 )  # fmt: skip
 

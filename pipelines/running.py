@@ -13,8 +13,9 @@ from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, a
 
 from pipelines.automation import register_sources
 from pipelines.processes import close_dead_runs, this_process
-from traces.catalogue import PROJECT, CatalogueError, home
-from traces.log import LogError
+from traces.catalogue.places import PROJECT, home
+from traces.catalogue.sources import CatalogueError
+from traces.common.log import LogError
 from warehouse import WarehouseError
 
 EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, ValueError)

@@ -8,7 +8,7 @@ import numba
 
 
 def _source_hash() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 

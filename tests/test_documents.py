@@ -21,10 +21,10 @@ import yaml
 from click.testing import Result
 
 import sql
-from pipelines.cli import main
+from pipelines.cli.main import main
 from tests.pipelines.command_line import call, use_home
 from tests.tiny import SOURCE, Home
-from traces.pseudonyms import read_key
+from traces.common.pseudonyms import read_key
 
 PROJECT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md"))]

@@ -11,11 +11,11 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import update_raw_log
-from simulator.jobs import Jobs
-from simulator.replay import replay
-from traces.catalogue import Source
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
 TRACEHOUSE = Path(sys.executable).with_name("tracehouse")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.blocks import first_bytes
-from traces.log import LogError, log_files
-from traces.slurm import looks_like_sacct
+from traces.common.blocks import first_bytes
+from traces.common.log import LogError, log_files
+from traces.slurm.reader import looks_like_sacct
 
 
 def guess_format(path: Path) -> str:

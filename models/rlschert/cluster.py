@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.rlschert import (
+from simulator.published.rlschert import (
     ACTIONS,
     COMPLETION,
     HORIZON,
@@ -18,7 +18,7 @@ from simulator.rlschert import (
     Sequences,
     new_state,
 )
-from simulator.rlschert_view import (
+from simulator.published.rlschert_view import (
     FACTS,
     FUTURE,
     HEURISTICS,

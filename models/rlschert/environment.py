@@ -12,8 +12,8 @@ from gymnasium import spaces
 from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
 from models.rlschert.cluster import Cluster, Setting
 from models.rlschert.workload import Workload, draw_sequences
-from simulator.rlschert import ACTIONS, HORIZON, WAIT
-from simulator.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
+from simulator.published.rlschert import ACTIONS, HORIZON, WAIT
+from simulator.published.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
 
 
 class ClusterVectorEnv(EpisodesEnv):

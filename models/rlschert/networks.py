@@ -7,15 +7,23 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, SLOTS
-from simulator.rlschert_view import FACTS, FUTURE, GLOBALS, IMAGE_COLUMNS_BESIDE, KILL_FACTS, PROFILE, SLOT_FACTS
+from simulator.published.rlschert import ACTIONS, HORIZON, KILLABLE, SLOTS
+from simulator.published.rlschert_view import (
+    FACTS,
+    FUTURE,
+    GLOBALS,
+    IMAGE_COLUMNS_BESIDE,
+    KILL_FACTS,
+    PROFILE,
+    SLOT_FACTS,
+)
 
 _WIDTH = 16
 """Numbers that stand for one job."""
 
 
 class Facts(nn.Module):
-    """Over the facts of `simulator.rlschert_view.look`, (sequences, FACTS). Jobs in slots share one set of weights and running
+    """Over the facts of `simulator.published.rlschert_view.look`, (sequences, FACTS). Jobs in slots share one set of weights and running
     jobs another, as RLScheduler's kernel network does: what is learned of a job in one slot holds for the others. Each job is
     judged by its own facts and by what is around it: plan, queue, mean and largest of both kinds. The value has two dense layers
     of 64.

@@ -16,8 +16,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from models.rlschert.cluster import Cluster, Outcome, Setting, some
 from models.rlschert.networks import Facts, Image, new_network, without_kills
 from models.rlschert.options import RLSchertOptions
-from simulator.rlschert import KILLABLE, SLOTS, Sequences
-from simulator.rlschert_view import teacher_kills
+from simulator.published.rlschert import KILLABLE, SLOTS, Sequences
+from simulator.published.rlschert_view import teacher_kills
 
 REWARD_SCALE = 0.02
 """Rewards are sums over tens of jobs: so scaled, values are of the size that networks are good at."""

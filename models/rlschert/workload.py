@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.rlschert import LONGEST, WIDEST, Sequences
+from simulator.published.rlschert import LONGEST, WIDEST, Sequences
 
 FloatArray = NDArray[np.float64]
 _CALIBRATION_JOBS = 20_000

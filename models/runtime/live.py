@@ -28,17 +28,17 @@ from models.runtime.similar import (
     remember,
     sort_sample,
 )
-from simulator import engine
-from simulator import episode as at
-from simulator.cluster import Cluster
-from simulator.engine import advance
-from simulator.episode import new_episode
-from simulator.jobs import Jobs
-from simulator.policies import Policy, parse_policy
-from simulator.replay import check_outcome, inputs_of, no_recorder, rules_of, scoring_of
-from simulator.schedule import Schedule
-from simulator.scoring import FIXED, FORMULA
-from simulator.tasks import tasks_of
+from simulator.engine import episode as at
+from simulator.engine import general as engine
+from simulator.engine.episode import new_episode
+from simulator.engine.general import advance
+from simulator.engine.replay import check_outcome, inputs_of, no_recorder, rules_of, scoring_of
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.tasks import tasks_of
+from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.scoring import FIXED, FORMULA
 
 IntArray = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 @dataclass(frozen=True)
 class LiveSettings:
     """statistic: one of STATISTICS, or "given" for estimates that stay as the jobs have them. factor: by which it is multiplied.
-    reserve_by: see simulator.jobs.jobs_from_log."""
+    reserve_by: see simulator.jobs.jobs.jobs_from_log."""
 
     statistic: str = "mean"
     factor: float = 1.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.runtime.columns import ColumnPredictor, SimilarJobs
-from models.runtime.online import OnlineRegression
 from models.runtime.predictor import Predictor
-from models.runtime.stack import Stack
-from models.runtime.trees import SklearnTrees, UserBehaviour, XgboostAsymmetric, XgboostQuantiles
+from models.runtime.predictors.columns import ColumnPredictor, SimilarJobs
+from models.runtime.predictors.online import OnlineRegression
+from models.runtime.predictors.stack import Stack
+from models.runtime.predictors.trees import SklearnTrees, UserBehaviour, XgboostAsymmetric, XgboostQuantiles
 
 PREDICTORS: dict[str, Callable[[], Predictor]] = {
     "requested": lambda: ColumnPredictor("requested", "requested_walltime_s"),

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from models.runtime.named import make_predictor
-from models.runtime.online import OnlineRegression
 from models.runtime.predictor import LEVELS, Prediction
+from models.runtime.predictors.online import OnlineRegression
 
 LEAST_FITTED = 200
 """With fewer jobs that have ended, a period is predicted from similar jobs instead."""

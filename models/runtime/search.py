@@ -12,9 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.metrics import bounded_slowdown
-from simulator.replay import replay
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.metrics.metrics import bounded_slowdown
 
 DAY_S = 86_400
 
@@ -22,7 +22,7 @@ DAY_S = 86_400
 @dataclass(frozen=True)
 class Configuration:
     """order: a policy; estimates: "requested", "actual", "live:" and a statistic of similar jobs, or "predicted" (the predictor
-    in use) and a quantile of it, such as "predicted:p80"; the rest as in LiveSettings and simulator.replay.replay."""
+    in use) and a quantile of it, such as "predicted:p80"; the rest as in LiveSettings and simulator.engine.replay.replay."""
 
     order: str = "FCFS"
     backfill: str = "easy-sjbf"

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.goals import Goal
-from simulator.batch import replay_windows
-from simulator.jobs import Jobs
-from simulator.network import KernelWeights
-from simulator.policies import Policy, network_policy
-from simulator.trajectories import Trajectories, sample_windows
+from simulator.agents.batch import replay_windows
+from simulator.agents.trajectories import Trajectories, sample_windows
+from simulator.jobs.jobs import Jobs
+from simulator.policies.network import KernelWeights
+from simulator.policies.registry import Policy, network_policy
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Arena:
-    """backfill, rules: as in simulator.batch.replay_windows. threads: default, one per core."""
+    """backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core."""
 
     jobs: Jobs
     cluster_procs: int
@@ -77,7 +77,7 @@ class Arena:
     def sample(
         self, weights: KernelWeights, windows: Windows, seed: int, teacher: FloatArray | None = None
     ) -> Trajectories:
-        """Replays with every choice drawn, or the teacher's, and recorded; see simulator.trajectories."""
+        """Replays with every choice drawn, or the teacher's, and recorded; see simulator.agents.trajectories."""
         return sample_windows(
             self.jobs, self.cluster_procs, windows.first, windows.jobs, weights, seed, self.backfill, self.rules,
             teacher, self.threads,

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.choices import imitation_gradient
-from simulator.network import KernelWeights, score_rows
-from simulator.observation import layout_of
+from models.scheduling.learning.choices import imitation_gradient
+from simulator.policies.network import KernelWeights, score_rows
+from simulator.policies.observation import layout_of
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def distil(arena: Arena, weights: KernelWeights, windows: Windows, seed: int) ->
 
 
 def _terms(features: NDArray[np.float32], inputs: tuple[str, ...], cluster_procs: int) -> FloatArray:
-    """Columns of TERMS, from the inputs as networks read them (simulator/observation.py, simulator/network.py)."""
+    """Columns of TERMS, from the inputs as networks read them (simulator/policies/observation.py, simulator/policies/network.py)."""
     column = {name: features[:, inputs.index(name)].astype(np.float64) for name in ("wait", "estimate", "procs")}
     log_wait, log_estimate = 20.0 * column["wait"], 20.0 * column["estimate"]
     log_procs = column["procs"] * np.log2(1.0 + cluster_procs)

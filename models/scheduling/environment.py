@@ -11,9 +11,9 @@ from gymnasium import spaces
 
 from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
 from models.scheduling.arena import Arena, Windows
-from simulator.batch import Batch, Observation
-from simulator.network import VISIBLE_JOBS
-from simulator.observation import LAYOUTS, Layout
+from simulator.agents.batch import Batch, Observation
+from simulator.policies.network import VISIBLE_JOBS
+from simulator.policies.observation import LAYOUTS, Layout
 
 
 class SchedulingVectorEnv(EpisodesEnv):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from simulator.metrics import BOUNDED_SLOWDOWN_TAU_S
+from simulator.metrics.metrics import BOUNDED_SLOWDOWN_TAU_S
 
 METRICS = ("bsld", "slowdown", "wait", "turnaround", "utilisation", "utilisation_as_coded")
 USERS = ("all", "mean_user", "max_user")

@@ -1,6 +1,6 @@
 """A search that sees the future: the best order of a window's jobs that simulated annealing finds, knowing what will arrive.
 
-No scheduler can have it. It teaches networks (models/scheduling/imitation.py), and shows what is left to win on windows that
+No scheduler can have it. It teaches networks (models/scheduling/learning/imitation.py), and shows what is left to win on windows that
 judge policies. Every order is replayed by the engine, under the same backfilling and with the same estimates as the policies.
 """
 
@@ -17,15 +17,15 @@ from models.compiled import lean
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import window_cost
 from models.scheduling.options import HindsightOptions
-from simulator import engine
-from simulator.batch import Threads, begin_anew, check_windows, episode_of, many, window_of
-from simulator.cluster import Cluster
-from simulator.engine import advance
-from simulator.policies import Policy
-from simulator.replay import no_recorder, rules_of, scoring_of
-from simulator.sampling import seed_draws
-from simulator.scoring import FIXED
-from simulator.tasks import tasks_of
+from simulator.agents.batch import Threads, begin_anew, check_windows, episode_of, many, window_of
+from simulator.engine import general as engine
+from simulator.engine.general import advance
+from simulator.engine.replay import no_recorder, rules_of, scoring_of
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.tasks import tasks_of
+from simulator.policies.registry import Policy
+from simulator.policies.sampling import seed_draws
+from simulator.policies.scoring import FIXED
 
 FloatArray = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from simulator.network import KernelWeights
-from simulator.observation import Layout, blank_network, layout_of
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import Layout, blank_network, layout_of
 
 FORMAT = "tracehouse kernel network 2"
 _HASHED = ("facts", "signals", "weights")

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.options import KeySearchOptions
-from simulator.jobs import Jobs
-from simulator.policies import Policy
-from simulator.scoring import FIXED
+from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import Policy
+from simulator.policies.scoring import FIXED
 
 FloatArray = NDArray[np.float64]
 

@@ -21,11 +21,11 @@ import polars as pl
 import zstandard
 
 import sql
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import Ingested, update_raw_log
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import Ingested, update_raw_log
 from tests.tiny import assert_same_tables
-from traces.blocks import LogStream
-from traces.catalogue import Source
+from traces.catalogue.sources import Source
+from traces.common.blocks import LogStream
 from warehouse import Warehouse
 from warehouse.schema import create_schema
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.features import runtime_rows, write_similar_jobs
-from assets.model_registry import RuntimeModelConfig, challenge, write_drift
-from assets.storage import data_folder
+from assets.common.storage import data_folder
+from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.model_registry import RuntimeModelConfig, challenge, write_drift
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition_by_query
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assets.compare import DAY_S, blocks_of, compare_runs, paired_interval
-from simulator.metrics import METRICS
+from assets.what_if.compare import DAY_S, blocks_of, compare_runs, paired_interval
+from simulator.metrics.metrics import METRICS
 from tests.assets.test_replay_runs import materialize
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse

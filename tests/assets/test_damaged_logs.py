@@ -21,16 +21,16 @@ import numpy as np
 import pytest
 import zstandard
 
-from assets.checks import broken_rows
-from assets.raw_log import update_raw_log
-from assets.raw_rows import RECORDS
+from assets.common.checks import broken_rows
+from assets.ingest.rows import RECORDS
+from assets.ingest.update import update_raw_log
 from tests.assets.incremental import TABLES, OpenWarehouse, tables
 from tests.tiny import assert_same_tables
 from tests.traces.pbs_lines import end_record
 from tests.traces.slurm_lines import HEADER, job_line, step_line
-from traces.catalogue import Source
+from traces.catalogue.sources import Source
+from traces.common.log import LogError
 from traces.formats import guess_format
-from traces.log import LogError
 from warehouse import Warehouse
 
 FORMATS = ("swf", "pbs", "slurm")
@@ -359,16 +359,16 @@ CHILD = """
     def peak():  # of this program alone; ru_maxrss also knows that of the program which started it
         return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) >> 10
 
-    from assets.raw_log import update_raw_log
-    from traces.catalogue import Source
-    from traces.log import LogError
+    from assets.ingest.update import update_raw_log
+    from traces.catalogue.sources import Source
+    from traces.common.log import LogError
     from warehouse import Warehouse
-    import traces.blocks
+    import traces.common.blocks
 
     before = peak()
     for path, log_format, always_unpacked in json.load(sys.stdin):
         begin = time.monotonic()
-        traces.blocks._ALWAYS_UNPACKED = always_unpacked
+        traces.common.blocks._ALWAYS_UNPACKED = always_unpacked
         try:
             update_raw_log(Warehouse(Path(path + ".duckdb")), Source("x", log_format, Path(path)))
             said = "accepted"

@@ -11,15 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.experiments import (
-    PUBLISHED_LENGTH,
-    PUBLISHED_WINDOWS,
-    curves,
-    held_out,
-    published,
-    published_split,
-    transfer,
-)
+from assets.experiments.curves import curves
+from assets.experiments.held_out import held_out
+from assets.experiments.published import published
+from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
+from assets.experiments.transfer import transfer
 from tests.pipelines.command_line import use_home
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse

@@ -7,13 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.canonical_jobs import write_jobs
-from assets.export import export_swf
-from assets.raw_log import update_raw_log
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.export import export_swf
+from assets.ingest.update import update_raw_log
 from tests.shared import shared_file
 from tests.tiny import busy_log, warehouse_of
-from traces.catalogue import Source
-from traces.swf import FIELDS, read_swf
+from traces.catalogue.sources import Source
+from traces.swf.reader import FIELDS, read_swf
 from warehouse import Warehouse
 
 SLURM = (

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.pbs_logs import write_days
 from tests.assets.incremental import PACK, Delivery, Log, OpenWarehouse, ended, new_time, queued, started
 from tests.tiny import assert_same_tables
-from traces.blocks import LogStream
-from traces.log import LogError
+from traces.common.blocks import LogStream
+from traces.common.log import LogError
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import update_raw_log
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
 from tests.assets.incremental import CHECKS, Log, OpenWarehouse, ended, faults, queued, random_days
 from tests.tiny import assert_same_tables
-from traces.catalogue import Source
+from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseError
 
 KILLS = 10
@@ -34,7 +34,7 @@ import os, sys
 from pathlib import Path
 from tests.assets.incremental import ended
 from tests.assets.test_ingest_killed import ingest_for_ever
-from traces.pbs_scan import scan
+from traces.pbs.scan import scan
 scan(ended(1, 2, 3, 4).encode())
 threads = {Path(f"/proc/self/task/{task}/comm").read_text().strip() for task in os.listdir("/proc/self/task")}
 assert threads <= {"python", "jemalloc_bg_thd", "polars-ooc-clea"} | {Path(sys.executable).name}, threads
@@ -49,22 +49,23 @@ while order := sys.stdin.readline():
 neither polars' nor DuckDB's, which a fork would leave behind. (The threads there are belong to allocators, and are idle.)"""
 
 MOMENTS = {
-    "reading": ("assets.reading", "parse_block", 9),
-    "inserting": ("assets.raw_rows", "RawRows.flush", 9),
-    "forgetting": ("assets.raw_rows", "RawRows._remove", 2),
-    "committing": ("assets.raw_rows", "commit_so_far", 5),
-    "committing the last": ("assets.raw_log", "write_source", 2),
-    "writing jobs": ("assets.canonical_jobs", "_rewrite", 2),
-    "writing use": ("assets.canonical_jobs", "_write_capacity", 2),
-    "committing jobs": ("assets.canonical_jobs", "_write_cluster", 2),
+    "reading": ("assets.ingest.reading", "parse_block", 9),
+    "inserting": ("assets.ingest.rows", "RawRows.flush", 9),
+    "forgetting": ("assets.ingest.rows", "RawRows._remove", 2),
+    "committing": ("assets.ingest.rows", "commit_so_far", 5),
+    "committing the last": ("assets.ingest.update", "write_source", 2),
+    "writing jobs": ("assets.ingest.canonical_jobs", "_rewrite", 2),
+    "writing use": ("assets.ingest.canonical_jobs", "_write_capacity", 2),
+    "committing jobs": ("assets.ingest.canonical_jobs", "_write_cluster", 2),
 }
 """A function that is called at each, and at which of its calls, at most, the process is killed."""
 
 
 def ingest_for_ever(folder: str, seed: str, moment: str, call: str) -> NoReturn:
     """In a process of its own: files grow, are packed and ingested, until it is killed. Says "ready" at one call of a moment."""
-    import assets.raw_rows as raw_rows
-    from traces import blocks
+    import assets.ingest.rows as raw_rows
+
+    from traces.common import blocks
 
     raw_rows.COMMIT_BYTES, raw_rows.FLUSH_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]
     try:

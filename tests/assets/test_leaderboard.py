@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.leaderboard import rank_policies
-from assets.replay import evaluation_windows
+from assets.evaluation.contestants import evaluation_windows
+from assets.evaluation.ranking import rank_policies
 
 
 def scores(windows: int, seeds: int = 2) -> pl.DataFrame:

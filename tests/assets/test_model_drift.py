@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import sql
-from assets.features import runtime_rows
-from assets.model_registry import load_champion, roll_back
+from assets.predictions.features import runtime_rows
+from assets.predictions.model_registry import load_champion, roll_back
 from tests.assets.registry import drift_of, night, stored
 from warehouse import Warehouse
 

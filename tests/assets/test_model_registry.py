@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import sql
-from assets.features import runtime_rows, write_similar_jobs
-from assets.model_registry import load_champion, roll_back
-from assets.storage import data_folder
+from assets.common.storage import data_folder
+from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by

@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from assets.features import runtime_rows
-from assets.model_registry import load_champion, roll_back
-from assets.storage import store_model
+from assets.common.storage import store_model
+from assets.predictions.features import runtime_rows
+from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import Verdict
 from tests.assets.registry import drift_of, kinds, model_file, night, registry, stored

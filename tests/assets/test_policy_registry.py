@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets import storage
-from assets.policy_registry import Trained, crown
+from assets.common import storage
+from assets.policies.registry import Trained, crown
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import LEAST_DISJOINT, disjoint
-from models.scheduling.evolution import flatten, unflatten
 from models.scheduling.goals import parse_goal
-from models.scheduling.imitation import imitate
+from models.scheduling.learning.evolution import flatten, unflatten
+from models.scheduling.learning.imitation import imitate
 from models.scheduling.options import ImitationOptions
 from models.scheduling.policy_file import policy_to_bytes
-from simulator.network import KernelWeights
-from simulator.observation import LAYOUTS
-from simulator.policies import FIXED_SCORES
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import LAYOUTS
+from simulator.policies.registry import FIXED_SCORES
 from tests.simulator.busy import PROCS, busy_jobs
 from warehouse import Warehouse, replace_partition
 
@@ -120,7 +120,7 @@ def test_one_that_learned_from_what_now_judges_makes_room(nights: Nights, place:
 
 @pytest.mark.parametrize("test_position", [900, 6000, 12_000])
 def test_the_pipeline_s_judging_windows_allow_an_interval(test_position: int) -> None:
-    from assets.scheduling_policies import learning_part
+    from assets.policies.lessons import learning_part
 
     middle = (learning_part(test_position) + test_position) // 2
     length = (test_position - middle) // 8

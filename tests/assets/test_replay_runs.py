@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.checks import broken_rows
-from assets.replay_runs import replay_runs
-from assets.run_tables import STEPS_S, mean_level, step_for
-from assets.trace import load_trace
-from simulator.cluster import Cluster
-from simulator.metrics import METRICS, SEMANTICS, metrics
-from simulator.replay import replay
+from assets.common.checks import broken_rows
+from assets.common.trace import load_trace
+from assets.what_if.replay_runs import replay_runs
+from assets.what_if.tables import STEPS_S, mean_level, step_for
+from simulator.engine.replay import replay
+from simulator.jobs.cluster import Cluster
+from simulator.metrics.metrics import METRICS, SEMANTICS, metrics
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import update_raw_log
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
 from tests.shared import shared_file
-from traces.catalogue import Source
+from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
 RECORD = (

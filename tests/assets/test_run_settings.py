@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assets.run_settings import Outage, RunSettings, check_run_name, check_settings, outages_of, read_outages
-from simulator.cluster import FOREVER
+from assets.what_if.settings import Outage, RunSettings, check_run_name, check_settings, outages_of, read_outages
+from simulator.jobs.cluster import FOREVER
 
 
 def test_the_usual_form_of_backfilling() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.trace import Trace, load_trace, trace_sha256
-from simulator.jobs import NEVER
+from assets.common.trace import Trace, load_trace, trace_sha256
+from simulator.jobs.jobs import NEVER
 from tests.tiny import swf_line, warehouse_of
 
 FAULTY = "; MaxProcs: 16\n; MaxNodes: 4 (of four)\n" + "".join([

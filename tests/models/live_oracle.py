@@ -11,8 +11,8 @@ import polars as pl
 
 from models.runtime.live import LiveSettings
 from models.runtime.similar import DOUBT, RECENCY
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.schedule import CANCELLED, Schedule
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.jobs.schedule import CANCELLED, Schedule
 from tests.models.runtime.plain import ladder, quantile, sample_of
 from tests.simulator.oracle_types import Job, RunningJob
 

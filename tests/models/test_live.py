@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from models.runtime.live import STATISTICS, LiveReplay, LiveSettings, live_policy, replay_live
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.policies import parse_policy
-from simulator.replay import replay
-from simulator.running import CORRECTIONS
+from simulator.engine.replay import replay
+from simulator.engine.running import CORRECTIONS
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.policies.registry import parse_policy
 from tests.models.live_oracle import BACKFILLS, POLICIES, PROCS, Log, Outcome, SlowReplay, assert_same, random_log
 
 RESERVE_BY = ("estimate", "requested")

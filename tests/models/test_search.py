@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from models.runtime import search
-from simulator.jobs import jobs_from_log
-from simulator.metrics import bounded_slowdown
-from simulator.replay import replay
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import jobs_from_log
+from simulator.metrics.metrics import bounded_slowdown
 
 
 @pytest.fixture(scope="module")

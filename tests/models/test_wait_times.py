@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models import wait_times
 from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS
-from models.wait_times import (
+from models.waits import wait_times
+from models.waits.wait_times import (
     POINTS,
     TIMELESS,
     JobSet,
@@ -44,8 +44,8 @@ def job_set(*jobs: tuple[int, int, int, float]) -> JobSet:
 
 def rows_of(jobs: int = 300, seed: int = 3, procs: int = 16) -> pl.DataFrame:
     """A log in which jobs queue, with quantiles around requests; some are cancelled while they wait."""
-    from simulator.jobs import Jobs
-    from simulator.replay import replay
+    from simulator.engine.replay import replay
+    from simulator.jobs.jobs import Jobs
 
     rng = np.random.default_rng(seed)
     submit = np.sort(rng.integers(0, 20 * 86_400, jobs))
@@ -261,7 +261,7 @@ def hpc2n_rows(first: int, jobs: int) -> pl.DataFrame:
 
 
 def test_waits_of_hpc2n_are_predicted_better_than_by_similar_jobs() -> None:
-    from assets.wait_times import predict_history, wait_scores
+    from assets.predictions.waits import predict_history, wait_scores
 
     rows = predict_history(history_of(hpc2n_rows(100_000, 40_000), 240), last_share=0.5, jobs=400, seed=1)
     assert (rows["wait_p10_s"] <= rows["wait_p50_s"]).all() and (rows["wait_p50_s"] <= rows["wait_p90_s"]).all()

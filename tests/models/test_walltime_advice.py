@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.walltime_advice import Jobs, advise, bound, try_on_history
+from models.waits.walltime_advice import Jobs, advise, bound, try_on_history
 
 
 def jobs_of(runtime: np.ndarray, gap: int = 100_000, executable: int = -1, procs: int = 1) -> Jobs:

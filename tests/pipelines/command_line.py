@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pipelines.cli import main
+from pipelines.cli.main import main
 
 GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 

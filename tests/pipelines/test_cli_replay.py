@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.metrics import METRICS, SEMANTICS
-from simulator.policies import NAMES
+from simulator.metrics.metrics import METRICS, SEMANTICS
+from simulator.policies.registry import NAMES
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line

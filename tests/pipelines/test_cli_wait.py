@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from assets.trace import Trace, load_trace
-from models.wait_times import QUANTILE_COLUMNS
-from pipelines import cli_wait
-from pipelines.cli import main
+from assets.common.trace import Trace, load_trace
+from models.waits.wait_times import QUANTILE_COLUMNS
+from pipelines.cli import wait as cli_wait
+from pipelines.cli.main import main
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log, swf_line
 from warehouse import Warehouse
@@ -41,12 +41,12 @@ def trace_with_quantiles(warehouse: Warehouse, source: str, cancelled: bool = Fa
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with the source `mine`, 1,200 jobs that queue, and predicted run times."""
-    import assets.wait_times
+    import assets.predictions.waits
 
     folder = tmp_path_factory.mktemp("waits")
     with pytest.MonkeyPatch.context() as patch:
         use_home(patch, folder / "home")
-        patch.setattr(assets.wait_times, "load_trace", trace_with_quantiles)
+        patch.setattr(assets.predictions.waits, "load_trace", trace_with_quantiles)
         (folder / "mine.swf").write_text(busy_log(1200, days=30))
         succeed("ingest", folder / "mine.swf")
         yield folder
@@ -122,9 +122,9 @@ def test_what_cannot_be_asked(busy: Path) -> None:
 
 
 def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import assets.wait_times
+    import assets.predictions.waits
 
-    monkeypatch.setattr(assets.wait_times, "load_trace", load_trace)
+    monkeypatch.setattr(assets.predictions.waits, "load_trace", load_trace)
     message = fail("wait", "-s", "mine", *NEW)
     assert "1,200 of its 1,200 jobs have no predicted run time" in message
     assert "`tracehouse run --source mine --job train`" in message
@@ -169,8 +169,8 @@ def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
 
 
 def test_waits_are_scored(busy: Path) -> None:
-    from assets.storage import open_warehouse
-    from assets.wait_times import wait_times
+    from assets.common.storage import open_warehouse
+    from assets.predictions.wait_times import wait_times
 
     warehouse = open_warehouse()
     tables = {}

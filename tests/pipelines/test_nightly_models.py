@@ -18,19 +18,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.canonical_jobs import write_jobs
-from assets.features import runtime_rows
-from assets.model_registry import load_champion, roll_back
-from assets.raw_log import update_raw_log
-from assets.runtime_prediction import write_predictions
-from assets.storage import open_warehouse
+from assets.common.storage import open_warehouse
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from assets.predictions.features import runtime_rows
+from assets.predictions.model_registry import load_champion, roll_back
+from assets.predictions.runtime_predictions import write_predictions
 from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
 from pipelines.automation import nightly_schedule
 from pipelines.running import dagster_instance
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import assert_same_tables, swf_line
-from traces.catalogue import load_catalogue
+from traces.catalogue.catalogue import load_catalogue
 
 DAY_S = 86_400
 USERS = 20

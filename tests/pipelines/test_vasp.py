@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.automation import nightly_vasp_schedule, vasp_sensor
 from tests.pipelines.command_line import fail, succeed, use_home
-from traces.vasp_synthetic import SyntheticOptions, draw_runs, write_run
+from traces.vasp.synthetic import SyntheticOptions, draw_runs, write_run
 
 CONFIG = """
 ops:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.jobs import NEVER, Jobs
-from simulator.network import KernelWeights
-from simulator.observation import LAYOUTS, blank_network
-from simulator.replay import replay
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import LAYOUTS, blank_network
 
 PROCS = 32
 """Processors of the cluster that these jobs are made for."""

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from simulator.formula import ATTRIBUTES, Formula, explain_failure, parse_formula
-from simulator.formula_machine import NUM_SLOTS, STACK_SIZE, evaluate
-from simulator.formula_text import FormulaError
+from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, evaluate
+from simulator.formula.parsing import ATTRIBUTES, Formula, explain_failure, parse_formula
+from simulator.formula.text import FormulaError
 
 # In this order the slots are 100, 101, ...: no two attributes are equal.
 SLOTS = np.arange(NUM_SLOTS, dtype=np.float64) + 100

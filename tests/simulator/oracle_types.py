@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.cluster import FOREVER, Cluster, Outages, RunningJobs
-from simulator.jobs import NEVER, Jobs
+from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs
 
 CORRECTIONS = ("requested", "increments", "doubling")
 

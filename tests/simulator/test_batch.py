@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from simulator.batch import Batch, Observation, replay_windows
-from simulator.jobs import Jobs
-from simulator.network import VISIBLE_JOBS, KernelWeights, score_rows
-from simulator.observation import LAYOUTS, blank_network
-from simulator.replay import replay
-from simulator.trajectories import sample_windows
+from simulator.agents.batch import Batch, Observation, replay_windows
+from simulator.agents.trajectories import sample_windows
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.policies.network import VISIBLE_JOBS, KernelWeights, score_rows
+from simulator.policies.observation import LAYOUTS, blank_network
 from tests.simulator.busy import FIRST, PROCS, WINDOW, assert_as_replayed, busy_jobs, random_weights, uneven_jobs
 
 Choose = Callable[[Observation], np.ndarray]
@@ -121,7 +121,7 @@ def test_a_full_recorder_loses_nothing(rules: str, monkeypatch: pytest.MonkeyPat
 
     expected = sampled()
     assert len(expected[0]) > 2 * WINDOW * len(first), "more rows than fit at first, below"
-    monkeypatch.setattr("simulator.trajectories.ROWS_PER_JOB", 1)
+    monkeypatch.setattr("simulator.agents.trajectories.ROWS_PER_JOB", 1)
     assert all(np.array_equal(a, b) for a, b in zip(expected, sampled(), strict=True))
 
 

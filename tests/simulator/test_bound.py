@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.bound import _least_costs, hindsight_bound
-from simulator.cluster import Cluster, Outages, RunningJobs
-from simulator.jobs import NEVER, Jobs
-from simulator.metrics import metrics
-from simulator.replay import replay
-from simulator.schedule import Schedule
+from simulator.engine.replay import replay
+from simulator.jobs.cluster import Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.bound import _least_costs, hindsight_bound
+from simulator.metrics.metrics import metrics
 from tests.shared import shared_file
-from traces.swf import read_swf
+from traces.swf.reader import read_swf
 
 Row = tuple[int, int, int]
 """A job as (submit time in s, run time in s, processors)."""

@@ -10,8 +10,8 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 CODE = """
 import numpy as np
-from simulator.jobs import jobs_from_log
-from simulator.replay import replay
+from simulator.jobs.jobs import jobs_from_log
+from simulator.engine.replay import replay
 n = np.array
 jobs = jobs_from_log(n([0, 1, 2]), n([100, 10, 150]), n([3, 4, 1]), n([100, 10, 150]))
 print(replay(jobs, 4, "FCFS", "easy").start.tolist())
@@ -27,7 +27,7 @@ def test_an_edited_rule_takes_effect(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "simulator", tmp_path / "simulator", ignore=shutil.ignore_patterns("__pycache__"))
     before = starts(tmp_path)
     assert before == starts(tmp_path) == "[0, 100, 110]\n"  # the third job would delay the second
-    rules = tmp_path / "simulator" / "running.py"  # what the engine calls stands in another file than the engine
+    rules = tmp_path / "simulator" / "engine" / "running.py"  # what the engine calls stands in another file than the engine
     edited = rules.read_text().replace(
         "return est_end[k], available - need", "return est_end[k] + 1000, available - need"
     )

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simulator.engine.replay as replay_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import simulator.replay as replay_module
-from simulator import static_engine
-from simulator.cluster import FOREVER, Cluster, Outages, RunningJobs
-from simulator.jobs import NEVER, Jobs
-from simulator.policies import parse_policy
-from simulator.queue_tree import BACK, MOST_CLASSES, NOTHING, SHORT
-from simulator.replay import replay, rules_of
-from simulator.schedule import CANCELLED, Schedule
-from simulator.tasks import tasks_of
+from simulator.engine import static as static_engine
+from simulator.engine.queue_tree import BACK, MOST_CLASSES, NOTHING, SHORT
+from simulator.engine.replay import replay, rules_of
+from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.jobs.tasks import tasks_of
+from simulator.policies.registry import parse_policy
 from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_types import workload_of
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.batch import Batch, replay_windows
-from simulator.bound import hindsight_bound
-from simulator.cluster import Cluster, Outages, RunningJobs
-from simulator.jobs import Jobs
-from simulator.metrics import metrics
-from simulator.policies import NAMES
-from simulator.replay import BACKFILLING, replay
-from simulator.rlscheduler import replay_rlscheduler
-from simulator.trajectories import sample_windows
+from simulator.agents.batch import Batch, replay_windows
+from simulator.agents.trajectories import sample_windows
+from simulator.engine.replay import BACKFILLING, replay
+from simulator.jobs.cluster import Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import Jobs
+from simulator.metrics.bound import hindsight_bound
+from simulator.metrics.metrics import metrics
+from simulator.policies.registry import NAMES
+from simulator.published.rlscheduler import replay_rlscheduler
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -141,7 +141,7 @@ def test_inputs_may_be_read_only() -> None:
 MEMORY = """
 import gc, sys
 from pathlib import Path
-from simulator.replay import replay
+from simulator.engine.replay import replay
 from tests.simulator.busy import PROCS, busy_jobs
 def kib(name):
     return int(Path("/proc/self/status").read_text().split(name + ":")[1].split()[0])

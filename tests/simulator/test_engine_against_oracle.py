@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.metrics import metrics
-from simulator.replay import replay
-from simulator.schedule import Schedule
+from simulator.engine.replay import replay
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import metrics
 from tests.shared import shared_file
 from tests.simulator import oracle_cases, oracle_cases_plans, oracle_cases_policies
 from tests.simulator.oracle import BACKFILLS, OracleRun, oracle_run

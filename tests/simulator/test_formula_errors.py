@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simulator.formula import ATTRIBUTES, PBS_ONLY, explain_failure, parse_formula
-from simulator.formula_machine import MAX_DEPTH
-from simulator.formula_text import FormulaError
+from simulator.formula.machine import MAX_DEPTH
+from simulator.formula.parsing import ATTRIBUTES, PBS_ONLY, explain_failure, parse_formula
+from simulator.formula.text import FormulaError
 from tests.simulator.formulas import SLOTS, failure, run, value
 
 REFUSED = [

@@ -12,12 +12,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.metrics import metrics
-from simulator.replay import replay
-from simulator.schedule import Schedule
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import metrics
 from tests.shared import shared_file
-from traces.swf import read_swf
+from traces.swf.reader import read_swf
 
 PROCS = {
     "lublin_256.swf.gz": 256,

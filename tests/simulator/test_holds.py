@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator import replay as replay_module
-from simulator.cluster import Cluster
-from simulator.jobs import Jobs
-from simulator.policies import parse_policy
-from simulator.replay import replay, rules_of
-from simulator.running import CORRECTIONS
-from simulator.schedule import Schedule
-from simulator.tasks import tasks_of
+from simulator.engine import replay as replay_module
+from simulator.engine.replay import replay, rules_of
+from simulator.engine.running import CORRECTIONS
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.tasks import tasks_of
+from simulator.policies.registry import parse_policy
 from tests.models.live_oracle import BACKFILLS, POLICIES, PROCS, assert_same, random_log
 from tests.simulator.busy import busy_jobs
 

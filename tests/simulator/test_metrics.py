@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sql
-from simulator.cluster import FOREVER, Cluster, Outages, RunningJobs
-from simulator.jobs import NEVER, Jobs
-from simulator.metrics import (
+from simulator.jobs.cluster import FOREVER, Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.metrics.metrics import (
     METRICS,
     RUNTIME_CLASSES,
     SIZE_CLASSES,
@@ -25,7 +26,6 @@ from simulator.metrics import (
     metrics,
     metrics_by_class,
 )
-from simulator.schedule import CANCELLED, Schedule
 from warehouse.schema import column_comments, create_schema, table_columns
 
 JobRow = tuple[int, int | None, int, int, int]

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from simulator.cluster import FOREVER
-from simulator.plan import begin_plan, change, earlier_start, earliest_start, fits_now, forget_past
+from simulator.engine.plan import begin_plan, change, earlier_start, earliest_start, fits_now, forget_past
+from simulator.jobs.cluster import FOREVER
 
 HORIZON = 60
 """Seconds that the plain array has; from there on its last number holds for ever."""

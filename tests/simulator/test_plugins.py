@@ -10,14 +10,14 @@ import numba
 import numpy as np
 import pytest
 
-from simulator import plugins
-from simulator.batch import replay_windows
-from simulator.cluster import Cluster, Outages
-from simulator.jobs import Jobs
-from simulator.plugins import READS, register_policy
-from simulator.policies import parse_policy
-from simulator.replay import BACKFILLING, replay
-from simulator.schedule import Schedule
+from simulator.agents.batch import replay_windows
+from simulator.engine.replay import BACKFILLING, replay
+from simulator.jobs.cluster import Cluster, Outages
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.policies import plugins
+from simulator.policies.plugins import READS, register_policy
+from simulator.policies.registry import parse_policy
 from tests.simulator.busy import PROCS, busy_jobs
 
 FILE = """

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.observation import LAYOUTS, blank_network
-from simulator.policies import NAMES, OPTIONS, RIVALS, parse_policy
-from simulator.replay import replay
+from simulator.engine.replay import replay
+from simulator.policies.observation import LAYOUTS, blank_network
+from simulator.policies.registry import NAMES, OPTIONS, RIVALS, parse_policy
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 SEMANTICS = Path(__file__).resolve().parents[2] / "docs" / "semantics.md"

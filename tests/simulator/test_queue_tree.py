@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.queue_tree import (
+from simulator.engine.queue_tree import (
     BACK,
     NOTHING,
     SHORT,

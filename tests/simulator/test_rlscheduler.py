@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.jobs import Jobs, jobs_from_log
-from simulator.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
-from simulator.schedule import Schedule
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.jobs.schedule import Schedule
+from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from tests.shared import shared_file
-from traces.swf import read_swf
+from traces.swf.reader import read_swf
 
 LUBLIN_PROCS = 256
 WINDOW = 1024

@@ -7,8 +7,8 @@ import pytest
 
 from models.rlschert.cluster import Cluster, Setting, run_heuristic_on, some
 from models.rlschert.workload import Workload, draw_sequences
-from simulator.rlschert import ACTIONS, KILLABLE, SLOTS, WAIT, Sequences
-from simulator.rlschert_view import HEURISTICS
+from simulator.published.rlschert import ACTIONS, KILLABLE, SLOTS, WAIT, Sequences
+from simulator.published.rlschert_view import HEURISTICS
 from tests.simulator.oracle_rlschert import (
     OracleCluster,
     pick_saf,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces.log import ParsedLog
+from traces.common.log import ParsedLog
 
 
 def written(folder: Path, content: bytes | str, name: str) -> Path:

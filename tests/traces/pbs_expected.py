@@ -1,7 +1,7 @@
 """What a careful reader of the real accounting files would write down, record by record; written down without our reader.
 
 Worked out from the text of the files in traces/pbs of the shared folder, and checked against what that text says twice
-(total_execution_slots, resources_used.ncpus, nodect, unique_node_count). Columns are those of `traces.pbs.RECORD_SCHEMA`;
+(total_execution_slots, resources_used.ncpus, nodect, unique_node_count). Columns are those of `traces.pbs.reader.RECORD_SCHEMA`;
 what is left out is unknown.
 
 Decided by the eye:

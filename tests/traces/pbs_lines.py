@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.traces.logs import written
-from traces.log import ParsedLog
-from traces.pbs import read_pbs
+from traces.common.log import ParsedLog
+from traces.pbs.reader import read_pbs
 
 NOT_A_RECORD = "not an accounting record (date time;type;id;message)"
 PAIRS = {

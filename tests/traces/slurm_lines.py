@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.traces.logs import assert_adds_up, written
-from traces.log import ParsedLog
-from traces.slurm import read_slurm
+from traces.common.log import ParsedLog
+from traces.slurm.reader import read_slurm
 
 JOB = {
     "JobID": "12", "JobIDRaw": "12", "Cluster": "alps", "Partition": "short", "QOS": "normal", "Account": "chem",

@@ -16,18 +16,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import traces.common.blocks
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import traces.blocks
 from tests.traces.pbs_lines import end_record
 from tests.traces.slurm_lines import HEADER, job_line, step_line, table
-from traces.blocks import Block, LogStream, Parse, Seen, first_bytes, parse_block, read_log
-from traces.log import LogError, ParsedLines
-from traces.pbs import parse_pbs
-from traces.slurm import slurm_cut, slurm_parser
-from traces.swf import parse_swf
+from traces.common.blocks import Block, LogStream, Parse, Seen, first_bytes, parse_block, read_log
+from traces.common.log import LogError, ParsedLines
+from traces.pbs.reader import parse_pbs
+from traces.slurm.reader import slurm_cut, slurm_parser
+from traces.swf.reader import parse_swf
 
 FORMATS = ("swf", "pbs", "slurm")
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -335,7 +335,7 @@ def test_garbage_at_the_end_is_an_error_or_left_out(tmp_path: Path, suffix: str,
 def test_a_giant_line_is_one_reject(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_format: str, block_bytes: int
 ) -> None:
-    monkeypatch.setattr(traces.blocks, "LONGEST_LINE", 64)
+    monkeypatch.setattr(traces.common.blocks, "LONGEST_LINE", 64)
     path = tmp_path / "log"
     giant = "x" * 200
     for lines in (
@@ -359,7 +359,7 @@ def test_a_giant_line_is_one_reject(
 
 
 def test_the_longest_line_is_as_long_wherever_a_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traces.blocks, "LONGEST_LINE", 64)
+    monkeypatch.setattr(traces.common.blocks, "LONGEST_LINE", 64)
     path = tmp_path / "log"
     for length in (60, 64, 70, 90, 130):
         path.write_bytes(b"a\n" + b"x" * length + b"\nb\nlast\n")

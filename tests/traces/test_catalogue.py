@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from traces.catalogue import (
-    PROJECT,
-    CatalogueError,
-    add_source,
-    home,
-    inbox,
-    inbox_name,
-    load_catalogue,
-    local_catalogue_path,
-    remove_source,
-)
+from traces.catalogue.catalogue import inbox_name, load_catalogue
+from traces.catalogue.editing import add_source, remove_source
+from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path
+from traces.catalogue.sources import CatalogueError
 
 BUNDLED = ("lublin-256", "campus-pbs")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.estimates import Estimates, assign_estimates, user_menus
+from traces.synthetic.estimates import Estimates, assign_estimates, user_menus
 
 DAY = 86_400
 

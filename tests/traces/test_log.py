@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from tests.traces.logs import written
-from traces.log import LogError
-from traces.swf import FIELDS, read_swf
+from traces.common.log import LogError
+from traces.swf.reader import FIELDS, read_swf
 
 
 def assert_log_error(path: Path, *fragments: str) -> None:

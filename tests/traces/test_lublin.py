@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma, ks_2samp
 
 from tests.shared import shared_file
-from traces.lublin import (
+from traces.synthetic.lublin import (
     BATCH,
     INTERACTIVE,
     JOB_CLASSES,

@@ -14,8 +14,8 @@ from tests.shared import shared_file
 from tests.traces.logs import assert_adds_up
 from tests.traces.pbs_lines import NOT_A_RECORD, end_record, one_job
 from traces.formats import guess_format
-from traces.pbs import read_pbs
-from traces.pbs_rules import duration_s, kilobytes
+from traces.pbs.reader import read_pbs
+from traces.pbs.rules import duration_s, kilobytes
 
 # Real accounting files.
 

@@ -21,8 +21,8 @@ import pytest
 
 from benchmarks.pbs_logs import write_days
 from tests.shared import shared_file
-from traces.log import ParsedLog
-from traces.pbs import RECORD_SCHEMA, read_pbs
+from traces.common.log import ParsedLog
+from traces.pbs.reader import RECORD_SCHEMA, read_pbs
 
 pbsparse = pytest.importorskip("pbsparse")
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.shared import shared_file
 from tests.traces.pbs_expected import BLANK_LINES, RECORDS, REJECTS
-from traces.log import ParsedLog
-from traces.pbs import RECORD_SCHEMA, read_pbs
+from traces.common.log import ParsedLog
+from traces.pbs.reader import RECORD_SCHEMA, read_pbs
 
 
 def read(name: str) -> ParsedLog:

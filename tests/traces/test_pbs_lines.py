@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.traces.logs import assert_adds_up
 from tests.traces.pbs_lines import NOT_A_RECORD, end_record, read
-from traces.log import LogError
-from traces.pbs import RECORD_SCHEMA, read_pbs
+from traces.common.log import LogError
+from traces.pbs.reader import RECORD_SCHEMA, read_pbs
 
 HUGE = "9" * 25  # beyond 64 bits, and any calendar
 PROCESSORS = "processor|ncpus|nodes|exec_host"

@@ -1,6 +1,6 @@
 """The compiled scan of PBS accounting against the reader's own rules: the same records, rejects and counts, whatever the bytes.
 
-The rules are in `traces.pbs_rules`, regular expressions that take one line at a time; tests/traces/test_pbs.py tests them.
+The rules are in `traces.pbs.rules`, regular expressions that take one line at a time; tests/traces/test_pbs.py tests them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.shared import shared_file
 from tests.traces.logs import assert_adds_up
-from traces.log import REJECT_SCHEMA
-from traces.pbs import RECORD_SCHEMA, read_pbs
-from traces.pbs_rules import read_line
-from traces.pbs_scan import ODD, TAKEN, scan
+from traces.common.log import REJECT_SCHEMA
+from traces.pbs.reader import RECORD_SCHEMA, read_pbs
+from traces.pbs.rules import read_line
+from traces.pbs.scan import ODD, TAKEN, scan
 
 LOGS = (
     "bookie-torque.log", "bookie-torque-invalid-lines.log", "bookie-torque-invalid-lines-2.log", "hnormalise-torque-spec.log",

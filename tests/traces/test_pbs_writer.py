@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 
-from traces.pbs import read_pbs
-from traces.pbs_writer import write_pbs
+from traces.pbs.reader import read_pbs
+from traces.pbs.writer import write_pbs
 
 
 def some_jobs(first_submit: int, step_s: int, count: int) -> pl.DataFrame:

@@ -12,8 +12,9 @@ import pytest
 
 from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.shared import shared_file
-from traces.catalogue import CatalogueError, load_catalogue
-from traces.pseudonyms import DEFAULT, KINDS, PseudonymError, pseudonym, read_key, replace_names
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.sources import CatalogueError
+from traces.common.pseudonyms import DEFAULT, KINDS, PseudonymError, pseudonym, read_key, replace_names
 
 KEY = b"0123456789abcdef0123456789abcdef"
 NAMED = re.compile(r"(user|group|account|project|job)-[a-z2-7]{10}")

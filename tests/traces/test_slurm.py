@@ -26,8 +26,8 @@ from tests.traces.slurm_lines import (
     table,
     unix,
 )
-from traces.log import LogError, ParsedLog
-from traces.slurm import RECORD_SCHEMA, read_slurm
+from traces.common.log import LogError, ParsedLog
+from traces.slurm.reader import RECORD_SCHEMA, read_slurm
 
 # Real logs.
 

@@ -26,9 +26,9 @@ from tests.traces.slurm_lines import (
     step_line,
     unix,
 )
+from traces.common.log import LogError
 from traces.formats import guess_format
-from traces.log import LogError
-from traces.slurm import RECORD_SCHEMA, read_slurm
+from traces.slurm.reader import RECORD_SCHEMA, read_slurm
 
 # Real logs.
 

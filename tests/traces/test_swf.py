@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from tests.shared import shared_file
 from tests.traces.logs import assert_adds_up, written
+from traces.common.log import ParsedLog
 from traces.formats import guess_format
-from traces.log import ParsedLog
-from traces.swf import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, header_value, read_swf
+from traces.swf.reader import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, header_value, read_swf
 
 HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
 CTC = "CTC-SP2-1996-3.1-cln.swf.gz"

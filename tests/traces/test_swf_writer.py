@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.shared import shared_file
-from traces.swf import FIELDS, FRACTIONAL, read_swf, write_swf
+from traces.swf.reader import FIELDS, FRACTIONAL, read_swf
+from traces.swf.writer import write_swf
 
 JOBS = st.fixed_dictionaries(
     {

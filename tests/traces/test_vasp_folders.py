@@ -29,8 +29,8 @@ from tests.traces.vasp_lines import (
     whole_lines,
     written,
 )
-from traces.vasp_runs import read_folder
-from traces.vasp_synthetic import write_run
+from traces.vasp.runs import read_folder
+from traces.vasp.synthetic import write_run
 
 NOBODY = 65534
 TIME_LIMIT = "slurmstepd: error: *** JOB {} ON n1 CANCELLED AT 2024-01-15T10:00:00 DUE TO TIME LIMIT ***\n"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.vasp_inputs import read_incar, read_kpoints, read_poscar
-from traces.vasp_outcar import INTEGERS, REALS, SETTINGS, SWITCHES
+from traces.vasp.inputs import read_incar, read_kpoints, read_poscar
+from traces.vasp.outcar import INTEGERS, REALS, SETTINGS, SWITCHES
 
 # INCAR.
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from tests.traces.vasp_lines import TOP, electronic, ionic, iteration, launch, loop
-from traces.vasp_oszicar import PrintedStep, add_residuals, ending, job_id_of, read_oszicar
-from traces.vasp_outcar import ElectronicStep, Launch
+from traces.vasp.oszicar import PrintedStep, add_residuals, ending, job_id_of, read_oszicar
+from traces.vasp.outcar import ElectronicStep, Launch
 
 HEADING = "       N       E                     dE             d eps       ncg     rms          rms(c)\n"
 DAV = "DAV:   1     0.949168864126E+01    0.94917E+01   -0.27052E+03   192   0.464E+02\n"
@@ -177,7 +177,7 @@ def test_lines_that_are_cut_tell_nothing_else() -> None:
 
 def test_a_banner_of_stars_costs_no_time() -> None:
     """The fields of a step may be stars, but a line of stars must not be tried in every way that it can be parted."""
-    code = f"from traces.vasp_oszicar import read_oszicar; assert read_oszicar(b'NOTE: ** {'*' * 200} end\\n') == []"
+    code = f"from traces.vasp.oszicar import read_oszicar; assert read_oszicar(b'NOTE: ** {'*' * 200} end\\n') == []"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=5)
 
 

@@ -31,7 +31,7 @@ from tests.traces.vasp_lines import (
     row,
     table,
 )
-from traces.vasp_outcar import IonicStep, fortran_real
+from traces.vasp.outcar import IonicStep, fortran_real
 
 NO_CORES = {"cores": None, "threads": 1, "nodes": None, "kpar": None, "ncore": None, "image_cores": None}
 

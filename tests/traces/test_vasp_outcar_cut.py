@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import traces.common.blocks
 
-import traces.blocks
 from tests.traces.vasp_lines import (
     CONVERGED,
     CORES,
@@ -36,9 +36,9 @@ from tests.traces.vasp_lines import (
     table,
     whole_lines,
 )
-from traces.blocks import LogStream
-from traces.vasp_outcar import Launch, cut_before_table, read_outcar
-from traces.vasp_synthetic import SyntheticOptions, draw_runs
+from traces.common.blocks import LogStream
+from traces.vasp.outcar import Launch, cut_before_table, read_outcar
+from traces.vasp.synthetic import SyntheticOptions, draw_runs
 
 ALL = TOP + SIZES + FREE_TEXT + PARAMETERS + electronic() + electronic(1, 2) + REACHED + CONVERGED + ionic() + END
 
@@ -234,7 +234,7 @@ def test_block_by_block_at_every_size(tmp_path: Path) -> None:
 
 def test_blocks_of_few_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block of very many lines is split once more, but no table of forces is."""
-    monkeypatch.setattr(traces.blocks, "MOST_LINES", 150)
+    monkeypatch.setattr(traces.common.blocks, "MOST_LINES", 150)
     for content in (outcar_of(relaxation(), tmp_path), restarted(tmp_path)):
         assert in_blocks(tmp_path / "OUTCAR", content, 1 << 20) == read_outcar([content])
 

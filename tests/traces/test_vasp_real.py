@@ -13,9 +13,9 @@ import pytest
 
 from tests.shared import shared_file
 from tests.traces.vasp_lines import assert_begins, whole_lines
-from traces.vasp_oszicar import add_residuals, read_oszicar
-from traces.vasp_outcar import read_outcar
-from traces.vasp_runs import ReadFolder, find_runs, read_folder
+from traces.vasp.oszicar import add_residuals, read_oszicar
+from traces.vasp.outcar import read_outcar
+from traces.vasp.runs import ReadFolder, find_runs, read_folder
 
 
 def index() -> dict[str, dict[str, str]]:

@@ -22,9 +22,9 @@ from tests.traces.vasp_lines import (
     relaxation,
     written,
 )
-from traces.log import LogError
-from traces.vasp_runs import ELECTRONIC_SCHEMA, IONIC_SCHEMA, REJECT_SCHEMA, RUN_SCHEMA, find_runs, read_folder
-from traces.vasp_synthetic import SyntheticOptions, write_run, write_runs
+from traces.common.log import LogError
+from traces.vasp.runs import ELECTRONIC_SCHEMA, IONIC_SCHEMA, REJECT_SCHEMA, RUN_SCHEMA, find_runs, read_folder
+from traces.vasp.synthetic import SyntheticOptions, write_run, write_runs
 
 # What is read.
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from traces.lublin import JOB_CLASSES, DailyCycle, job_sizes, run_times
-from traces.users import batch_lengths, submission_order
-from traces.workload import WorkloadOptions, generate_workload
+from traces.synthetic.lublin import JOB_CLASSES, DailyCycle, job_sizes, run_times
+from traces.synthetic.users import batch_lengths, submission_order
+from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 OPTIONS = WorkloadOptions(jobs=20_000, procs=256, seed=1)
 CLASSES = sorted(JOB_CLASSES)

@@ -15,9 +15,9 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from traces.vasp_outcar import Launch, read_outcar
-from traces.vasp_runs import Folder, ReadFolder, find_runs, read_folder
-from traces.vasp_synthetic import SyntheticOptions, SyntheticRun, draw_runs, write_run
+from traces.vasp.outcar import Launch, read_outcar
+from traces.vasp.runs import Folder, ReadFolder, find_runs, read_folder
+from traces.vasp.synthetic import SyntheticOptions, SyntheticRun, draw_runs, write_run
 
 VERSION = " vasp.5.4.4.18Apr17-6-g9f103f2a35 (build Oct  1 2021 12:03:31) gamma-only        \n"
 EXECUTED = " executed on             LinuxIFC date 2022.02.03  10:50:43\n"

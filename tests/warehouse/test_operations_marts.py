@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import update_raw_log
-from traces.catalogue import Source
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
 HEADER = (

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import sql
-from assets.canonical_jobs import write_jobs
-from assets.raw_log import update_raw_log
-from traces.catalogue import Source
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_partition_by_query
 
 DAY = 86_400

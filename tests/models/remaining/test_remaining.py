@@ -12,8 +12,8 @@ from models.remaining.evaluation import PREDICTORS, SHARES, finished, try_out
 from models.remaining.predictors import Progress, held_out_groups
 from models.remaining.runs import INPUTS, Runs, runs_of
 from models.remaining.snapshots import LEVELS, MEDIAN, PROGRESS, Moments, at_shares, drawn, snapshots
-from traces.vasp_runs import find_runs, read_folder
-from traces.vasp_synthetic import SyntheticOptions, SyntheticRun, draw_runs, write_run, write_runs
+from traces.vasp.runs import find_runs, read_folder
+from traces.vasp.synthetic import SyntheticOptions, SyntheticRun, draw_runs, write_run, write_runs
 
 
 def runs_in(folder: Path) -> Runs:

@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from models.rlschert.cluster import Setting
 from models.rlschert.environment import ClusterEnv, ClusterVectorEnv
 from models.rlschert.workload import Workload
-from simulator.rlschert import WAIT
+from simulator.published.rlschert import WAIT
 
 WORKLOAD = Workload(jobs=12)
 

@@ -11,8 +11,8 @@ from models.rlschert.networks import new_network
 from models.rlschert.options import NETWORKS, PAPER, RLSchertOptions
 from models.rlschert.training import Policy, train
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences, measured_errors
-from simulator.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WAIT, WIDEST, Sequences
-from simulator.rlschert_view import FACTS, FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SLOT_FACTS, teacher_kills
+from simulator.published.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WAIT, WIDEST, Sequences
+from simulator.published.rlschert_view import FACTS, FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SLOT_FACTS, teacher_kills
 
 SMALL = RLSchertOptions(iterations=4, sequences=4, pool=8, validate_every=2, teacher_iterations=2)
 

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.features import runtime_rows, write_similar_jobs
-from simulator.jobs import Jobs
-from simulator.replay import replay
+from assets.predictions.features import runtime_rows, write_similar_jobs
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
 from tests.tiny import warehouse_of
 from warehouse import Warehouse, replace_partition_by_query
 

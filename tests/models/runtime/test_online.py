@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.online import COUNTS, TIMES, OnlineRegression
+from models.runtime.predictors.online import COUNTS, TIMES, OnlineRegression
 
 BEGIN = datetime(2026, 1, 5)
 LONG_S = 30 * 86_400  # the longest that is ever predicted

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from models.runtime.challenge import train
-from models.runtime.columns import ColumnPredictor
-from models.runtime.encoding import MOST_NAMES, encoding_of
 from models.runtime.named import PREDICTORS, make_predictor
 from models.runtime.predictor import LEVELS, Prediction, Predictor, predictor_from_bytes, predictor_to_bytes
-from models.runtime.stack import Stack, _greedy_shares
+from models.runtime.predictors.columns import ColumnPredictor
+from models.runtime.predictors.encoding import MOST_NAMES, encoding_of
+from models.runtime.predictors.stack import Stack, _greedy_shares
 
 ONLINE = ("online_regression", "online_squared")
 FITTED = 250

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from models.runtime import prequential as module
-from models.runtime.columns import SimilarJobs
 from models.runtime.named import PREDICTORS, make_predictor
 from models.runtime.predictor import LEVELS, Prediction, Predictor
+from models.runtime.predictors.columns import SimilarJobs
 from models.runtime.prequential import Period, ended_by, periods_of, prequential
 
 DAYS = 3

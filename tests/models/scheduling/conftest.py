@@ -5,9 +5,9 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from models.scheduling.training import Lessons
-from simulator.jobs import Jobs, jobs_from_log
-from traces.workload import WorkloadOptions, generate_workload
+from models.scheduling.learning.training import Lessons
+from simulator.jobs.jobs import Jobs, jobs_from_log
+from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 PROCS = 32
 

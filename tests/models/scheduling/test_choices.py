@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
-from models.scheduling.dense import rows_of
-from models.scheduling.kernel_pass import Gradients, imitation_pass, ppo_pass
-from models.scheduling.networks import NETWORKS, load_weights, new_network, padded, to_weights
-from simulator.network import VISIBLE_JOBS, score_rows
-from simulator.observation import LAYOUTS
+from models.scheduling.learning.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
+from models.scheduling.learning.dense import rows_of
+from models.scheduling.learning.kernel_pass import Gradients, imitation_pass, ppo_pass
+from models.scheduling.learning.networks import NETWORKS, load_weights, new_network, padded, to_weights
+from simulator.policies.network import VISIBLE_JOBS, score_rows
+from simulator.policies.observation import LAYOUTS
 from tests.simulator.busy import random_weights
 
 SIZES = np.array([3, 2, 7, 2])

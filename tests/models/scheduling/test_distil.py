@@ -7,11 +7,11 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.distil import distil
-from models.scheduling.imitation import imitate
+from models.scheduling.learning.imitation import imitate
 from models.scheduling.options import ImitationOptions
-from simulator.jobs import Jobs
-from simulator.observation import LAYOUTS, Layout, blank_network
-from simulator.policies import FIXED_SCORES
+from simulator.jobs.jobs import Jobs
+from simulator.policies.observation import LAYOUTS, Layout, blank_network
+from simulator.policies.registry import FIXED_SCORES
 from tests.simulator.busy import random_weights
 
 

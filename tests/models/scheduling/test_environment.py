@@ -9,7 +9,7 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
-from simulator.jobs import Jobs
+from simulator.jobs.jobs import Jobs
 
 pytest.importorskip("gymnasium", reason="the extra `gym` is not installed")
 from gymnasium.utils.env_checker import check_env

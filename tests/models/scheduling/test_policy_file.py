@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from models.scheduling.policy_file import load_policy, policy_from_bytes, policy_to_bytes
-from simulator.observation import FACTS, LAYOUTS
+from simulator.policies.observation import FACTS, LAYOUTS
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 CARD = {"source": "mine", "goal": "bsld", "seed": 3}
@@ -65,7 +65,7 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 
 def test_what_the_jobs_do_not_have_is_named() -> None:
-    from simulator.replay import replay
+    from simulator.engine.replay import replay
 
     with pytest.raises(ValueError, match=r"the policy reads request, predicted_p10.*--layout plain"):
         replay(busy_jobs(50), PROCS, "learned", weights=random_weights(1, "informed"))

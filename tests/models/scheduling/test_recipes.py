@@ -9,11 +9,11 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
+from models.scheduling.learning.recipes import SHARPNESS, learn, smallest_area_first
+from models.scheduling.learning.training import Lessons
 from models.scheduling.options import EvolutionOptions, Recipe
-from models.scheduling.recipes import SHARPNESS, learn, smallest_area_first
-from models.scheduling.training import Lessons
-from simulator.jobs import Jobs
-from simulator.observation import LAYOUTS
+from simulator.jobs.jobs import Jobs
+from simulator.policies.observation import LAYOUTS
 from tests.models.scheduling.conftest import PROCS
 from tests.simulator.busy import PROCS as BUSY_PROCS
 from tests.simulator.busy import busy_jobs

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.dense import DenseLearner
-from models.scheduling.evolution import evolve
 from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders
-from models.scheduling.imitation import imitate
+from models.scheduling.learning.dense import DenseLearner
+from models.scheduling.learning.evolution import evolve
+from models.scheduling.learning.imitation import imitate
+from models.scheduling.learning.ppo import train
+from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import (
     PAPER,
     EvolutionOptions,
@@ -22,16 +25,13 @@ from models.scheduling.options import (
     PPOOptions,
     Recipe,
 )
-from models.scheduling.ppo import train
 from models.scheduling.priority_key import PriorityKey, search_key
-from models.scheduling.recipes import learn
-from models.scheduling.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
-from simulator.jobs import Jobs
-from simulator.network import KernelWeights
-from simulator.observation import LAYOUTS
-from simulator.policies import FIXED_SCORES
-from simulator.replay import replay
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import LAYOUTS
+from simulator.policies.registry import FIXED_SCORES
 from tests.models.scheduling.conftest import PROCS
 
 QUICK = PPOOptions(epochs=4, filtered_epochs=2, trajectories=16)
@@ -129,8 +129,8 @@ def test_hindsight_finds_better_orders_that_replay_as_told(arena: Arena, jobs: J
     np.testing.assert_allclose(found.first_cost, arena.costs("SAF", windows))
     assert (found.cost <= found.first_cost).all() and (found.cost < 0.97 * found.first_cost).any()
     # the order itself, replayed by the fast engine, costs what the search says
-    from simulator.policies import Policy
-    from simulator.scoring import FIXED
+    from simulator.policies.registry import Policy
+    from simulator.policies.scoring import FIXED
 
     for k, first in enumerate(windows.first):
         window = jobs.window(int(first), 80)
@@ -203,8 +203,8 @@ def test_rlscheduler_rules_can_be_learned_in(jobs: Jobs, lessons: Lessons) -> No
         place = Arena(jobs, PROCS, parse_goal("bsld"), backfill, "rlscheduler")
         found = train(place, lessons, PPOOptions(epochs=2, trajectories=8), 1)
         window = jobs.window(450, 64)
-        from simulator.policies import network_policy
-        from simulator.rlscheduler import replay_rlscheduler
+        from simulator.policies.registry import network_policy
+        from simulator.published.rlscheduler import replay_rlscheduler
 
         alone = replay_rlscheduler(window, PROCS, network_policy(found.weights), backfill == "easy")
         assert np.array_equal(place.starts(found.weights, lessons.validation)[0], alone.start)

@@ -1,0 +1,201 @@
+"""The replayable jobs of a source, as the simulator takes them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import sql
+from traces.swf.reader import header_value
+from warehouse import Warehouse, first_row
+
+if TYPE_CHECKING:
+    from simulator.jobs.cluster import RunningJobs
+    from simulator.jobs.jobs import Jobs
+
+
+JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
+HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a replay needs to know of a source.
+
+    rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster, and
+    where that number comes from; origin: see simulator.jobs.jobs.Jobs; jobs_left_out: canonical jobs that are not in `rows`;
+    test_position: position of the first job that no training has seen, among the rows that were not cancelled; None before
+    a run-time model exists.
+    clock_zero: UTC time of the log's second 0, without zone; has_calendar: whether that is known; time_zone: of the cluster.
+    procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
+    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading): docs/semantics.md.
+    """
+
+    source: str
+    rows: pl.DataFrame
+    cluster_procs: int
+    cluster_procs_from: str
+    origin: int
+    jobs_left_out: int
+    test_position: int | None
+    clock_zero: datetime
+    has_calendar: bool
+    time_zone: str
+    procs_per_node: float
+    log_faults: dict[str, int]
+
+    def jobs(self, estimates: str = "requested") -> Jobs:
+        """All jobs in `rows`. Raises ValueError when predictions are asked for and a job has none."""
+        return self.jobs_of(self.rows, estimates)
+
+    def jobs_of(self, rows: pl.DataFrame, estimates: str = "requested", reserve_by: str = "estimate") -> Jobs:
+        """The simulator's jobs for some of the rows, which stay in their order. estimates: as in assets.what_if.settings; jobs of
+        live ones begin with what was requested. Raises as `jobs` does."""
+        from simulator.jobs.jobs import NEVER, jobs_from_log
+
+        predicted = None
+        kind, _, quantile = estimates.partition(":")
+        if kind == "live":
+            kind = "requested"
+        if kind == "predicted":
+            column = f"runtime_{quantile}_s" if quantile else "predicted_runtime_s"
+            if rows[column].null_count():
+                raise ValueError(
+                    f"source {self.source!r} has no predicted run times yet: make them with "
+                    f"`tracehouse run --source {self.source}`"
+                )
+            predicted = rows[column].to_numpy()
+        submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
+        user, cancel = rows["user_number"].to_numpy(), rows["cancel_s"].fill_null(NEVER).to_numpy()
+        return jobs_from_log(
+            submit,
+            runtime,
+            procs,
+            requested,
+            kind,
+            predicted,
+            self.origin,
+            user,
+            cancel,
+            reserve_by,
+            known_of(rows, kind),
+        )
+
+    def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
+        """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start
+        and run time were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
+        from simulator.jobs.cluster import RunningJobs
+
+        running = rows.filter(
+            pl.col("cancel_s").is_null(),
+            pl.col("submit_s") < moment,
+            pl.col("start_s") <= moment,
+            pl.col("start_s") + pl.col("runtime_s") > moment,
+        )
+        jobs = self.jobs_of(running, estimates)
+        return RunningJobs(
+            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user
+        )
+
+
+KNOWN_COLUMNS = {
+    "memory": "memory_share",
+    "user": "user_place",
+    "group": "group_place",
+    "executable": "executable_place",
+}
+PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent in ("p10", "p50", "p90")}
+
+
+def known_of(rows: pl.DataFrame, estimates: str) -> dict[str, NDArray[np.float32]]:
+    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.known has it; no predictions where a job
+    has none. A job without a request has its run time for one where the scheduler is told so, too (estimates), else none."""
+    from simulator.policies.observation import log_seconds
+
+    found = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
+    request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
+    instead = longest if estimates == "predicted" else rows["runtime_s"].to_numpy()
+    found["request_share"] = np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
+    found["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
+    for name, column in PREDICTED_COLUMNS.items():
+        if not rows[column].null_count():
+            found[name] = log_seconds(rows[column].to_numpy())
+    return {name: values.astype(np.float32) for name, values in found.items()}
+
+
+def trace_sha256(rows: pl.DataFrame) -> str:
+    """Hash over what makes a replay's jobs (HASHED_COLUMNS of Trace.rows, in replay order), in hexadecimal.
+
+    Two replays with the same hash had the same jobs, whatever their policy, estimates or cluster.
+    """
+    digest = hashlib.sha256(f"{','.join(HASHED_COLUMNS)} {rows.height}".encode())
+    for name in HASHED_COLUMNS:
+        digest.update(rows[name].cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Trace:
+    """cancelled: whether jobs that were cancelled before they started are among the rows.
+
+    Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
+    """
+    with warehouse.read() as connection:
+        found = first_row(
+            connection,
+            "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone, format FROM core.sources "
+            "WHERE source = ?",
+            [source],
+        )
+        if found is None:
+            raise ValueError(
+                f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
+            )
+        parameters = {"source": source, "cancelled": cancelled}
+        rows = connection.sql(sql.load("core.replayable_jobs"), params=parameters).pl()
+        faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
+        split = first_row(
+            connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
+        )
+        header = connection.execute(
+            "SELECT key, value FROM raw.log_headers WHERE source = ? AND key IN ('MaxProcs', 'MaxNodes') "
+            "ORDER BY file, position",
+            [source],
+        ).fetchall()
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
+    procs, procs_from, origin, clock_zero, time_zone, log_format = found
+    replayable = rows.filter(pl.col("cancel_s").is_null())
+    return Trace(
+        source,
+        rows,
+        procs,
+        procs_from,
+        origin,
+        jobs_left_out=faults.pop("records") - rows.height,
+        test_position=int(np.searchsorted(replayable["job_index"].to_numpy(), split[0])) if split else None,
+        clock_zero=clock_zero,
+        # an SWF log without UnixStartTime counts from a second 0 that nobody knows
+        has_calendar=log_format != "swf" or clock_zero.year > 1970,
+        time_zone=time_zone,
+        procs_per_node=_procs_per_node(header),
+        log_faults=faults,
+    )
+
+
+def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:
+    """The trace and its test position; raises ValueError before there is a run-time model."""
+    trace = load_trace(warehouse, source)
+    if trace.test_position is None:
+        raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
+    return trace, trace.test_position
+
+
+def _procs_per_node(header: list[tuple[str, str]]) -> float:
+    procs, nodes = header_value(header, "MaxProcs"), header_value(header, "MaxNodes")
+    return procs / nodes if procs and nodes and procs > 0 and nodes > 0 else 1.0

@@ -1,0 +1,1 @@
+"""Group `evaluation`: policies replayed on jobs that no training has seen."""

@@ -1,0 +1,134 @@
+"""The policies that are compared, and their scores on windows and on the whole test period."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from assets.common.progress import progress
+from assets.common.trace import Trace
+from warehouse import Warehouse, first_row
+
+if TYPE_CHECKING:
+    from simulator.policies.network import KernelWeights
+from assets.policies.registry import learned_policies
+
+ESTIMATES = ("requested", "predicted")
+
+
+BACKFILL = "easy"
+
+
+LEAST_WINDOWS = 8
+"""A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
+
+
+LEAST_WINDOW_JOBS = 32
+"""But not shorter than this: a handful of jobs hardly queue."""
+
+
+def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: int) -> np.ndarray:
+    """First positions of at most `most` windows that do not overlap and spread over the jobs from `test_position` on,
+    int64; `window_jobs` is at most the number of those jobs."""
+    fitting = (jobs - test_position) // window_jobs
+    return np.linspace(test_position, jobs - window_jobs, min(most, fitting)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A policy to be compared: a heuristic has no seed and no weights.
+
+    text: as simulator.policies.registry.parse_policy takes it. in_windows, in_period: in which of the two comparisons it takes part."""
+
+    policy: str
+    text: str
+    seed: int | None = None
+    weights: "KernelWeights | None" = None
+    in_windows: bool = True
+    in_period: bool = True
+
+
+def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
+    from simulator.policies.registry import RIVALS
+
+    learned = learned_policies(warehouse, source)
+    if any(policy.trained_jobs > test_position for policy in learned):
+        raise ValueError(
+            f"source {source!r}: the policies were trained on jobs that are now in the test part: materialize "
+            "policies/trajectory_filter, policies/priority_key and policies/scheduling_policy again"
+        )
+    with warehouse.read() as connection:
+        key = first_row(
+            connection, "SELECT formula, trained_jobs FROM policies.priority_keys WHERE source = ?", [source]
+        )
+    if key is None or key[1] > test_position:
+        raise ValueError(
+            f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
+        )
+    return [
+        *(Contestant(name, name) for name in RIVALS),
+        Contestant("key", key[0]),
+        *(
+            Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)
+            for policy in learned
+        ),
+    ]
+
+
+def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
+    from simulator.engine.replay import replay
+    from simulator.metrics.metrics import SEMANTICS, metrics
+
+    rows = []
+    for estimates in ESTIMATES:
+        jobs = trace.jobs(estimates)
+        for number, position in enumerate(progress(first.tolist(), f"windows, {estimates} times")):
+            window = jobs.window(position, length)
+            for entry in (entry for entry in contestants if entry.in_windows):
+                schedule = replay(window, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
+                rows.append(
+                    {"window_number": number, "first_position": position, "policy": entry.policy, "seed": entry.seed}
+                    | {"backfill": BACKFILL, "estimates": estimates, "jobs": length}
+                    | metrics(window, schedule, trace.cluster_procs)
+                    | {"semantics": SEMANTICS}
+                )
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
+
+
+def _period_replays(
+    trace: Trace, contestants: list[Contestant], test_position: int, warehouse: Warehouse
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    from simulator.engine.replay import replay
+    from simulator.metrics.metrics import SEMANTICS, metrics
+
+    with warehouse.read() as connection:
+        row = first_row(connection, "SELECT clock_zero FROM core.sources WHERE source = ?", [trace.source])
+    assert row is not None
+    scores, schedules = [], []
+    period_rows = trace.rows[test_position:]
+    chosen = [entry for entry in contestants if entry.in_period]
+    for estimates in ESTIMATES:
+        period = trace.jobs(estimates).window(test_position, period_rows.height)
+        for entry in progress(chosen, f"whole period, {estimates} times"):
+            schedule = replay(period, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
+            names = {"policy": entry.policy, "backfill": BACKFILL, "estimates": estimates}
+            scores.append(
+                names | {"seed": entry.seed, "jobs": len(period)} | metrics(period, schedule, trace.cluster_procs)
+                | {"semantics": SEMANTICS}
+            )  # fmt: skip
+            start = pl.lit(row[0]) + pl.duration(seconds=pl.lit(pl.Series(schedule.start)))
+            schedules.append(
+                period_rows.select(
+                    "job_index",
+                    "procs",
+                    start_time=start,
+                    end_time=start + pl.duration(seconds=pl.col("runtime_s")),
+                    wait_s=pl.Series(schedule.start - period.submit),
+                    backfilled=pl.Series(schedule.backfilled),
+                    **{key: pl.lit(value) for key, value in names.items()},
+                )
+            )
+    return pl.DataFrame(scores, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64)), pl.concat(
+        schedules
+    )

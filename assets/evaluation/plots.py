@@ -1,0 +1,105 @@
+"""Figures of compared policies. Each takes a frame and returns a matplotlib Figure; none reads data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from assets.common.plots import BLUE, GREEN, GREY, ORANGE, POLICY_COLOURS, figure, log_axis
+
+
+def slowdown_and_wait(found: pl.DataFrame) -> Figure:
+    """found: rows of replay.prediction_search of one source; the part that chose nothing stands out."""
+    canvas, (ax,) = figure(height=4.2)
+    tried = found.filter(pl.col("part") == "choosing")
+    ax.plot(
+        tried["average_wait_s"] / 3600, tried["average_bounded_slowdown"], ".", color=GREY, label="tried, choosing part"
+    )
+    tested = found.filter(pl.col("part") == "testing")
+    for family, colour in (("rival", ORANGE), ("backfilling", GREEN), ("ordering", BLUE)):
+        rows = tested.filter(pl.col("family") == family)
+        ax.plot(
+            rows["average_wait_s"] / 3600,
+            rows["average_bounded_slowdown"],
+            "o",
+            color=colour,
+            label=f"{family}, unseen jobs",
+        )
+        for row in rows.iter_rows(named=True):
+            label = row["name"] if family == "rival" else "chosen"
+            at = (row["average_wait_s"] / 3600, row["average_bounded_slowdown"])
+            ax.annotate(label, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
+    log_axis(ax.yaxis)
+    ax.set_xlabel("average wait, hours", fontsize=9)
+    ax.set_ylabel("average bounded slowdown", fontsize=9)
+    ax.legend(frameon=False, fontsize=8)
+    return canvas
+
+
+def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str, ...] = ("FCFS", "learned")) -> Figure:
+    """usage: policy, hour, procs_in_use, jobs_waiting; drawn as daily means, with a panel of utilisation per policy."""
+    daily = (
+        usage.sort("policy", "hour")
+        .group_by_dynamic("hour", every="1d", group_by="policy")
+        .agg(pl.col("procs_in_use").mean(), pl.col("jobs_waiting").mean())
+    )
+    canvas, axes = figure(height=5.0, rows=len(policies) + 1, share_x=True)
+    waiting = axes[-1]
+    for ax, policy in zip(axes, policies, strict=False):
+        part = daily.filter(pl.col("policy") == policy)
+        colour = POLICY_COLOURS[policy]
+        ax.fill_between(part["hour"], 100 * part["procs_in_use"] / cluster_procs, step="mid", color=colour, alpha=0.7)
+        ax.set_ylim(0, 100)
+        ax.set_ylabel(f"{policy}:\n% in use", fontsize=9)
+        waiting.plot(part["hour"], part["jobs_waiting"], color=colour, linewidth=1.2, label=policy)
+    waiting.set_ylabel("jobs waiting", fontsize=9)
+    waiting.legend(frameon=False, fontsize=9)
+    return canvas
+
+
+def leaderboard(rows: pl.DataFrame) -> Figure:
+    """rows of marts.leaderboard of one source, best first: means with their 95 % confidence intervals."""
+    canvas, (ax,) = figure(height=0.32 * rows.height + 1.1)
+    rows = rows.reverse()
+    for y, row in enumerate(rows.iter_rows(named=True)):
+        mean, low, high = (row[name] for name in ("average_bounded_slowdown", *_BOUNDS))
+        colour = POLICY_COLOURS[row["policy"]]
+        if low is not None:
+            ax.plot([low, high], [y, y], color=colour, linewidth=2)
+        filled = colour if row["estimates"] == "predicted" else "white"
+        ax.plot([mean], [y], "o", color=colour, markerfacecolor=filled, markersize=6)
+    ax.set_yticks(range(rows.height), [f"{r['policy']}, {r['estimates']}" for r in rows.iter_rows(named=True)])
+    log_axis(ax.xaxis)
+    ax.grid(axis="x", color="#e2e8f0", linewidth=0.6)
+    ax.set_xlabel(
+        "average bounded slowdown on the evaluation windows (log scale) with 95 % interval; hollow: requested times, "
+        "filled: predicted",
+        fontsize=9,
+    )
+    return canvas
+
+
+_BOUNDS = ("bounded_slowdown_low", "bounded_slowdown_high")
+
+
+def waits_by_class(
+    waits: pl.DataFrame, title: str, policies: tuple[str, ...] = ("FCFS", "SJF", "SAF", "learned")
+) -> Figure:
+    """waits: policy, class_label (in order), average_wait_s."""
+    canvas, (ax,) = figure(height=3.4)
+    labels = waits["class_label"].unique(maintain_order=True).to_list()
+    width = 0.8 / len(policies)
+    for i, policy in enumerate(policies):
+        part = waits.filter(pl.col("policy") == policy)
+        known = dict(zip(part["class_label"], part["average_wait_s"], strict=True))
+        hours = [known.get(label, 0.0) / 3600 for label in labels]
+        ax.bar(np.arange(len(labels)) + i * width, hours, width, color=POLICY_COLOURS[policy], label=policy)
+    ax.set_xticks(np.arange(len(labels)) + 0.4 - width / 2, labels)
+    ax.set_title(title, fontsize=10, loc="left")
+    ax.set_ylabel("average wait, hours", fontsize=9)
+    ax.legend(frameon=False, fontsize=9)
+    return canvas

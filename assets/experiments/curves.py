@@ -1,0 +1,62 @@
+"""The asset experiments/curves: training curves (RLScheduler, figures 8 and 9)."""
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.trace import load_trace
+from assets.experiments.tables import Contest
+from assets.ingest.core_jobs import jobs
+from assets.policies.config import PPOConfig
+from assets.policies.training import Task, split_of
+from warehouse import Warehouse, replace_partition
+
+
+class CurvesConfig(dg.Config):
+    networks: list[str] = Field(
+        default=["kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet"],
+        description="Figure 8; none: leaves its rows as they are",
+    )
+    filtering: bool = Field(default=True, description="Figure 9; false: leaves its rows as they are")
+    seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
+    backfill: str = Field(default="none", description="Backfilling rule")
+    window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
+    ppo: PPOConfig = PPOConfig(epochs=30, reward="plain", baseline="critic", siblings=1, trajectories=100)
+
+
+@dg.asset(
+    key=["experiments", "curves"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.curves"),
+)
+def curves(
+    context: dg.AssetExecutionContext, config: CurvesConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Training curves from random weights: the kernel network against others (RLScheduler, figure 8), and trajectory filtering
+    against none and against rewards relative to SJF's on the same window (figure 9). Textbook rules."""
+    from assets.experiments.tables import curve_rows, last_epochs
+    from models.scheduling.learning.training import Lessons
+    from models.scheduling.trajectory_filter import filter_trajectories
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    split = split_of(trace, config.window_jobs)
+    contest = Contest.of(trace, Task("bsld", config.backfill, "requested", "standard", config.window_jobs), split)
+    kept = filter_trajectories(contest.arena, split.learn)
+    lessons = Lessons(split.learn, kept.kept_windows, split.choose)
+    rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
+    with warehouse.write() as connection:
+        others = connection.sql(
+            "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
+        ).pl()
+        others = others.filter(~pl.col("experiment").is_in(rows["experiment"].unique().to_list())).select(rows.columns)
+        replace_partition(connection, "experiments.curves", source, pl.concat([others, rows], how="vertical_relaxed"))
+    return dg.MaterializeResult(
+        metadata={"dagster/row_count": rows.height, "skewness": kept.skewness, "last": table(last_epochs(rows))}
+    )

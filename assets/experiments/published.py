@@ -1,0 +1,76 @@
+"""The asset experiments/published: the tables of RLScheduler's paper."""
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.trace import load_trace
+from assets.experiments.config import LearningConfig
+from assets.experiments.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
+from assets.experiments.tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
+from assets.ingest.core_jobs import jobs
+from assets.policies.training import Task
+from warehouse import Warehouse
+
+
+class PublishedConfig(LearningConfig):
+    methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
+    start: str = Field(default="key", description="What training starts from: nothing, key, saf or best")
+    cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
+    seen: bool = Field(
+        default=False,
+        description="Whether policies may learn from all 10,000 jobs, as in the paper, or not from those that judge",
+    )
+    goals: list[str] = Field(
+        default=["bsld", "utilisation_as_coded", "slowdown", "wait", "bsld:max_user"],
+        description="Tables V, VI, X, XI, VIII",
+    )
+    backfills: list[str] = Field(default=["none", "easy"], description="Without and with that code's backfilling")
+    training_window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
+
+
+@dg.asset(
+    key=["experiments", "published"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.comparisons"),
+)
+def published(
+    context: dg.AssetExecutionContext, config: PublishedConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, which are kept
+    from training and choosing unless `seen`."""
+    from models.scheduling.priority_key import search_key
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    if trace.rows.height < PUBLISHED_JOBS:
+        raise ValueError(f"source {source!r} has {trace.rows.height} jobs; the published windows need {PUBLISHED_JOBS}")
+    split = published_split(trace.rows.height, config.training_window_jobs, config.seen)
+    ten, experiment = split.judge, "published_seen" if config.seen else "published"
+    all_rows, all_found, all_cards = [], [], []
+    for goal in config.goals:
+        for backfill in config.backfills:
+            contest = Contest.of(
+                trace, Task(goal, backfill, "requested", "rlscheduler", config.training_window_jobs), split
+            )
+            arena = contest.arena
+            entries = [Entry(name, "requested", None, None, arena.costs(name, ten)) for name in PUBLISHED_HEURISTICS]
+            few = split.learn.thinned(config.key.windows)
+            for seed in config.seeds:
+                key = search_key(arena, few, config.key, seed).best
+                entries.append(Entry("key", "requested", source, seed, arena.costs(key.policy, ten)))
+            recipes = [config.recipe(method, "plain") for method in config.methods]
+            learned, cards = trained_entries(context, trace, contest, experiment, recipes, config.seeds)
+            told = {"experiment": experiment, "rules": "rlscheduler", "backfill": backfill, "goal": goal}
+            all_rows.append(costs_of(entries + learned, ten, told))
+            all_found.append(comparisons(entries + learned, ten, told))
+            all_cards += cards
+    found = pl.concat(all_found)
+    write_results(warehouse, source, experiment, pl.concat(all_rows), found, all_cards)
+    return dg.MaterializeResult(metadata={"dagster/row_count": len(all_rows), "comparisons": table(found)})

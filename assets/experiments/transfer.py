@@ -1,0 +1,66 @@
+"""The asset experiments/transfer: policies trained on other sources (RLScheduler, table VII)."""
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.storage import read_model
+from assets.common.trace import load_trace
+from assets.experiments.published import published
+from assets.experiments.published_windows import PUBLISHED_HEURISTICS, published_split
+from assets.experiments.tables import Contest, Entry, comparisons, costs_of, write_results
+from assets.policies.training import Task
+from warehouse import Warehouse
+
+
+class TransferConfig(dg.Config):
+    goal: str = Field(default="bsld", description="What the policies were trained for, and are judged by")
+
+
+@dg.asset(
+    key=["experiments", "transfer"],
+    deps=[published],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"numba"},
+    metadata=table_metadata("experiments.comparisons"),
+)
+def transfer(
+    context: dg.AssetExecutionContext, config: TransferConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """RLScheduler's table VII: the policies that `published` trained on every source that has them, on the ten windows of this
+    one, under that code's rules."""
+    from models.scheduling.policy_file import policy_from_bytes
+
+    source = context.partition_key
+    with warehouse.read() as connection:
+        policies = connection.sql(
+            "SELECT source, policy, backfill, seed, file, sha256 FROM experiments.policies "
+            "WHERE experiment = 'published' AND goal = $goal ORDER BY ALL",
+            params={"goal": config.goal},
+        ).pl()
+    if policies.is_empty():
+        raise ValueError(
+            f"no source has policies for the goal {config.goal!r}: materialize experiments/published first"
+        )
+    trace = load_trace(warehouse, source)
+    split = published_split(trace.rows.height, 256)
+    rows, found = [], []
+    for backfill in policies["backfill"].unique(maintain_order=True):
+        arena = Contest.of(trace, Task(config.goal, backfill, "requested", "rlscheduler"), split).arena
+        entries = [
+            Entry(name, "requested", None, None, arena.costs(name, split.judge)) for name in PUBLISHED_HEURISTICS
+        ]
+        for row in policies.filter(pl.col("backfill") == backfill).iter_rows(named=True):
+            weights = policy_from_bytes(read_model(row["file"], row["sha256"]))[0]
+            costs = arena.costs(weights, split.judge)
+            entries.append(Entry(row["policy"], "requested", row["source"], row["seed"], costs))
+        told = {"experiment": "transfer", "rules": "rlscheduler", "backfill": backfill, "goal": config.goal}
+        rows.append(costs_of(entries, split.judge, told))
+        found.append(comparisons(entries, split.judge, told))
+    whole = pl.concat(found)
+    write_results(warehouse, source, "transfer", pl.concat(rows), whole, [])
+    return dg.MaterializeResult(metadata={"dagster/row_count": whole.height, "comparisons": table(whole)})

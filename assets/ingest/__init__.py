@@ -1,0 +1,1 @@
+"""Group `ingest`: log files into raw tables and canonical jobs."""

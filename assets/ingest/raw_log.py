@@ -1,0 +1,68 @@
+"""The asset raw/log: log files into the raw tables."""
+
+import dagster as dg
+
+import sql
+from assets.common.checks import row_check
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.ingest.update import update_raw_log
+from traces.catalogue.catalogue import load_catalogue
+from traces.common.log import LogError
+from warehouse import Warehouse
+
+
+@dg.asset(
+    key=["raw", "log"],
+    partitions_def=SOURCES,
+    group_name="ingest",
+    owners=OWNERS,
+    kinds={"duckdb", "polars"},
+    metadata=table_metadata("raw.log_files"),
+)
+def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """Reads what is new in the source's log files into `raw.*`: accepted records by format, rejects verbatim with
+    a reason, and counts that add up. A generated source writes its log first. Each file lands whole, with its row of the
+    ledger `raw.log_files`; what has been read before is not read again."""
+    source = context.partition_key
+    catalogue = load_catalogue()
+    done = update_raw_log(warehouse, catalogue.source(source), catalogue.time_zone)
+    with warehouse.read() as connection:
+        files = connection.sql(sql.load("raw.newest_files"), params={"source": source}).pl()
+        counts = connection.sql(sql.load("raw.counts"), params={"source": source}).pl()
+        totals = connection.sql("SELECT * FROM marts.ingest_summary WHERE source = $source", params={"source": source})
+        total = totals.pl().row(0, named=True)
+    if done.fault:  # it is in the warehouse, and told once: the next run finds nothing new
+        raise LogError(done.fault)
+    context.log.info(
+        f"{_words(done.files)}; new lines: {_words({f'{o}: {r}': n for (o, r), n in sorted(done.lines.items())})}"
+    )
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": total["files"],
+            "lines": total["lines"],
+            "accepted": total["accepted"],
+            "kept": total["kept"],
+            "rejected": total["rejected"],
+            "new_lines": done.lines.total(),
+            "new_bytes": done.bytes,
+            "files_now": _words(done.files),
+            "line_counts": table(counts),
+            "files": table(files),
+        }
+    )
+
+
+def _words(counts: dict[str, int]) -> str:
+    """Such as "3 read, 120 unchanged"."""
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing"
+
+
+CHECKS = [
+    row_check(
+        raw_log,
+        "checks.counts_add_up",
+        "lines = accepted + kept + ignored + rejected in every file, and all are stored",
+    ),
+    row_check(raw_log, "checks.not_empty", "the ingest accepted at least one job"),
+]

@@ -1,0 +1,189 @@
+"""From a source's log files to parsed lines, in two threads and bounded memory; knows formats, so that nothing after it must."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Thread
+
+import polars as pl
+
+from assets.ingest.generated import generated_log
+from traces.catalogue.places import pseudonym_key_path
+from traces.catalogue.sources import Source
+from traces.common.blocks import LogStream, Parse, Seen, first_bytes, parse_block
+from traces.common.compiled import SOURCES_HASH
+from traces.common.log import LogError, ParsedLines, line_texts, log_files
+from traces.common.pseudonyms import Renamed, read_key, renames, replace_names
+from traces.formats import guess_format
+from traces.pbs.reader import parse_pbs
+from traces.slurm.reader import slurm_cut, slurm_parser
+from traces.swf.reader import header_value, parse_swf
+
+COMMAND_LINE = "command line"
+THREADS = 2
+SUBMITTED = {"swf": "submit_s", "pbs": "ctime_s", "slurm": "submit_s"}
+"""The column of each format's records with the time of submission, seconds of the log's clock."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How the log of one source is read.
+
+    source: with its format known. files: its log files, in order. settings: changes when another entry in the catalogue gives
+    the records another meaning. version: of the readers. procs, procs_from: processors of the cluster where they are known
+    before the jobs are, and from where: "catalogue", "command line" or "header". key, renames: of pseudonyms.
+    """
+
+    source: Source
+    files: list[Path]
+    settings: str
+    version: str
+    procs: int | None
+    procs_from: str
+    default_time_zone: str
+    key: bytes | None
+    renames: dict[str, Renamed]
+
+    @property
+    def grows(self) -> bool:
+        """Whether a file of this format is appended to: PBS servers do that, the others write whole files."""
+        return self.source.format == "pbs"
+
+    def stream(self, path: Path, seen: Seen | None = None) -> LogStream:
+        if self.source.format == "slurm":
+            return LogStream(path, slurm_cut(path, first_bytes(path), self.source.columns))
+        return LogStream(path, seen=seen if self.grows else None)
+
+    def parse(self, path: Path) -> Parse:
+        """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""
+        source = self.source
+        parse: Parse = parse_swf
+        if source.format == "pbs":
+            parse = partial(parse_pbs, renames=self.renames)
+        if source.format == "slurm":
+            parse = slurm_parser(path, first_bytes(path), source.time_zone or self.default_time_zone, source.columns)
+        return partial(self._checked, path, parse)
+
+    def _checked(self, path: Path, parse: Parse, content: bytes, first_line: int) -> ParsedLines:
+        parsed = parse(content, first_line)
+        if self.key and self.source.format == "slurm":
+            parsed = replace(parsed, records=replace_names(parsed.records, self.source.pseudonyms, self.key))
+        return self._check_width(path, parsed, content, first_line) if self.procs else parsed
+
+    def _check_width(self, path: Path, parsed: ParsedLines, content: bytes, first_line: int) -> ParsedLines:
+        source, records = self.source, parsed.records
+        names = ("allocated_procs", "requested_procs") if source.format == "swf" else ("procs", "requested_procs")
+        if all((widest := records[name].max()) is None or widest <= self.procs for name in names):  # type: ignore[operator]
+            return parsed
+        width = _swf_procs() if source.format == "swf" else pl.max_horizontal("procs", "requested_procs")
+        wide = records.filter(width > self.procs).select("line", procs=width)
+        if wide.is_empty():
+            return parsed
+        line, procs = wide.row(0)
+        if not source.drop_wider:
+            typed = source.declared_at == COMMAND_LINE
+            reject = (
+                "leave them out with --drop-wider" if typed else "set `drop_wider = true` on the source to reject them"
+            )
+            raise LogError(
+                f"{path}:{line}: a job of {procs} processors on a cluster of {self.procs} (from the {self.procs_from}); "
+                f"{wide.height} such job(s) here, the widest {wide['procs'].to_numpy().max():d}. Give the cluster's true size "
+                f"(--procs, or `procs` of source {source.name!r}), or {reject}"
+            )
+        lines = wide["line"].to_list()
+        texts = line_texts(content, lines, first_line)
+        return parsed.reject_rows(lines, f"wider than the cluster's {self.procs} processors", texts)
+
+
+def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
+    """How to read a source; the default time zone counts where neither source nor log names one. A generated source writes
+    its log first. Raises LogError when there is no log, or when its format is not known."""
+    path = source.path or generated_log(source)
+    source = replace(source, format=guess_format(path) if source.format == "auto" else source.format)
+    files = log_files(path)
+    hidden = source.pseudonyms if source.format != "swf" else ()  # SWF has numbers for names
+    key = read_key(pseudonym_key_path()) if hidden else None
+    names = renames(hidden, key) if key else {}
+    procs, procs_from = _known_procs(source, files)
+    decisive = [
+        str(path), source.format, procs, source.drop_wider, source.columns, sorted(hidden),
+        hashlib.sha256(key).hexdigest() if key else "",
+        (source.time_zone or default_time_zone) if source.format != "swf" else "",
+    ]  # fmt: skip
+    settings = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
+    return Reader(source, files, settings, SOURCES_HASH, procs, procs_from, default_time_zone, key, names)
+
+
+def _known_procs(source: Source, files: list[Path]) -> tuple[int | None, str]:
+    if source.procs is not None:
+        return source.procs, COMMAND_LINE if source.declared_at == COMMAND_LINE else "catalogue"
+    for file in files if source.format == "swf" else ():
+        found = header_value(parse_swf(first_bytes(file)).header, "MaxProcs", "MaxNodes")
+        if found and found > 0:
+            return found, "header"
+    return None, "peak"
+
+
+def _swf_procs() -> pl.Expr:
+    return pl.when(pl.col("allocated_procs") > 0).then("allocated_procs").when(pl.col("requested_procs") > 0).then(
+        "requested_procs"
+    )  # fmt: skip
+
+
+Item = tuple[Path, LogStream, ParsedLines | None]
+_Promise = tuple[Path, LogStream, Future[ParsedLines] | None]
+_MOST_WAITING = 32
+
+
+def parsed_files(reader: Reader, files: Iterable[tuple[Path, Seen | None]]) -> Iterator[Item]:
+    """(path, its stream, the lines of one block) for every block of every file, in order, and (path, its stream, None) after
+    the last one of each. seen: what is known of a file already. Raises LogError.
+
+    One thread reads, THREADS parse, and the caller writes, all at the same time.
+    """
+    waiting: Queue[_Promise | Exception | None] = Queue(_MOST_WAITING)
+    stop = Event()
+    with ThreadPoolExecutor(THREADS) as pool:
+        thread = Thread(target=_read, args=(reader, files, pool, waiting, stop), daemon=True)
+        thread.start()
+        try:
+            while (item := waiting.get()) is not None:
+                if isinstance(item, Exception):
+                    raise item
+                path, stream, future = item
+                yield path, stream, future.result() if future else None
+        finally:
+            stop.set()
+            while thread.is_alive():  # it may wait for a place in the queue
+                with suppress(Empty):
+                    waiting.get(timeout=0.1)
+
+
+def _read(
+    reader: Reader,
+    files: Iterable[tuple[Path, Seen | None]],
+    pool: ThreadPoolExecutor,
+    waiting: Queue[_Promise | Exception | None],
+    stop: Event,
+) -> None:
+    try:
+        for path, seen in files:
+            stream = reader.stream(path, seen)
+            parse: Parse | None = None
+            for block in stream:
+                if stop.is_set():
+                    return
+                parse = parse or reader.parse(path)
+                waiting.put((path, stream, pool.submit(parse_block, block, parse)))
+            waiting.put((path, stream, None))
+    except Exception as error:  # raised again by who reads the queue
+        waiting.put(error)
+    waiting.put(None)

@@ -1,0 +1,170 @@
+"""Log files into the raw tables: what is new since the last time, each file in one transaction with its row of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import available_timezones
+
+import duckdb
+
+from assets.common.progress import progress_bar
+from assets.ingest.ledger import plan, read_ledger
+from assets.ingest.reading import Reader, parsed_files, reader_of
+from assets.ingest.rows import MEMORY_LIMIT, OF_A_FILE, Ingested, RawRows, mark_changed
+from traces.catalogue.sources import Source
+from traces.common.blocks import LogStream
+from traces.common.log import LARGEST_S, LogError
+from traces.swf.reader import header_value
+from warehouse import Warehouse, file_lock, first_row
+
+
+def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str = "UTC") -> Ingested:
+    """Brings the raw tables of a source up to date with its log files, and says what was done.
+
+    Unchanged files (size and time) are not opened. A file that has grown is read from where it ended; one that has changed
+    replaces its rows; one that is gone leaves them, unless another has its content now. What has been read of the last
+    files stays in the warehouse if the process dies, each file whole or not at all.
+    Raises LogError, naming file, line and remedy: a file that cannot be read, a job wider than the cluster, a source without
+    any job. New lines of which none is sound are taken in, and told of in `Ingested.fault`.
+    """
+    with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
+        reader = reader_of(source, default_time_zone)
+        done = Ingested(reader)
+        with warehouse.write() as connection:
+            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            # DuckDB's second thread costs more than it does, and there is work for the other core
+            connection.execute("SET threads = 1")
+            ledger = read_ledger(connection, source.name)
+            todo = plan(reader, ledger)
+            done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=todo.gone)
+            if todo.anew:
+                _forget(connection, source.name)
+                ledger = {}
+            writer = RawRows(connection, reader, ledger, done)
+            for path in todo.touched:
+                writer.touch(path)
+            with _progress(todo.read) as advance:
+                for path, stream, parsed in parsed_files(reader, todo.read):
+                    if parsed is not None:
+                        writer.add(path, stream, parsed)
+                        advance(stream)
+                    else:
+                        writer.end(path, stream)
+            writer.remove_moved()
+            writer.flush()
+            _check_accepted(connection, reader, done)
+            write_source(connection, reader)
+    return done
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    for table in (*OF_A_FILE, "core.sources"):
+        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+    mark_changed(connection, source, "", 0)
+
+
+@contextmanager
+def _progress(files: Sequence[tuple[Path, object]]) -> Iterator:
+    sizes = {path: path.stat().st_size for path, _ in files if path.exists()}
+    with progress_bar("reading", sum(sizes.values()) >> 20) as bar:
+        seen: set[Path] = set()
+
+        def advance(stream: LogStream) -> None:
+            if stream.path not in seen:
+                seen.add(stream.path)
+                bar.update(stream.size_bytes >> 20)
+
+        yield advance
+
+
+def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done: Ingested) -> None:
+    """Notes it when nothing could be made of what is new, and fails for a source without any job."""
+    where = reader.files[0] if len(reader.files) == 1 else reader.files[0].parent
+    log_format, lines, rejected = reader.source.format, done.lines.total(), done.outcome("rejected")
+    # the last line of a file that is being written may be half a line
+    if rejected > done.half_lines and not done.outcome("accepted") and not done.outcome("kept"):
+        done.fault = (
+            f"{done.first_reject}. No new line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
+            "rejected): check the format and the file"
+        )
+    row = first_row(
+        connection,
+        "SELECT sum(accepted), sum(lines)::BIGINT, sum(rejected)::BIGINT FROM raw.log_files WHERE source = ?",
+        [reader.source.name],
+    )
+    accepted, lines, rejected = row or (0, 0, 0)
+    if accepted:
+        return
+    wide = sum(count for (_, reason), count in done.lines.items() if reason.startswith("wider than the cluster"))
+    if wide:
+        raise LogError(f"{where}: every job is wider than the cluster's {reader.procs} processors: correct `procs`")
+    if done.first_reject:
+        raise LogError(
+            f"{done.first_reject}. No line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
+            "rejected): check the format and the file"
+        )
+    raise LogError(f"{where}: the log is empty: {lines} lines, none of them a finished job in the {log_format} format")
+
+
+def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
+    """The source's row of core.sources; what is told by the jobs stays as it is until they are written."""
+    source = reader.source
+    headers = connection.execute(
+        "SELECT files.file, headers.key, headers.value FROM raw.log_files AS files LEFT JOIN raw.log_headers AS headers "
+        "ON files.source = headers.source AND files.file = headers.file WHERE files.source = ? "
+        "ORDER BY files.file, headers.position",
+        [source.name],
+    ).fetchall()
+    zones = (value for _, key, value in headers if key == "TimeZoneString" and value in available_timezones())
+    time_zone = source.time_zone or next(zones, None) or reader.default_time_zone
+    known = first_row(
+        connection,
+        "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone FROM core.sources WHERE source = ?",
+        [source.name],
+    )
+    procs, procs_from, origin_s, *clock = known or (None, "peak", 0)
+    if reader.procs or procs_from != "peak":
+        procs, procs_from = reader.procs, reader.procs_from
+    clock_zero = _clock_zero(headers, reader)
+    if known and clock != [clock_zero, time_zone]:
+        mark_changed(connection, source.name, "", 0)
+    connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
+    connection.execute(
+        "INSERT INTO core.sources (source, format, description, cluster_procs, cluster_procs_from, cluster_nodes, "
+        "cluster_gpus, node_memory_kb, time_zone, clock_zero, origin_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            source.name,
+            source.format,
+            source.description,
+            procs,
+            procs_from,
+            source.nodes,
+            source.gpus,
+            source.node_memory_gb << 20 if source.node_memory_gb else None,
+            time_zone,
+            clock_zero,
+            origin_s,
+        ],
+    )  # fmt: skip
+
+
+def _clock_zero(headers: list[tuple[str, str, str]], reader: Reader) -> datetime:
+    """UTC time of second 0 of all files, without zone; 1970 where no header tells."""
+    of_file: dict[str, list[tuple[str, str]]] = {}
+    for file, key, value in headers:
+        of_file.setdefault(file, []).extend([(key, value)] if key else [])
+    zeros = {header_value(header, "UnixStartTime") or 0: file for file, header in of_file.items()}
+    folder = reader.files[0].parent
+    if len(zeros) > 1:
+        listed = ", ".join(f"{file} from {zero}" for zero, file in zeros.items())
+        raise LogError(
+            f"{folder}: files of one source must count their seconds from the same UnixStartTime, found "
+            f"{listed}: make them sources of their own"
+        )
+    zero, file = next(iter(zeros.items()))
+    if not 0 <= zero <= LARGEST_S:
+        raise LogError(f"{folder / file}: the header's UnixStartTime {zero} is not a Unix time: correct or remove it")
+    return datetime.fromtimestamp(zero, UTC).replace(tzinfo=None)

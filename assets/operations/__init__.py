@@ -1,0 +1,1 @@
+"""Group `operations`: what happened on the real system."""

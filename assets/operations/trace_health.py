@@ -1,0 +1,46 @@
+"""Stage 1, what to distrust: a report on the health of a log, after Feitelson."""
+
+import dagster as dg
+
+import sql
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.ingest.core_jobs import jobs
+from assets.operations import plots
+from warehouse import Warehouse, replace_partition_by_query
+
+
+@dg.asset(
+    key=["marts", "trace_health"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="operations",
+    owners=OWNERS,
+    kinds={"duckdb", "sql"},
+    metadata=table_metadata("marts.trace_health"),
+)
+def trace_health(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """What looks wrong in the log: more in use than there is, users' flurries, clocks that jump, days that are missing, jobs
+    of no length or over their limit, changes of the cluster. Nothing is taken out; the report says what to distrust."""
+    source = context.partition_key
+    with warehouse.write() as connection:
+        rows = replace_partition_by_query(
+            connection, "marts.trace_health", source, sql.load("marts.trace_health_of_source"), {"source": source}
+        )
+    with warehouse.read() as connection:
+        report = connection.sql(sql.load("marts.health_report"), params={"source": source}).pl()
+        capacity = connection.sql(
+            "SELECT capacity.*, cluster_procs FROM core.capacity AS capacity INNER JOIN core.sources USING (source) "
+            "WHERE source = $source ORDER BY day",
+            params={"source": source},
+        ).pl()
+    found = [f"{row['found']:,} {row['unit']}: {row['finding']}" for row in report.to_dicts() if row["found"]]
+    context.log.info("; ".join(found) or "nothing found")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows,
+            "findings": len(found),
+            "report": table(report),
+            "capacity": plot(plots.capacity(capacity)),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Group `policies`: scheduling policies that are searched or learned."""

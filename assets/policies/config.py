@@ -1,0 +1,54 @@
+"""Configuration that the assets which train policies share, for the launchpad."""
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from pydantic import Field
+
+from assets.policies.training import Task
+from models.scheduling.options import (
+    EvolutionOptions,
+    HindsightOptions,
+    ImitationOptions,
+    KeySearchOptions,
+    PPOOptions,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class TaskConfig(dg.Config):
+    """What policies are trained for; the three assets below must be told the same."""
+
+    goal: str = Field(
+        default="bsld", description="What to make small: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
+    )
+    backfill: str = Field(default="easy", description="Backfilling: none, easy or easy-sjbf")
+    estimates: str = Field(
+        default="predicted", description="Run times the scheduler believes: requested, predicted, ..."
+    )
+
+
+class KeyConfig(dg.Config, KeySearchOptions):
+    pass
+
+
+class PPOConfig(dg.Config, PPOOptions):
+    pass
+
+
+class EvolutionConfig(dg.Config, EvolutionOptions):
+    pass
+
+
+class ImitationConfig(dg.Config, ImitationOptions):
+    pass
+
+
+class HindsightConfig(dg.Config, HindsightOptions):
+    pass
+
+
+def task_of(config: TaskConfig) -> Task:
+    return Task(config.goal, config.backfill, config.estimates)

@@ -1,0 +1,49 @@
+"""Figures of training. Each takes a frame or arrays and returns a matplotlib Figure; none reads data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from assets.common.plots import BLUE, GREY, INK, ORANGE, figure, log_axis
+
+
+def trajectory_distribution(score: np.ndarray, low: float, high: float, goal: str) -> Figure:
+    """score: the goal on each window under SJF, (windows,); low, high: the filter's range."""
+    canvas, (ax,) = figure()
+    top = float(np.percentile(score, 99.5)) * 1.05 + 1e-9
+    ax.hist(np.minimum(score, top), bins=60, color=GREY)
+    ax.axvspan(low, min(high, top), color=BLUE, alpha=0.15, label=f"kept: ({low:.2f}, {high:.2f})")
+    ax.axvline(score.mean(), color=ORANGE, linewidth=1.2, label=f"mean {score.mean():.2f}")
+    ax.set_xlabel(f"{goal} under SJF", fontsize=9)
+    ax.set_ylabel("windows", fontsize=9)
+    ax.legend(frameon=False, fontsize=9)
+    return canvas
+
+
+def training_curve(curve: pl.DataFrame, chosen: tuple[int, int] | None = None, goal: str = "bsld") -> Figure:
+    """curve: rows of policies.training_curve; chosen: seed and epoch of the policy that is used."""
+    canvas, (top, bottom) = figure(height=4.4, rows=2, share_x=True)
+    for seed in curve["seed"].unique().sort():
+        part = curve.filter(pl.col("seed") == seed).sort("epoch")
+        measured = part.filter(pl.col("validation_cost").is_not_null())
+        top.plot(measured["epoch"], measured["validation_cost"], label=f"seed {seed}", linewidth=1.4)
+        bottom.plot(part["epoch"], part["entropy"], linewidth=1.4)
+        best = part.filter(pl.col("epoch") == (chosen[1] if chosen else 0))
+        if chosen and seed == chosen[0] and best.height:
+            top.plot(best["epoch"], best["validation_cost"], "o", color=INK, label="chosen", zorder=5)
+    filtered = curve.filter(pl.col("phase") == "filtered")["epoch"].max()
+    if isinstance(filtered, int):
+        for ax in (top, bottom):
+            ax.axvspan(1, filtered, color=GREY, alpha=0.15, linewidth=0)
+    if (curve["validation_cost"] > 0).all():
+        log_axis(top.yaxis)
+    top.set_ylabel(f"{goal},\nvalidation windows", fontsize=9)
+    top.legend(frameon=False, fontsize=9, ncols=4)
+    bottom.set_ylabel("entropy, nats", fontsize=9)
+    bottom.set_xlabel("epoch (shaded: filtered windows only)", fontsize=9)
+    return canvas

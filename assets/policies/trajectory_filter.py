@@ -1,0 +1,84 @@
+"""The asset policies/trajectory_filter: which windows are worth learning from."""
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.trace import load_trained_trace
+from assets.ingest.core_jobs import jobs
+from assets.policies import plots
+from assets.policies.training import arena_of_task
+from assets.predictions.runtime_predictions import runtime_predictions
+from warehouse import Warehouse, replace_partition
+
+if TYPE_CHECKING:
+    pass
+from assets.policies.config import TaskConfig, task_of
+from assets.policies.lessons import learning_part
+
+
+class TrajectoryFilterConfig(TaskConfig):
+    window_jobs: int = Field(default=256, ge=8, description="Consecutive jobs in a window; fewer on a short trace")
+    sampled_windows: int = Field(default=2000, ge=1, description="Windows that SJF is replayed on")
+    seed: int = Field(default=1, ge=0, description="Seed of the choice of windows")
+
+
+@dg.asset(
+    key=["policies", "trajectory_filter"],
+    deps=[runtime_predictions, jobs],
+    partitions_def=SOURCES,
+    group_name="policies",
+    owners=OWNERS,
+    kinds={"numba", "duckdb"},
+    metadata=table_metadata("policies.trajectory_windows"),
+)
+def trajectory_filter(
+    context: dg.AssetExecutionContext, config: TrajectoryFilterConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Which windows are worth learning from: SJF is replayed on windows of the training part, and training can start on
+    those between the median and twice the mean of its cost."""
+    from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
+
+    source = context.partition_key
+    trace, test_position = load_trained_trace(warehouse, source)
+    learning = learning_part(test_position)
+    # a short trace gets shorter windows, so that validation and judging still have a few to themselves
+    length = min(config.window_jobs, learning // 2, max((test_position - learning) // 8, 8))
+    if length < config.window_jobs:
+        context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
+    sampled = sample_positions(0, learning, length, config.sampled_windows, np.random.default_rng(config.seed))
+    found = filter_trajectories(arena_of_task(trace, task_of(config)), sampled)
+    windows = pl.DataFrame(
+        {
+            "first_position": sampled.first,
+            "jobs": np.full(len(sampled), length),
+            "sjf_cost": found.score,
+            "kept": found.kept,
+        }
+    )
+    ranges = pl.DataFrame(
+        {
+            "goal": [config.goal],
+            "windows": [windows.height],
+            "kept": [int(found.kept.sum())],
+            "median_cost": [found.median],
+            "mean_cost": [found.mean],
+            "skewness": [found.skewness],
+            "high_cost": [found.high],
+        }
+    )
+    with warehouse.write() as connection:
+        replace_partition(connection, "policies.trajectory_windows", source, windows)
+        replace_partition(connection, "policies.trajectory_ranges", source, ranges)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": windows.height,
+            "range": table(ranges),
+            "distribution": plot(plots.trajectory_distribution(found.score, found.low, found.high, config.goal)),
+        }
+    )

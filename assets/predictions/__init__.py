@@ -1,0 +1,1 @@
+"""Group `predictions`: features, run-time models and predicted waits."""

@@ -1,0 +1,40 @@
+"""The asset features/job_features: what was known of a job when it was submitted."""
+
+import dagster as dg
+
+import sql
+from assets.common.checks import row_check
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.ingest.core_jobs import jobs
+from assets.predictions.features import column_summary
+from warehouse import Warehouse, replace_partition_by_query
+
+
+@dg.asset(
+    key=["features", "job_features"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"duckdb", "sql"},
+    metadata=table_metadata("features.job_features"),
+)
+def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """The request, the calendar, the user's jobs that had *ended* before this one was submitted, and how many ran and waited
+    then; one row per job."""
+    source = context.partition_key
+    with warehouse.write() as connection:
+        query = sql.load("features.job_features_of_source")
+        rows = replace_partition_by_query(connection, "features.job_features", source, query, {"source": source})
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows,
+            "columns": table(column_summary(warehouse, "features.job_features", source)),
+        }
+    )
+
+
+CHECKS = [
+    row_check(job_features, "checks.features_know_no_future", "no feature counts more ended jobs than had ended"),
+]

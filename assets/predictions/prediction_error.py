@@ -1,0 +1,36 @@
+"""Errors of run-time predictions over time: has a predictor become worse, and when."""
+
+import dagster as dg
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.predictions import plots
+from assets.predictions.runtime_evaluation import runtime_evaluation
+from warehouse import Warehouse
+
+
+@dg.asset(
+    key=["marts", "prediction_error"],
+    deps=[runtime_evaluation],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"duckdb", "sql"},
+    metadata=table_metadata("marts.prediction_error"),
+)
+def prediction_error(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """Mean error, underestimates and coverage of every predictor, period by period, beside the user's last two jobs."""
+
+    with warehouse.read() as connection:
+        rows = connection.sql(
+            "SELECT * EXCLUDE (source) FROM marts.prediction_error WHERE source = $source ORDER BY predictor, period_start",
+            params={"source": context.partition_key},
+        ).pl()
+    newest = rows.filter(rows["period_start"] == rows["period_start"].max()).sort("mean_absolute_error_s")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows.height,
+            "newest_period": table(newest),
+            "error_over_time": plot(plots.error_over_time(rows)),
+        }
+    )

@@ -1,0 +1,88 @@
+"""The asset predictions/runtime_model: a challenger is trained every night and may become champion."""
+
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from assets.common.checks import row_check
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.storage import data_folder
+from assets.predictions import plots
+from assets.predictions.features import runtime_rows
+from assets.predictions.job_features import job_features
+from assets.predictions.model_registry import LEAST_JOBS, RuntimeModelConfig, challenge, load_champion, write_drift
+from assets.predictions.similar_jobs import similar_jobs
+from warehouse import Warehouse, first_row, replace_partition
+
+
+@dg.asset(
+    key=["predictions", "runtime_model"],
+    deps=[job_features, similar_jobs],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"xgboost", "duckdb"},
+    metadata=table_metadata("predictions.model_versions"),
+)
+def runtime_model(
+    context: dg.AssetExecutionContext, config: RuntimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Trains a challenger on all but the newest days and compares it with the champion on those days, job by job; the
+    champion changes only if the challenger is better beyond noise. Also cuts the trace for the training of policies."""
+
+    source = context.partition_key
+    rows = runtime_rows(warehouse, source)
+    if rows.height < LEAST_JOBS:
+        raise ValueError(
+            f"source {source!r}: {rows.height} jobs with a known run time are too few to train and test on, at least "
+            f"{LEAST_JOBS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
+        )
+    split = pl.DataFrame(
+        {
+            "test_job_index": [rows["job_index"][int(rows.height * config.train_share)]],
+            "train_share": [config.train_share],
+        }
+    )
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.training_splits", source, split)
+    happened = challenge(warehouse, source, rows, config)
+    context.log.info(happened)
+    version, champion = load_champion(warehouse, source)
+    drift = write_drift(warehouse, source, rows)
+    with warehouse.read() as connection:
+        history = connection.sql(
+            "SELECT * EXCLUDE (source) FROM predictions.model_history WHERE source = $source ORDER BY event DESC",
+            params={"source": source},
+        ).pl()
+        file = first_row(
+            connection,
+            "SELECT file FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
+    importance = champion.importance()
+    assert file is not None
+    metadata: dict[str, Any] = {
+        "happened": happened,
+        "champion": version,
+        "history": table(history),
+        "drift": table(drift.sort("value", descending=True)),
+        "file": dg.MetadataValue.path(str(data_folder() / file[0])),
+    }
+    if importance:
+        metadata["importance"] = plot(plots.feature_importance(importance))
+    return dg.MaterializeResult(metadata=metadata)
+
+
+CHECKS = [
+    row_check(
+        runtime_model,
+        "checks.inputs_are_stable",
+        "the newest jobs are of the population that the champion learned from",
+        True,
+    ),
+    row_check(
+        runtime_model, "checks.error_is_stable", "the champion errs at most twice as much as when it was tested", True
+    ),
+]

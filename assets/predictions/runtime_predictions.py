@@ -1,0 +1,96 @@
+"""Stage 3c: the predictions in use: the champion's for new jobs, those of the evaluation for older ones."""
+
+import dagster as dg
+import numpy as np
+import polars as pl
+
+from assets.common.checks import row_check
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.predictions import plots
+from assets.predictions.features import runtime_rows
+from assets.predictions.job_features import job_features
+from assets.predictions.model_registry import load_champion
+from assets.predictions.runtime_evaluation import prediction_rows, runtime_evaluation
+from assets.predictions.runtime_model import runtime_model
+from assets.predictions.similar_jobs import similar_jobs
+from models.runtime.predictor import QUANTILE_COLUMNS, Prediction
+from warehouse import Warehouse, first_row, replace_partition
+
+
+@dg.asset(
+    key=["predictions", "runtime_predictions"],
+    deps=[runtime_evaluation, runtime_model, job_features, similar_jobs],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"xgboost", "duckdb"},
+    metadata=table_metadata("predictions.runtime_predictions"),
+)
+def runtime_predictions(
+    context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """A predicted run time and its quantiles for every replayable job, each from a model that was fitted before the job was
+    submitted, so that a replay of the whole trace uses no knowledge of the future."""
+    from models.runtime.predictor import runtimes
+    from models.runtime.scores import score
+
+    source = context.partition_key
+    rows = runtime_rows(warehouse, source)
+    predictions = write_predictions(warehouse, source, rows)
+    true = runtimes(rows)
+    found = Prediction(predictions["predicted_runtime_s"].to_numpy(), predictions.select(QUANTILE_COLUMNS).to_numpy())
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": predictions.height,
+            "from_the_champion": int(predictions["version"].is_not_null().sum()),
+            "predicted_against_true": plot(
+                plots.prediction_error(found.point, true, rows["requested_walltime_s"].to_numpy())
+            ),
+            "scores": table(pl.DataFrame([score(found, true)])),
+        }
+    )
+
+
+def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Stores and returns predictions.runtime_predictions of a source. Raises ValueError before evaluation and model are there."""
+    from models.runtime.calibration import calibrated
+
+    version, champion = load_champion(warehouse, source)
+    with warehouse.read() as connection:
+        early = connection.sql(
+            "SELECT * EXCLUDE (source) FROM predictions.prequential_predictions WHERE source = $source ORDER BY job_index",
+            params={"source": source},
+        ).pl()
+        found = first_row(  # of the very version that was loaded: a rollback may just have named another champion
+            connection,
+            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
+    assert found is not None
+    if not early["job_index"].equals(rows["job_index"]):
+        raise ValueError(
+            f"source {source!r}: the evaluation of predictors is of other jobs; materialize predictions/runtime_evaluation again"
+        )
+    known = rows.filter(pl.col("submit_time") < found[0]).height
+    late = champion.predict(rows[known:])
+    point = np.concatenate([early["predicted_runtime_s"].to_numpy()[:known], late.point])
+    quantiles = np.concatenate([early.select(QUANTILE_COLUMNS).to_numpy()[:known], late.quantiles])
+    # in one stream: the champion's quantiles are calibrated by what became of those before them
+    stream = calibrated(Prediction(point, quantiles), rows)
+    predictions = prediction_rows(rows["job_index"], stream, champion.name).with_columns(
+        version=pl.Series([None] * known + [version] * (rows.height - known), dtype=pl.Int64),
+        predictor=pl.concat(
+            [early["predictor"][:known], pl.Series([champion.name] * (rows.height - known), dtype=pl.Utf8)]
+        ),
+    )
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.runtime_predictions", source, predictions)
+    return predictions
+
+
+CHECKS = [
+    row_check(
+        runtime_predictions, "checks.predictions_finite", "one finite prediction of at least 1 s per replayable job"
+    ),
+]

@@ -1,0 +1,30 @@
+"""The asset features/similar_jobs: run times of the ended jobs most like each job."""
+
+import dagster as dg
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.ingest.core_jobs import jobs
+from assets.predictions.features import column_summary, write_similar_jobs
+from warehouse import Warehouse
+
+
+@dg.asset(
+    key=["features", "similar_jobs"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"numba", "duckdb"},
+    metadata=table_metadata("features.similar_jobs"),
+)
+def similar_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """What the run times of the jobs most like it say of each job: mean and quantiles over jobs that had *ended* before."""
+    source = context.partition_key
+    rows = write_similar_jobs(warehouse, source)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows,
+            "columns": table(column_summary(warehouse, "features.similar_jobs", source)),
+        }
+    )

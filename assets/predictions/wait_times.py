@@ -1,0 +1,68 @@
+"""The asset predictions/wait_times: predicted waits, scored on the history of the log."""
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.predictions.plots import calibration_plot
+from assets.predictions.runtime_predictions import runtime_predictions
+from assets.predictions.waits import LEAST_SCORED, WaitsUnknown, load_wait_source, predict_history, wait_scores
+from warehouse import Warehouse, replace_partition
+
+
+class WaitTimesConfig(dg.Config):
+    seed: int = Field(default=1, ge=0, description="Seed of the drawn jobs and run times")
+    jobs: int = Field(
+        default=1000, ge=LEAST_SCORED, description="Jobs of the last part of the log to predict and score"
+    )
+    last_share: float = Field(
+        default=0.4, gt=0, lt=1, description="Share of the log, its end, that they are drawn from"
+    )
+    policy: str = Field(
+        default="FCFS", description="Order of the queue in the replays, as `tracehouse replay --policy`"
+    )
+    backfill: str = Field(default="easy", description="Backfilling in the replays, as `tracehouse replay --backfill`")
+
+
+@dg.asset(
+    key=["predictions", "wait_times"],
+    deps=[runtime_predictions],
+    partitions_def=SOURCES,
+    group_name="predictions",
+    owners=OWNERS,
+    kinds={"numba", "duckdb"},
+    metadata=table_metadata("predictions.wait_scores"),
+)
+def wait_times(
+    context: dg.AssetExecutionContext, config: WaitTimesConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Waits predicted at submission for jobs drawn from the last part of the log, scored against the mean wait of similar
+    recent jobs: replays of the queue with run times drawn from their predicted quantiles, corrected by what became of jobs
+    alike."""
+    source = context.partition_key
+    try:
+        found = load_wait_source(warehouse, source)
+        rows = predict_history(
+            found.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill
+        )
+    except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
+        with warehouse.write() as connection:
+            for name in ("predictions.wait_predictions", "predictions.wait_scores"):
+                replace_partition(connection, name, source, pl.DataFrame())
+        return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
+    zero = pl.lit(found.trace.clock_zero).cast(pl.Datetime("us"))
+    predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s")
+    scores = wait_scores(rows)
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.wait_predictions", source, predictions)
+        replace_partition(connection, "predictions.wait_scores", source, scores)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": scores.height,
+            "jobs": rows.height,
+            "scores": table(scores),
+            "calibration": plot(calibration_plot(rows)),
+        }
+    )

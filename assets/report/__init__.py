@@ -1,0 +1,1 @@
+"""Group `report`: the HTML report of a source."""

@@ -1,0 +1,1 @@
+"""Group `vasp`: VASP runs and their remaining times."""

@@ -1,0 +1,55 @@
+"""The asset predictions/remaining_time_model: the predictor of remaining times."""
+
+import json
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import table_metadata
+from assets.common.partitions import OWNERS, VASP
+from assets.common.storage import remove_unused_models, store_model
+from assets.vasp.runs import MODEL_VERSION, PREDICTORS, load_runs
+from assets.vasp.vasp_runs import vasp_runs
+from warehouse import Warehouse, replace_partition
+
+
+class RemainingTimeModelConfig(dg.Config):
+    predictor: str = Field(default="progress", pattern="^(inputs_only|progress|multimodal)$", description=PREDICTORS)
+    seed: int = Field(default=1, description="Of the fit")
+
+
+@dg.asset(
+    key=["predictions", "remaining_time_model"],
+    deps=[vasp_runs],
+    partitions_def=VASP,
+    group_name="vasp",
+    owners=OWNERS,
+    kinds={"xgboost"},
+    metadata=table_metadata("predictions.remaining_time_models"),
+)
+def remaining_time_model(
+    context: dg.AssetExecutionContext, config: RemainingTimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Trains the predictor of remaining times on every finished run of the folder and keeps it as a file."""
+    from models.remaining.evaluation import PREDICTORS as known
+    from models.remaining.evaluation import finished
+
+    source = context.partition_key
+    runs = load_runs(warehouse, source)
+    which = finished(runs)
+    predictor = known[config.predictor]()
+    predictor.fit(runs, which, config.seed)
+    content = {"version": MODEL_VERSION, "predictor": config.predictor, "state": predictor.state()}
+    file, sha256 = store_model(source, "remaining_time", json.dumps(content).encode())
+    systems = len(np.unique(runs.group[which]))
+    row: dict[str, Any] = {
+        "predictor": config.predictor, "seed": config.seed, "runs": len(which), "systems": systems, "file": file,
+        "sha256": sha256,
+    }  # fmt: skip
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.remaining_time_models", source, pl.DataFrame([row]))
+    remove_unused_models(source, "remaining_time", [file])
+    return dg.MaterializeResult(metadata={"dagster/row_count": 1, **{k: v for k, v in row.items() if k != "sha256"}})

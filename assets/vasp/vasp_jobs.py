@@ -1,0 +1,39 @@
+"""The asset core/vasp_jobs: the accounting jobs that VASP runs were."""
+
+import dagster as dg
+
+import sql
+from assets.common.describe import table_metadata
+from assets.common.partitions import OWNERS, VASP
+from assets.ingest.core_jobs import jobs
+from assets.vasp.vasp_runs import vasp_runs
+from traces.catalogue.catalogue import load_catalogue
+from warehouse import Warehouse
+from warehouse.partitions import replace_partition_by_query
+
+
+@dg.asset(
+    key=["core", "vasp_jobs"],
+    deps=[vasp_runs, dg.AssetDep(jobs, partition_mapping=dg.AllPartitionMapping())],
+    partitions_def=VASP,
+    group_name="vasp",
+    owners=OWNERS,
+    kinds={"duckdb", "sql"},
+    metadata=table_metadata("core.vasp_jobs"),
+)
+def vasp_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """Finds the batch job of each launch in the source that the catalogue calls its accounting: by job number, else by time
+    and cores where only one job fits. Without `accounting` the table stays empty."""
+    source = context.partition_key
+    accounting = load_catalogue().vasp_source(source).accounting
+    with warehouse.write() as connection:
+        rows = replace_partition_by_query(
+            connection,
+            "core.vasp_jobs",
+            source,
+            sql.load("core.vasp_jobs_of_source"),
+            {"source": source, "accounting": accounting},
+        )
+    if not accounting:
+        context.log.info(f"[vasp.{source}] names no accounting source in the catalogue: nothing to join")
+    return dg.MaterializeResult(metadata={"dagster/row_count": rows})

@@ -1,0 +1,60 @@
+"""The asset raw/vasp_runs: VASP run folders in the warehouse."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+import polars as pl
+
+from assets.common.checks import row_check
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, VASP
+from assets.vasp.folders import update_vasp_log
+from traces.catalogue.catalogue import load_catalogue
+from warehouse import Warehouse
+
+
+@dg.asset(
+    key=["raw", "vasp_runs"],
+    partitions_def=VASP,
+    group_name="vasp",
+    owners=OWNERS,
+    kinds={"duckdb", "polars"},
+    metadata=table_metadata("raw.vasp_runs"),
+)
+def vasp_runs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """Reads the run folders that have changed: one row per launch of VASP, one per electronic and ionic step. A running job
+    has a row too. Folders that should have been runs are rejects, with a reason; accepted and rejected add up to all."""
+    source = context.partition_key
+    catalogue = load_catalogue()
+    now = datetime.now(UTC).replace(tzinfo=None)
+    done = update_vasp_log(warehouse, catalogue.vasp_source(source), catalogue.time_zone, now)
+    with warehouse.read() as connection:
+
+        def ask(query: str) -> pl.DataFrame:
+            return connection.sql(query, params={"source": source}).pl()
+
+        states = ask(
+            "SELECT state, count(*) AS runs, sum(electronic_steps)::BIGINT AS electronic_steps, "
+            "sum(ionic_steps)::BIGINT AS ionic_steps FROM raw.vasp_runs WHERE source = $source GROUP BY ALL ORDER BY ALL"
+        )
+        rejects = ask("SELECT folder, file, reason FROM raw.vasp_rejects WHERE source = $source ORDER BY ALL")
+        outcomes = ask("SELECT outcome, count(*) AS n FROM raw.vasp_folders WHERE source = $source GROUP BY ALL")
+    folders = dict(outcomes.rows())
+    context.log.info(", ".join(f"{count} {what}" for what, count in done.folders.items() if count) or "nothing to read")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": int(states["runs"].sum()),
+            "folders": sum(folders.values()),
+            "accepted": folders.get("accepted", 0),
+            "rejected": folders.get("rejected", 0),
+            "read_now": done.folders["accepted"] + done.folders["rejected"],
+            "read_bytes": done.bytes,
+            "states": table(states),
+            "rejects": table(rejects),
+        }
+    )
+
+
+CHECKS = [
+    row_check(vasp_runs, "checks.vasp_steps_add_up", "every counted step of a VASP run is stored", partitions=VASP),
+]

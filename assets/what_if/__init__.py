@@ -1,0 +1,1 @@
+"""Group `what_if`: replays of a source under given settings."""

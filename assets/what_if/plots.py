@@ -1,0 +1,167 @@
+"""Figures of what-if replays: a stretch of the schedule, use and queue over time, who waits and when. None reads data."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from assets.common.plots import INK, figure, gantt
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from assets.what_if.run import ReplayRun
+from assets.common.plots import RUN_COLOURS, WEEKDAYS, heat_map
+
+GANTT_STARTS = 300
+"""Starts in the stretch that the Gantt chart shows: more would be too narrow to be seen."""
+
+
+MOST_POINTS = 500
+"""Points of a curve: neighbouring steps are averaged, so that it can be read."""
+
+
+def gantt_of(run: ReplayRun, title: str) -> Figure:
+    """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
+    from simulator.metrics.metrics import size_classes
+
+    jobs, running, started = run.jobs, run.cluster.running, run.schedule.started
+    start = np.concatenate([running.start, run.schedule.start[started]])
+    runtime = np.concatenate([running.runtime, jobs.runtime[started]])
+    procs = np.concatenate([running.procs, jobs.procs[started]])
+    starts = np.sort(run.schedule.start[started])
+    first = int(np.searchsorted(starts, _longest_queue_at(run))) - GANTT_STARTS // 2
+    first = max(0, min(first, len(starts) - GANTT_STARTS))
+    begin = int(jobs.submit[0]) if first == 0 else int(starts[first])
+    until = int(starts[min(first + GANTT_STARTS, len(starts)) - 1])
+    if len(starts) <= GANTT_STARTS:
+        until = int((start + runtime).max())
+    until = max(until, begin + 1)
+    shown = (start < until) & (start + runtime > begin)
+    width = size_classes(procs, run.cluster.procs)
+    origin = begin - int(jobs.submit[0])
+    where = "" if first == 0 else f", from {origin / 86400:.1f} days after the first submission, when most jobs wait"
+    canvas = gantt(
+        f"{title}{where}", start[shown], runtime[shown], procs[shown], width[shown], run.cluster.procs, begin, until
+    )
+    canvas.axes[0].set_xlabel(
+        "hours; grey serial, blue up to 1/16 of the cluster, green up to 1/4, orange wider", fontsize=9
+    )
+    return canvas
+
+
+def usage(series: dict[str, pl.DataFrame], run_procs: dict[str, int], has_calendar: bool = True) -> Figure:
+    """Utilisation of each run, and the queues of all. series: by run, rows of replay.run_series (time, step_s,
+    procs_in_use, jobs_waiting); run_procs: processors of each run's cluster. Without a calendar, time is drawn in days."""
+    canvas, axes = figure(height=1.3 * len(series) + 2.4, rows=len(series) + 1, share_x=True)
+    waiting = axes[-1]
+    for k, (name, rows) in enumerate(series.items()):
+        rows = _fewer(rows)
+        colour = RUN_COLOURS[k % len(RUN_COLOURS)]
+        time: Any = rows["time"].to_numpy()
+        if not has_calendar and rows.height:
+            time = (rows["time"] - rows["time"][0]).dt.total_seconds().to_numpy() / 86400
+        share = 100 * rows["procs_in_use"].to_numpy() / run_procs[name]
+        axes[k].fill_between(time, share, step="post", color=colour, alpha=0.7, linewidth=0)
+        axes[k].set_ylim(0, 100)
+        axes[k].set_ylabel("% in use", fontsize=9)
+        axes[k].set_title(name, fontsize=9, loc="left")
+        waiting.plot(time, rows["jobs_waiting"], color=colour, linewidth=1.1, label=name)
+    waiting.set_ylabel("jobs waiting", fontsize=9)
+    waiting.set_ylim(bottom=0)
+    if not has_calendar:
+        waiting.set_xlabel("days since the first submission", fontsize=9)
+    if len(series) > 1:
+        waiting.legend(frameon=False, fontsize=9, ncols=4)
+    return canvas
+
+
+def waits(runs: dict[str, ReplayRun]) -> Figure:
+    """Who waits, and when: for every run the mean wait by size and run time, and by weekday and hour of submission (local
+    time of the cluster; left out where the log does not tell the date of its second 0)."""
+    from matplotlib.figure import Figure
+
+    with_hours = all(run.trace.has_calendar for run in runs.values())
+    canvas = Figure(figsize=(12.5 if with_hours else 6.0, 2.9 * len(runs) + 0.2), layout="constrained")
+    grid = canvas.subplots(
+        len(runs), 2 if with_hours else 1, squeeze=False, width_ratios=[2, 3] if with_hours else None
+    )
+    for row, (name, run) in zip(grid, runs.items(), strict=True):
+        _class_map(row[0], run, name)
+        if with_hours:
+            _hour_map(row[1], run)
+    return canvas
+
+
+def _longest_queue_at(run: ReplayRun) -> int:
+    """The first second at which most jobs wait."""
+    leaves = np.where(run.schedule.started, run.schedule.start, run.jobs.cancel)
+    time = np.concatenate([run.jobs.submit, leaves])
+    change = np.concatenate([np.ones(len(leaves), np.int64), -np.ones(len(leaves), np.int64)])
+    order = np.lexsort((change, time))
+    return int(time[order][np.cumsum(change[order]).argmax()])
+
+
+def _fewer(rows: pl.DataFrame) -> pl.DataFrame:
+    """At most MOST_POINTS rows: means of neighbouring steps."""
+    together = -(-rows.height // MOST_POINTS)
+    if together <= 1:
+        return rows
+    return (
+        rows.with_row_index("step")
+        .group_by(pl.col("step") // together, maintain_order=True)
+        .agg(pl.col("time").first(), pl.col("procs_in_use", "jobs_waiting").mean())
+    )
+
+
+def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
+    from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES
+
+    hours = np.full((len(SIZE_CLASSES), len(RUNTIME_CLASSES)), np.nan)
+    jobs = np.zeros(hours.shape, dtype=np.int64)
+    for row in run.by_class():
+        place = SIZE_CLASSES.index(str(row["size_class"])), RUNTIME_CLASSES.index(str(row["runtime_class"]))
+        hours[place], jobs[place] = float(row["average_wait_s"]) / 3600, int(row["jobs"])
+    image = heat_map(ax, hours)
+    for (y, x), value in np.ndenumerate(hours):
+        if not np.isnan(value):
+            shade = "white" if image.norm(max(value, image.norm.vmin)) > 0.55 else INK
+            ax.text(x, y, f"{_hours(value)} h\n{jobs[y, x]:,}", ha="center", va="center", fontsize=8, color=shade)
+    ax.set_xticks(range(len(RUNTIME_CLASSES)), RUNTIME_CLASSES, fontsize=8)
+    ax.set_yticks(range(len(SIZE_CLASSES)), SIZE_CLASSES, fontsize=8)
+    short = textwrap.shorten(name, 60, placeholder=" ...")
+    ax.set_title(f"{short}\nmean wait and jobs, by size and run time", fontsize=9, loc="left")
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _hour_map(ax: Any, run: ReplayRun) -> None:
+    started = run.schedule.started
+    zero, wait = run.trace.clock_zero, (run.schedule.start - run.jobs.submit)[started]
+    submitted = pl.Series(run.jobs.submit[started]) * 1_000_000
+    local = (
+        pl.DataFrame({"time": submitted.cast(pl.Duration("us")), "hours": wait / 3600})
+        .with_columns(
+            time=(pl.lit(zero) + pl.col("time")).dt.replace_time_zone("UTC").dt.convert_time_zone(run.trace.time_zone)
+        )
+        .group_by(day=pl.col("time").dt.weekday() - 1, hour=pl.col("time").dt.hour())
+        .agg(pl.col("hours").mean())
+    )
+    hours = np.full((7, 24), np.nan)
+    hours[local["day"].to_numpy(), local["hour"].to_numpy()] = local["hours"].to_numpy()
+    image = heat_map(ax, hours)
+    ax.figure.colorbar(image, ax=ax, label="hours", pad=0.01).ax.tick_params(labelsize=8)
+    ax.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)], fontsize=8)
+    ax.set_yticks(range(7), WEEKDAYS, fontsize=8)
+    ax.set_title(f"mean wait by submission ({run.trace.time_zone})", fontsize=9, loc="left")
+
+
+def series_with_time(series: pl.DataFrame, run: ReplayRun) -> pl.DataFrame:
+    """Rows of assets.what_if.tables.series_of with the UTC time that replay.run_series stores."""
+    zero = run.trace.clock_zero
+    return series.with_columns(time=pl.lit(zero) + pl.duration(seconds="time_s"))

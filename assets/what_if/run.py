@@ -1,0 +1,301 @@
+"""What-if replays: one run of a trace under given settings, and everything that is told of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from assets.common.trace import Trace, trace_sha256
+from assets.what_if.settings import RunSettings, check_settings, outages_of
+from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from simulator.jobs.cluster import Cluster
+    from simulator.jobs.jobs import Jobs
+    from simulator.jobs.schedule import Schedule
+    from simulator.policies.registry import Policy
+
+SETTINGS_GIVE_PROCS = "command line"
+"""`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
+
+
+@dataclass(frozen=True)
+class ChosenPolicy:
+    """text: as the user wrote it, names in their usual case; policy: what the simulator takes (None for the RLScheduler rules,
+    which take `text`); sha256: of the file of a plug-in or a learned policy, else None; trained_jobs: replayable jobs of
+    this trace before this position were open to its training."""
+
+    text: str
+    policy: Policy | None
+    sha256: str | None = None
+    trained_jobs: int = 0
+
+    @property
+    def portable_text(self) -> str:
+        """The text without the folder of a file, as it is stored: rows hold no path of the machine."""
+        head, colon, function = self.text.partition(":")
+        if head.endswith((".py", ".json")):
+            return Path(head).name + colon + function
+        return self.text
+
+
+@dataclass(frozen=True)
+class ReplayRun:
+    """settings: in their usual form. rows: of Trace.rows, the jobs replayed, in replay order; jobs, cluster, schedule: what
+    the simulator was given and gave. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings."""
+
+    settings: RunSettings
+    trace: Trace
+    policy: ChosenPolicy
+    rows: pl.DataFrame
+    jobs: Jobs
+    cluster: Cluster
+    schedule: Schedule
+    counts: dict[str, int]
+
+    @property
+    def procs_from(self) -> str:
+        return SETTINGS_GIVE_PROCS if self.settings.procs else self.trace.cluster_procs_from
+
+    @property
+    def estimates(self) -> str:
+        return self.settings.estimates if self.settings.is_standard else "as logged"
+
+    @property
+    def trace_sha256(self) -> str:
+        return trace_sha256(self.rows)
+
+    def metrics(self) -> dict[str, float]:
+        """All metrics of simulator.metrics.metrics.METRICS over all jobs."""
+        from simulator.metrics.metrics import metrics
+
+        return metrics(self.jobs, self.schedule, self.cluster)
+
+    def trimmed_metrics(self) -> dict[str, float] | None:
+        """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
+        from simulator.metrics.metrics import measured_jobs, metrics
+
+        if not self.settings.trim:
+            return None
+        return metrics(self.jobs, self.schedule, self.cluster, measured_jobs(self.jobs, self.settings.trim))
+
+    def rlscheduler_metrics(self) -> dict[str, float | None]:
+        """The figures that only the RLScheduler code knows; empty under the standard rules."""
+        from simulator.metrics.metrics import METRICS
+        from simulator.published.rlscheduler import rlscheduler_metrics
+
+        if self.settings.is_standard:
+            return {}
+        found = rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
+        return {name: None if math.isnan(x) else x for name, x in found.items() if name not in METRICS}
+
+    def hindsight(self) -> dict[str, float]:
+        """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
+        from simulator.metrics.bound import hindsight_bound
+
+        return {f"hindsight_{name}": value for name, value in hindsight_bound(self.jobs, self.cluster).items()}
+
+    def by_class(self) -> list[dict[str, str | int | float]]:
+        from simulator.metrics.metrics import metrics_by_class
+
+        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs)
+
+
+def engine_version() -> str:
+    """Version of tracehouse and hash of the engine's source: with equal ones, equal settings give equal schedules."""
+    from simulator import SOURCE_HASH
+
+    return f"{version('tracehouse')}+{SOURCE_HASH}"
+
+
+def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    """The policy of the settings. warehouse: holds the source's learned policies; None where there is none, for a bare log.
+
+    Raises ValueError with the remedy.
+    """
+    from simulator.policies.registry import parse_policy
+
+    text = settings.policy.strip()
+    name = text.lower()
+    if not settings.is_standard:
+        if name.endswith(".json") and not name.startswith("formula:"):
+            return _from_policy_file(text, None if warehouse is None else source)
+        return ChosenPolicy(_rlscheduler_name(text), None)
+    if name == "learned":
+        return _learned(warehouse, source)
+    head, _, tail = text.partition(":")
+    if name.endswith(".json") and not name.startswith("formula:"):
+        return _from_policy_file(text, None if warehouse is None else source)
+    if head.endswith(".py"):
+        policy = parse_policy(text)
+        return ChosenPolicy(f"{head}:{tail}", policy, hashlib.sha256(Path(head).read_bytes()).hexdigest())
+    try:
+        policy = parse_policy(text)
+    except ValueError as error:
+        if str(error).startswith("unknown policy"):
+            raise ValueError(f"{error}, or a policy file (.json)") from None
+        raise
+    return ChosenPolicy(policy.name, policy)
+
+
+def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    from assets.policies.registry import learned_policies
+    from simulator.policies.registry import parse_policy
+
+    if warehouse is None:
+        raise ValueError(
+            f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
+            f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
+        )
+    found = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
+    return ChosenPolicy("learned", parse_policy("learned", found.weights), found.sha256, found.trained_jobs)
+
+
+def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
+    from models.scheduling.policy_file import load_policy
+    from simulator.policies.registry import parse_policy
+
+    weights, card = load_policy(Path(text))
+    digest = hashlib.sha256(Path(text).read_bytes()).hexdigest()
+    seen = card.get("trained_jobs", 0) if source is not None and card.get("source") == source else 0
+    return ChosenPolicy(text, parse_policy("learned", weights), digest, seen)
+
+
+def _rlscheduler_name(text: str) -> str:
+    from simulator.published.rlscheduler import POLICIES
+
+    usual = {name.lower(): name for name in POLICIES}
+    if text.lower() not in usual:
+        raise ValueError(
+            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(POLICIES)}, or a policy file "
+            "(.json), or replay with --rules standard"
+        )
+    return usual[text.lower()]
+
+
+def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:
+    """Replays a trace. trace: loaded with the cancelled jobs if the settings ask for them.
+
+    Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
+    """
+    settings = check_settings(settings)
+    rows = trace.rows
+    if not settings.is_standard:
+        rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
+    cluster_procs = settings.procs or trace.cluster_procs
+    rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
+    first, length = settings.window_of(rows.height)
+    replayed = rows[first : first + length]
+    estimates = settings.estimates if settings.is_standard else "as logged"
+    jobs = trace.jobs_of(replayed, estimates, settings.reserve_by)
+    cluster = _cluster(trace, rows, int(jobs.submit[0]), cluster_procs, settings)
+    counts = {
+        "jobs": len(jobs),
+        "jobs_left_out": trace.jobs_left_out,
+        "requests_below_runtime": rows.filter(
+            pl.col("requested_walltime_s").is_between(1, pl.col("runtime_s"), closed="left")
+        ).height,
+        "equal_submit_times": rows.filter(pl.col("submit_s").diff() == 0).height,
+        **trace.log_faults,
+        "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
+        "cancelled_jobs": replayed.height - replayed["cancel_s"].null_count(),
+        "running_jobs": len(cluster.running),
+        "outages": len(cluster.outages),
+    }
+    if policy.policy is not None and policy.policy.weights is not None:
+        unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
+        counts["jobs_seen_in_training"] = len(jobs) - counts["cancelled_jobs"] - unseen
+    schedule, fate = _schedule(trace, settings, policy, jobs, cluster, replayed)
+    counts |= fate
+    return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
+
+
+def _without_wider(
+    trace: Trace, rows: pl.DataFrame, cluster_procs: int, settings: RunSettings
+) -> tuple[pl.DataFrame, int]:
+    """(rows that fit the cluster, how many were dropped). Raises ValueError where wider ones may not be dropped."""
+    wide = rows.filter(pl.col("procs") > cluster_procs)
+    if wide.is_empty():
+        return rows, 0
+    widest = wide.row(int(np.argmax(wide["procs"].to_numpy())), named=True)
+    if not settings.drop_wider:
+        raise ValueError(
+            f"{trace.source}: job {widest['job_id']} needs {widest['procs']} processors, the cluster has {cluster_procs}: give "
+            f"--procs {widest['procs']} or more, or leave the {wide.height} such job(s) out with --drop-wider"
+        )
+    rows = rows.filter(pl.col("procs") <= cluster_procs)
+    if rows.is_empty():
+        raise ValueError(
+            f"{trace.source}: every job is wider than the cluster's {cluster_procs} processors: correct --procs"
+        )
+    return rows, wide.height
+
+
+def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, settings: RunSettings) -> Cluster:
+    from simulator.jobs.cluster import Cluster, RunningJobs
+
+    running = RunningJobs()
+    if settings.warm_start:
+        running = trace.running_at(rows, begin, settings.estimates)
+        held = int(running.procs.sum())
+        if held > cluster_procs:
+            raise ValueError(
+                f"{trace.source}: by the log's own times {len(running)} jobs on {held} processors were running when the first "
+                f"job of the replay was submitted (second {begin}), and the cluster has {cluster_procs}: give --procs {held} "
+                "or more, choose another --window, or leave out --warm-start"
+            )
+    return Cluster(cluster_procs, running, outages_of(settings, cluster_procs))
+
+
+def _schedule(
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
+) -> tuple[Schedule, dict[str, int]]:
+    """The schedule, and what became of underestimated jobs where the scheduler believed predictions."""
+    from models.runtime.live import LiveSettings, replay_live
+    from simulator.engine.replay import NeverStarts, replay
+    from simulator.published.rlscheduler import replay_rlscheduler
+
+    if not settings.is_standard:
+        wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
+        return replay_rlscheduler(
+            jobs, cluster.procs, policy.policy or policy.text, backfill, wait_bug, trace.procs_per_node
+        ), {}
+    assert policy.policy is not None
+    try:
+        if _reports_fate(settings, cluster):
+            statistic = settings.estimates.partition(":")[2] if settings.estimates.startswith("live") else "given"
+            live = LiveSettings(statistic, reserve_by=settings.reserve_by)
+            found = replay_live(jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live)
+            return found.schedule, found.fate(jobs)
+        return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction), {}
+    except NeverStarts as error:
+        raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
+    except ValueError:
+        raise
+    except Exception as error:
+        if policy.policy.plug_in is None:
+            raise
+        raise policy.policy.plug_in.failure(error) from error
+
+
+def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
+    """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
+    cluster that is whole and empty."""
+    plain = not len(cluster.running) and not len(cluster.outages) and not settings.cancelled
+    predicts = settings.estimates.startswith(("live", "predicted"))
+    return predicts and plain and settings.backfill in ("none", "easy", "easy-sjbf")
+
+
+def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:
+    """Jobs of the replay from this position of the replayable jobs on; cancelled jobs have no position and do not count."""
+    replayable = trace.rows.filter(pl.col("cancel_s").is_null())["job_index"]
+    if position is None or position >= len(replayable):
+        return 0
+    return replayed.filter(pl.col("cancel_s").is_null(), pl.col("job_index") >= replayable[position]).height

@@ -1,0 +1,294 @@
+"""What a what-if replay is told to do: the settings of one run, checked before anything is loaded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from models.runtime.predictor import PERCENTS
+
+if TYPE_CHECKING:
+    from simulator.jobs.cluster import Outages
+
+ESTIMATES = ("requested", "actual", "predicted", "live")
+LIVE_DEFAULT = "mean"
+RESERVE_BY = ("estimate", "requested")
+CORRECTIONS = ("requested", "increments", "doubling")
+RULES = ("standard", "rlscheduler", "rlscheduler-corrected")
+OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
+RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
+
+
+class Outage(BaseModel):
+    """Processors that are missing for a while; times in seconds of the log's own clock."""
+
+    start: int = Field(description="First second of the outage, in the log's own clock")
+    end: int | None = Field(default=None, description="End of the outage in the same clock; left out: for good")
+    procs: int = Field(description="Processors missing")
+    announced: int | None = Field(
+        default=None, description="Second from which the scheduler knows of it; left out: its start"
+    )
+    _where: str = PrivateAttr(default="")  # file and line that it comes from, for messages
+
+    def named(self, where: str) -> Outage:
+        """This outage, called `where` in messages."""
+        self._where = where
+        return self
+
+    @property
+    def where(self) -> str:
+        return self._where
+
+
+class RunSettings(BaseModel):
+    """Everything that decides what a replay does with a trace; docs/semantics.md defines every word."""
+
+    policy: str = Field(
+        default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."
+    )
+    backfill: str = Field(
+        default="easy", description="none, easy, easy-sjbf, conservative, selective or selective:threshold=X"
+    )
+    estimates: str = Field(
+        default="requested",
+        description="Run times the scheduler believes: requested, actual, predicted or predicted:p80, live or live:median, ...",
+    )
+    correction: str = Field(
+        default="requested",
+        description="What it believes of a job past its estimate: requested, increments or doubling",
+    )
+    reserve_by: str = Field(
+        default="estimate",
+        description="What a reservation believes of jobs that run: their estimate, or what they requested",
+    )
+    rules: str = Field(default="standard", description="standard, rlscheduler or rlscheduler-corrected")
+    window: str | None = Field(
+        default=None, description="START:LENGTH, positions among the replayable jobs from 0; left out: all"
+    )
+    warm_start: bool = Field(default=False, description="Begin with the jobs that were running by the log's own times")
+    outages: list[Outage] = Field(default=[], description="Processors that are missing for a while")
+    cancelled: bool = Field(default=False, description="Replay jobs that were cancelled before they started, too")
+    drop_wider: bool = Field(default=False, description="Leave out jobs wider than the cluster instead of failing")
+    trim: float = Field(
+        default=0.0, description="Share of the submission span cut at both ends for the trimmed metrics"
+    )
+    procs: int | None = Field(default=None, description="Processors of the cluster; left out: those of the source")
+
+    @property
+    def is_standard(self) -> bool:
+        return self.rules == "standard"
+
+    def window_of(self, jobs: int) -> tuple[int, int]:
+        """(first position, number of jobs) of the window in a trace of `jobs` jobs. Raises ValueError outside of it."""
+        if self.window is None:
+            return 0, jobs
+        first, length = parse_window(self.window)
+        if first + length > jobs:
+            raise ValueError(
+                f"window {self.window}: the trace has {jobs} jobs to replay, at positions 0 to {jobs - 1}, and the window "
+                f"ends at {first + length - 1}: choose an earlier start or a shorter window"
+            )
+        return first, length
+
+    def outages_json(self) -> str | None:
+        """The outages as they are stored: JSON, None for none."""
+        return json.dumps([outage.model_dump() for outage in self.outages]) if self.outages else None
+
+
+def check_settings(settings: RunSettings) -> RunSettings:
+    """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
+    _one_of("rules", settings.rules, RULES)
+    settings = settings.model_copy(update={"estimates": usual_estimates(settings.estimates)})
+    _one_of("reserve_by", settings.reserve_by, RESERVE_BY)
+    _one_of("correction", settings.correction, CORRECTIONS)
+    if settings.window is not None:
+        parse_window(settings.window)
+    if not 0 <= settings.trim < 0.5:
+        raise ValueError(f"trim must be at least 0 and below 0.5 (a share cut at either end), got {settings.trim}")
+    if settings.procs is not None and settings.procs < 1:
+        raise ValueError(f"procs must be at least 1, got {settings.procs}")
+    if settings.is_standard:
+        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+        _check_beliefs(settings)
+        return settings
+    if settings.backfill not in ("none", "easy"):
+        raise ValueError(
+            f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
+            "`easy` stands for"
+        )
+    refused = {
+        "estimates": settings.estimates != "requested",
+        "correction": settings.correction != "requested",
+        "reserve-by": settings.reserve_by != "estimate",
+        "warm-start": settings.warm_start,
+        "outages": bool(settings.outages),
+        "cancelled": settings.cancelled,
+    }
+    for name, given in refused.items():
+        if given:
+            raise ValueError(
+                f"the RLScheduler rules know no --{name} (that code takes requests as logged, on a cluster that is whole and "
+                "empty): leave it out, or replay with --rules standard"
+            )
+    return settings
+
+
+def usual_estimates(text: str) -> str:
+    """Estimates in their usual form: `live` with what it takes from similar jobs. Raises ValueError for what is none."""
+    head, colon, tail = text.strip().lower().partition(":")
+    if head not in ESTIMATES or (colon and head not in ("predicted", "live")):
+        raise ValueError(
+            f"unknown estimates {text!r}; expected one of {', '.join(ESTIMATES)}, predicted:QUANTILE (such as predicted:p80) or "
+            "live:STATISTIC (such as live:median)"
+        )
+    if head == "live":
+        from models.runtime.live import STATISTICS
+
+        _one_of("statistic of live estimates", tail or LIVE_DEFAULT, STATISTICS)
+        return f"live:{tail or LIVE_DEFAULT}"
+    if colon:
+        _one_of("quantile of predicted estimates", tail, PERCENTS)
+        return f"predicted:{tail}"
+    return head
+
+
+def _check_beliefs(settings: RunSettings) -> None:
+    """Raises ValueError where what the scheduler believes does not go with the rest."""
+    plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
+    if plans and settings.reserve_by != "estimate":
+        raise ValueError(
+            f"--reserve-by {settings.reserve_by} does not go with {settings.backfill} backfilling, which plans every job by its "
+            "estimate: use --backfill easy or easy-sjbf"
+        )
+    if not settings.estimates.startswith("live"):
+        return
+    if plans:
+        raise ValueError(
+            f"live estimates do not go with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
+            "--backfill easy or easy-sjbf, or --estimates predicted"
+        )
+    refused = {"warm-start": settings.warm_start, "outages": bool(settings.outages), "cancelled": settings.cancelled}
+    for name, given in refused.items():
+        if given:
+            raise ValueError(f"live estimates know no --{name}: leave it out, or replay with --estimates predicted")
+
+
+def usual_backfill(text: str) -> str:
+    """A backfilling rule in its usual form, `selective` with its threshold. Raises ValueError for what is none."""
+    from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
+    from simulator.policies.registry import parse_options
+
+    rules_of(text, "requested", 1)
+    head, _, tail = text.lower().partition(":")
+    if head != "selective":
+        return head
+    return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"
+
+
+def parse_window(text: str) -> tuple[int, int]:
+    """(first position, number of jobs) of START:LENGTH. Raises ValueError that says what is expected."""
+    found = re.fullmatch(r"(\d+):(\d+)", text.strip())
+    if found is None or int(found.group(2)) < 1:
+        raise ValueError(
+            f"window {text!r}: expected START:LENGTH, the position of the first job (from 0) and the number of jobs (from "
+            "1), such as 0:1024"
+        )
+    return int(found.group(1)), int(found.group(2))
+
+
+def check_run_name(name: str) -> str:
+    """The name. Raises ValueError when a run cannot be called so."""
+    if not RUN_NAME.fullmatch(name):
+        raise ValueError(
+            f"bad name of a run {name!r}: use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        )
+    return name
+
+
+def read_outages(path: Path) -> list[Outage]:
+    """The outages of a CSV file with the columns start, end, procs and, if you like, announced, in the order of its lines.
+
+    Raises ValueError that names file, line, what was expected and what was found.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file of outages") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read as a text file ({error})") from None
+    rows = csv.reader(io.StringIO(text.replace("\0", "?")))
+    header = [name.strip().lower() for name in next(rows, [])]
+    unknown = [name for name in header if name not in OUTAGE_COLUMNS]
+    if unknown or not set(OUTAGE_COLUMNS[:3]) <= set(header) or len(set(header)) != len(header):
+        raise ValueError(
+            f"{path}:1: expected the columns start,end,procs and optionally announced, found {','.join(header) or 'nothing'}"
+        )
+    found = []
+    for cells in rows:
+        where = f"{path}:{rows.line_num}"
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(header):
+            raise ValueError(f"{where}: expected {len(header)} values ({','.join(header)}), found {len(cells)}")
+        values = {name: _whole(cell, name, where) for name, cell in zip(header, cells, strict=True)}
+        found.append(_checked_outage(values, where))
+    if not found:
+        raise ValueError(f"{path}: holds no outage; expected a line start,end,procs and one line per outage")
+    return found
+
+
+def outages_of(settings: RunSettings, cluster_procs: int) -> Outages:
+    """The outages as the simulator takes them. Raises ValueError that says which is wrong, counted from 1."""
+    import numpy as np
+
+    from simulator.jobs.cluster import FOREVER, Outages
+
+    rows = []
+    for number, outage in enumerate(settings.outages, start=1):
+        where = outage.where or f"outage {number}"
+        checked = _checked_outage(outage.model_dump(), where)
+        if checked.procs > cluster_procs:
+            raise ValueError(
+                f"{where}: expected at most the cluster's {cluster_procs} processors in procs, found {checked.procs}"
+            )
+        announced = checked.start if checked.announced is None else checked.announced
+        rows.append((checked.start, FOREVER if checked.end is None else checked.end, checked.procs, announced))
+    return Outages(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+def _checked_outage(values: dict[str, int | None], where: str) -> Outage:
+    start, end, procs, announced = (values.get(name) for name in OUTAGE_COLUMNS)
+    if start is None or procs is None:
+        raise ValueError(f"{where}: expected a value for {'start' if start is None else 'procs'}, found none")
+    if procs < 1:
+        raise ValueError(f"{where}: expected at least 1 processor in procs, found {procs}")
+    if end is not None and end <= start:
+        raise ValueError(f"{where}: expected an end after the start {start} (or none, for good), found {end}")
+    if announced is not None and announced > start:
+        raise ValueError(f"{where}: expected announced at or before the start {start} (or none), found {announced}")
+    return Outage(start=start, end=end, procs=procs, announced=announced).named(where)
+
+
+def _whole(cell: str, name: str, where: str) -> int | None:
+    """The number in a cell, None for an empty one."""
+    if not cell.strip():
+        return None
+    try:
+        value = int(cell)
+    except ValueError:
+        unit = "processors" if name == "procs" else "seconds of the log's clock"
+        raise ValueError(f"{where}: expected a whole number of {unit} in {name}, found {cell.strip()!r}") from None
+    if abs(value) > 1e11:
+        raise ValueError(f"{where}: {name} is out of range: {value}")
+    return value
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"unknown {name} {value!r}; expected one of {', '.join(known)}")

@@ -1,0 +1,246 @@
+"""Boosted trees: xgboost with quantiles or an asymmetric loss, scikit-learn, and the general predictor of RLSchert.
+
+Targets are square roots of seconds: between seconds, where a few long jobs are all that counts, and logarithms, where an hour in
+ten costs as little as a second in ten. Quantiles are the same on any such scale; what trees find first is not.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from models.runtime.predictor import (
+    LEVELS,
+    MEDIAN,
+    FloatArray,
+    Prediction,
+    Predictor,
+    from_points,
+    ratio_quantiles,
+    recent,
+    runtimes,
+    within_request,
+)
+from models.runtime.predictors.columns import SimilarJobs
+from models.runtime.predictors.encoding import Encoding, encoding_of
+
+LEARN_ROWS = 15_000
+SPREAD_SHARE = 0.2
+"""Last part of the rows that is held back from a predictor of points, to see how run times spread around its points."""
+
+
+class _Trees(Predictor):
+    """seed, trees, depth, learning_rate: of the boosting; rows: the newest jobs it learns from."""
+
+    kind = "all"
+
+    def __init__(
+        self, seed: int = 1, trees: int = 50, depth: int = 5, learning_rate: float = 0.15, rows: int = LEARN_ROWS
+    ) -> None:
+        self.options = {
+            "seed": seed, "trees": trees, "depth": depth, "learning_rate": learning_rate, "rows": rows,
+        }  # fmt: skip
+        self.most_rows = rows
+        self.encoding: Encoding | None = None
+        self.model: Any = None
+
+    def fit(self, rows: pl.DataFrame) -> None:
+        rows = recent(rows, self.most_rows)
+        if rows.is_empty():
+            raise ValueError(f"predictor {self.name}: no job has ended yet, there is nothing to learn from")
+        self.encoding = encoding_of(rows, self.kind)
+        self._fit(self.encoding.matrix(rows), np.sqrt(runtimes(rows)), rows)
+
+    @abstractmethod
+    def _fit(self, matrix: NDArray[np.float32], target: FloatArray, rows: pl.DataFrame) -> None:
+        """Learns `model` from features (rows, features) and targets (rows,)."""
+
+    def predict(self, rows: pl.DataFrame) -> Prediction:
+        assert self.encoding is not None
+        if rows.is_empty():
+            return Prediction(np.zeros(0), np.zeros((0, len(LEVELS))))
+        return self._predict(self.encoding.matrix(rows), rows)
+
+    @abstractmethod
+    def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
+        """Predictions from features (rows, features), of at least one row."""
+
+    def features(self) -> tuple[str, ...]:
+        assert self.encoding is not None
+        return self.encoding.features
+
+    def importance(self) -> dict[str, float]:
+        if not hasattr(self.model, "get_score"):
+            return {}
+        names = self.features()
+        return {
+            names[int(key[1:])]: float(np.mean(value))
+            for key, value in self.model.get_score(importance_type="gain").items()
+        }
+
+    def state(self) -> dict[str, Any]:
+        assert self.encoding is not None
+        return {
+            "options": self.options, "words": self.encoding.words,
+            "features": [self.encoding.logarithms, self.encoding.plain, self.encoding.names], "model": self._model_state(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.options = state["options"]
+        logarithms, plain, names = map(tuple, state["features"])
+        self.encoding = Encoding(logarithms, plain, names, state["words"])
+        self.model = self._restored_model(state["model"])
+
+    def _model_state(self) -> Any:
+        return json.loads(self.model.save_raw("json").decode())
+
+    def _restored_model(self, state: Any) -> Any:
+        import xgboost
+
+        booster = xgboost.Booster({"nthread": 1})
+        booster.load_model(bytearray(json.dumps(state).encode()))
+        return booster
+
+    def card(self) -> dict[str, Any]:
+        return dict(self.options)
+
+    def _xgboost(
+        self, matrix: NDArray[np.float32], target: FloatArray, start: FloatArray | None = None, **parameters: Any
+    ) -> Any:
+        import xgboost
+
+        common = {
+            "max_depth": self.options["depth"], "eta": self.options["learning_rate"], "subsample": 0.8,
+            "colsample_bytree": 0.7, "min_child_weight": 5, "tree_method": "hist", "max_bin": 64, "nthread": 1,
+            "seed": self.options["seed"],
+        }  # fmt: skip
+        if start is not None:
+            common["base_score"] = 0.0  # so that a prediction is the start plus what the trees say
+        data = xgboost.QuantileDMatrix(matrix, target, base_margin=start, max_bin=64, nthread=1)
+        return xgboost.train(common | parameters, data, int(self.options["trees"]))
+
+
+class XgboostQuantiles(_Trees):
+    """xgboost on the pinball loss, all quantiles at once; the point is the median."""
+
+    name = "xgboost"
+
+    def _fit(self, matrix: NDArray[np.float32], target: FloatArray, rows: pl.DataFrame) -> None:
+        self.model = self._xgboost(
+            matrix, target, self._start(rows), objective="reg:quantileerror", quantile_alpha=np.array(LEVELS)
+        )
+
+    def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
+        found = self.model.inplace_predict(matrix).astype(np.float64).reshape(len(matrix), len(LEVELS))
+        start = self._start(rows)
+        found = _seconds(found if start is None else found + start)
+        quantiles = np.maximum(1.0, np.sort(found, axis=1))  # quantiles learned apart may cross
+        return Prediction(within_request(quantiles[:, MEDIAN], rows), quantiles)
+
+    def _start(self, rows: pl.DataFrame) -> FloatArray | None:
+        """What the first tree corrects, on the target's scale, (rows, levels); None: a constant."""
+        return None
+
+
+class XgboostAfterSimilar(XgboostQuantiles):
+    """The same, but the trees correct the quantiles of similar jobs, so that they need not be learned anew."""
+
+    name = "xgboost_after_similar"
+
+    def _start(self, rows: pl.DataFrame) -> FloatArray | None:
+        return np.sqrt(SimilarJobs().predict(rows).quantiles)
+
+
+class _TreesOfPoints(_Trees):
+    """Trees that give points alone; the spread around them is that of true run times around earlier points."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.ratios = np.ones(len(LEVELS))
+
+    def _fit(self, matrix: NDArray[np.float32], target: FloatArray, rows: pl.DataFrame) -> None:
+        held = max(1, int(len(target) * SPREAD_SHARE))
+        if len(target) > held:  # the spread must come from jobs that the trees have not seen
+            self.model = self._train(matrix[:-held], target[:-held])
+        else:
+            self.model = self._train(matrix, target)
+        point = within_request(_seconds(self._points(matrix[-held:])), rows[-held:])
+        self.ratios = ratio_quantiles(point, target[-held:] ** 2)
+
+    def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
+        return from_points(within_request(_seconds(self._points(matrix)), rows), self.ratios)
+
+    @abstractmethod
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+        """A model, from features (rows, features) and targets (rows,)."""
+
+    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
+        """What the model gives, on the target's scale, (rows,)."""
+        return np.asarray(self.model.inplace_predict(matrix), dtype=np.float64)
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"ratios": self.ratios.tolist()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.ratios = np.array(state["ratios"])
+
+
+class XgboostAsymmetric(_TreesOfPoints):
+    """xgboost on |error|, with underestimates costing `UNDER` times as much: a job that outlives its estimate
+    upsets a schedule, one that ends early does not. That is the pinball loss at level UNDER / (1 + UNDER)."""
+
+    name = "xgboost_asymmetric"
+    UNDER = 3.0
+
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+        level = self.UNDER / (1 + self.UNDER)
+        return self._xgboost(matrix, target, objective="reg:quantileerror", quantile_alpha=level)
+
+
+class UserBehaviour(_TreesOfPoints):
+    """RLSchert's general predictor (section 4.5.4): user, group, queue, time, request and the user's completed jobs."""
+
+    name = "user_behaviour"
+    kind = "user behaviour"
+
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+        return self._xgboost(matrix, target, objective="reg:absoluteerror")
+
+
+class SklearnTrees(_TreesOfPoints):
+    """scikit-learn's histogram gradient boosting on absolute error."""
+
+    name = "sklearn"
+
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        model = HistGradientBoostingRegressor(
+            loss="absolute_error", max_iter=int(self.options["trees"]), max_depth=int(self.options["depth"]),
+            learning_rate=float(self.options["learning_rate"]), max_bins=63, early_stopping=False,
+            random_state=int(self.options["seed"]),
+        )  # fmt: skip
+        unknown = np.isnan(matrix).all(axis=0)  # its binning fails on a column without any value
+        return model.fit(np.where(unknown, np.float32(0), matrix), target)
+
+    def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
+        return np.asarray(self.model.predict(matrix), dtype=np.float64)
+
+    def _model_state(self) -> Any:
+        return base64.b64encode(pickle.dumps(self.model, protocol=5)).decode()
+
+    def _restored_model(self, state: Any) -> Any:
+        return pickle.loads(base64.b64decode(state))  # files are verified by their hash before they are read
+
+
+def _seconds(root: FloatArray) -> FloatArray:
+    """From the targets' scale."""
+    return np.maximum(root, 1.0) ** 2

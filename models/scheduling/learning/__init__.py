@@ -1,0 +1,1 @@
+"""The ways of learning a scheduling policy."""

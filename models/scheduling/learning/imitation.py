@@ -1,0 +1,78 @@
+"""Learning by imitation: a network is shown the choices of a teacher and learns to make them itself (behaviour cloning).
+
+The teacher is an order of the jobs: a heuristic's, which a network then starts from instead of from nothing; or that of a search
+that has seen the future of its windows (models/scheduling/hindsight.py), which no scheduler can follow but a network can copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.learning.kernel_pass import Gradients, imitation_pass
+from models.scheduling.options import ImitationOptions
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import Layout
+
+FloatArray = NDArray[np.float64]
+
+
+def imitate(
+    arena: Arena,
+    windows: list[Windows],
+    teachers: list[FloatArray],
+    layout: Layout,
+    options: ImitationOptions,
+    seed: int,
+    on_pass: Callable[[float, float], None] = lambda loss, share: None,
+    start: KernelWeights | None = None,
+) -> KernelWeights:
+    """Shows windows[k] as teachers[k] orders them, lowest score first, float64 (num_jobs,), and fits a kernel network.
+
+    on_pass: told the mean loss and the share of choices that the network would make, too. Same arguments, same weights.
+    """
+    import torch
+
+    from models.scheduling.learning.networks import load_weights, new_network, to_weights
+    from simulator.policies.observation import blank_network
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    network = new_network("kernel", len(layout.inputs))
+    if start is not None:
+        load_weights(network, start)
+    blank = blank_network(layout)
+    shown = [arena.sample(blank, part, seed, teacher) for part, teacher in zip(windows, teachers, strict=True)]
+    pairs = [(found, np.arange(found.decisions)) for found in shown if found.decisions]
+    batches = sum(-(-len(every) // options.minibatch) for _, every in pairs)
+    shared = Gradients(network)
+    steps = torch.optim.Adam(network.parameters(), lr=options.rate, fused=True)
+    falling = torch.optim.lr_scheduler.LinearLR(steps, 1.0, 0.02, max(batches * options.passes, 1))
+    rng = np.random.default_rng(seed)
+    for _ in range(options.passes):
+        loss = hits = choices = 0.0
+        for which in rng.permutation(len(pairs)):
+            found, every = pairs[which]
+            order = rng.permutation(every)
+            for first in range(0, len(order), options.minibatch):
+                batch = order[first : first + options.minibatch]
+                shared.clear()
+                lost, hit = imitation_pass(
+                    found.features,
+                    found.first_row,
+                    found.num_rows,
+                    found.choice,
+                    batch,
+                    shared.weights,
+                    shared.gradients,
+                )
+                shared.divide(len(batch))
+                loss, hits = loss + lost, hits + hit
+                steps.step()
+                falling.step()
+                choices += len(batch)
+        on_pass(loss / max(choices, 1), hits / max(choices, 1))
+    return to_weights(network, layout)

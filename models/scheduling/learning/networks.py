@@ -1,0 +1,116 @@
+"""Networks that learn to order the queue, in torch: RLScheduler's kernel network, its value network, and its rivals.
+
+Zhang et al. 2020, figures 5 and 6 and Table IV. The engine runs the weights of a kernel network itself (simulator/policies/network.py).
+Everything here takes ragged decisions, the waiting jobs of one after those of another, and gives one number per waiting job.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from simulator.policies.network import HIDDEN, VISIBLE_JOBS, KernelWeights
+from simulator.policies.observation import Layout, blank_network
+
+NETWORKS = ("kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet")
+_PERCEPTRONS = {"mlp_v1": (128, 128, 128), "mlp_v2": (32, 16, 8), "mlp_v3": (32, 32, 32, 32, 32)}
+
+
+class Kernel(nn.Module):
+    """The same perceptron for every job: (rows, inputs) -> (rows,). No bias at the output: a softmax ignores it."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.layers = perceptron(inputs, HIDDEN)
+        self.layers.append(nn.Linear(HIDDEN[-1], 1, bias=False))
+        for layer in self.layers:
+            if isinstance(layer, nn.Linear) and layer.bias is not None:
+                # with torch's own biases one of the first five networks died: its eight last units were zero for every job
+                nn.init.constant_(layer.bias, 0.1)
+
+    def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+        return self.layers(rows).squeeze(1)
+
+
+class Padded(nn.Module):
+    """A network over all visible jobs at once, zeros where none waits: (rows, inputs) -> (rows,)."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+        return self.body(padded(rows, sizes))[valid(sizes)]
+
+
+class Critic(nn.Module):
+    """The value network, three layers over all visible jobs: (decisions, VISIBLE_JOBS * inputs) -> (decisions,)."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.body = perceptron(VISIBLE_JOBS * inputs, HIDDEN)
+        self.body.append(nn.Linear(HIDDEN[-1], 1))
+
+    def forward(self, queues: torch.Tensor) -> torch.Tensor:
+        return self.body(queues).squeeze(1)
+
+
+def perceptron(inputs: int, hidden: tuple[int, ...]) -> nn.Sequential:
+    """Linear layers with ReLU after each."""
+    layers: list[nn.Module] = []
+    for outputs in hidden:
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+        inputs = outputs
+    return nn.Sequential(*layers)
+
+
+def valid(sizes: torch.Tensor) -> torch.Tensor:
+    """Where jobs wait: bool (decisions, VISIBLE_JOBS)."""
+    return torch.arange(VISIBLE_JOBS) < sizes.unsqueeze(1)
+
+
+def padded(rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """(rows, inputs) -> (decisions, VISIBLE_JOBS, inputs)."""
+    whole = torch.zeros(len(sizes), VISIBLE_JOBS, rows.shape[1])
+    whole[valid(sizes)] = rows
+    return whole
+
+
+def new_network(name: str, inputs: int) -> nn.Module:
+    """One of NETWORKS, with torch's usual initial weights. Raises ValueError for another name."""
+    if name == "kernel":
+        return Kernel(inputs)
+    if name in _PERCEPTRONS:
+        hidden = _PERCEPTRONS[name]
+        layers = perceptron(VISIBLE_JOBS * inputs, hidden)
+        return Padded(nn.Sequential(nn.Flatten(1), layers, nn.Linear(hidden[-1], VISIBLE_JOBS)))
+    if name == "lenet":  # two convolutions with pooling and three dense layers, over the jobs as an image
+        pooled = 16 * (VISIBLE_JOBS // 4) * max(inputs // 4, 1)
+        return Padded(
+            nn.Sequential(
+                nn.Unflatten(1, (1, VISIBLE_JOBS)),
+                nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Conv2d(6, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Flatten(1), perceptron(pooled, (120, 84)), nn.Linear(84, VISIBLE_JOBS),
+            )
+        )  # fmt: skip
+    raise ValueError(f"unknown network {name!r}; expected one of {', '.join(NETWORKS)}")
+
+
+def to_weights(network: nn.Module, layout: Layout) -> KernelWeights:
+    """A kernel network's parameters as the engine reads them."""
+    found = [p.detach().numpy().astype(np.float32) for p in network.parameters()]
+    matrices = [np.ascontiguousarray(a.T) if a.ndim == 2 else a.copy() for a in found]
+    arrays: list[Any] = [*blank_network(layout)[:2], *matrices[:-1], matrices[-1].reshape(-1)]
+    return KernelWeights(*arrays)
+
+
+def load_weights(network: nn.Module, weights: KernelWeights) -> None:
+    """The inverse of `to_weights`."""
+    arrays: list[Any] = [*weights[2:-1], weights.w4[:, None]]
+    with torch.no_grad():
+        for parameter, values in zip(network.parameters(), arrays, strict=True):
+            parameter.copy_(torch.from_numpy(values.T.copy()))

@@ -1,0 +1,221 @@
+"""Proximal policy optimisation of scheduling policies (Schulman et al. 2017; RLScheduler, Zhang et al. 2020, section V-A).
+
+An epoch replays windows with choices drawn from the network, then takes clipped steps on the recorded decisions up to a KL limit.
+Only jobs that were really waiting take part: storage is ragged. The reward comes at the end of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scheduling.arena import Arena, Windows, relative
+from models.scheduling.learning.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from models.scheduling.learning.choices import advantages, pad
+from models.scheduling.learning.kernel_pass import Gradients, ppo_pass
+from models.scheduling.learning.training import EpochReport, Lessons, Progress, TrainedPolicy
+from models.scheduling.options import PPOOptions
+from simulator.agents.trajectories import Trajectories
+from simulator.policies.network import VISIBLE_JOBS, KernelWeights
+from simulator.policies.observation import LAYOUTS
+
+VALUE_DECISIONS = 1024
+"""Decisions in one pass of the critic: they and what is made of them fit the cache. Gradients add up to those of a step."""
+REFERENCE = "SJF"
+"""The heuristic that relative rewards are measured by."""
+
+
+def train(
+    arena: Arena,
+    lessons: Lessons,
+    options: PPOOptions,
+    seed: int,
+    on_epoch: Callable[[EpochReport], None] = lambda report: None,
+    checkpoint: Path | None = None,
+    start: KernelWeights | None = None,
+    learner: Learner | None = None,
+) -> TrainedPolicy:
+    """Trains one network, a kernel network unless `learner` has another.
+
+    checkpoint: a file that is written after every epoch and continued from where it is of the same training; the policy is the
+    same as without an interruption. start: weights to begin with. Same arguments and seed, same weights.
+    Raises ValueError when training diverges.
+    """
+    learner = learner or Learner(arena, options, seed, start)
+    told = fingerprint(arena, lessons, ["ppo", learner.kind, options.model_dump(), seed], start)
+    state = load_checkpoint(checkpoint, told)
+    progress = Progress.from_state(state["progress"]) if state else learner.beginning(lessons, start)
+    if state:
+        learner.load_state(state["learner"])
+    for report in progress.curve:
+        on_epoch(report)
+    reference: dict[int, float] = {}
+    for epoch in range(len(progress.curve) + 1, options.epochs + 1):
+        filtered = epoch <= options.filtered_epochs and len(lessons.filtered) > 0
+        rng = np.random.default_rng([seed, epoch])  # of the epoch alone, so that training can be continued
+        drawn = (lessons.filtered if filtered else lessons.windows).some(
+            rng, max(options.trajectories // options.siblings, 1)
+        )
+        windows = Windows(np.repeat(drawn.first, options.siblings), drawn.jobs)
+        found = learner.collect(windows, int(rng.integers(2**31)))
+        costs = arena.costs_of(windows, found.start)
+        plain = options.reward == "plain"
+        rewards = -costs if plain else -relative(costs, _reference_costs(arena, windows, reference))
+        kl, entropy, updates = learner.update(found, rewards, rng)
+        if not learner.is_finite():
+            raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
+        score = float(learner.validate(lessons.validation).mean())
+        phase = "filtered" if filtered else "all"
+        report = EpochReport(epoch, phase, found.decisions, float(costs.mean()), score, kl, entropy, updates)
+        progress.report(report, learner.weights())
+        save_checkpoint(checkpoint, told, {"progress": progress.to_state(), "learner": learner.to_state()})
+        on_epoch(report)
+    return progress.trained(options.model_dump() | {"seed": seed})
+
+
+def _reference_costs(arena: Arena, windows: Windows, known: dict[int, float]) -> NDArray[np.float64]:
+    """Of REFERENCE on each window; each is replayed once."""
+    new = np.array([first for first in np.unique(windows.first) if int(first) not in known], dtype=np.int64)
+    if len(new):
+        costs = arena.costs(REFERENCE, Windows(new, windows.jobs))
+        known.update(zip(new.tolist(), costs.tolist(), strict=True))
+    return np.array([known[int(first)] for first in windows.first])
+
+
+class Learner:
+    """Network, critic and their optimisers, between two epochs."""
+
+    kind = "kernel"
+
+    def __init__(self, arena: Arena, options: PPOOptions, seed: int, start: KernelWeights | None) -> None:
+        import torch
+
+        from models.scheduling.learning.networks import Critic, load_weights, new_network
+
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.arena, self.options, self.layout = arena, options, LAYOUTS[options.layout]
+        inputs = len(self.layout.inputs)
+        self.network = new_network("kernel", inputs)
+        if start is not None:
+            load_weights(self.network, start)
+        self._gradients = Gradients(self.network)
+        self.critic = Critic(inputs) if options.baseline == "critic" else None
+        self._policy_steps = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
+        self._value_steps = (
+            torch.optim.Adam(self.critic.parameters(), lr=options.value_rate, fused=True) if self.critic else None
+        )
+
+    def beginning(self, lessons: Lessons, start: KernelWeights | None) -> Progress:
+        """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
+        cost = np.inf if start is None else float(self.validate(lessons.validation).mean())
+        return Progress([], cost, 0, self.weights())
+
+    def weights(self) -> KernelWeights:
+        from models.scheduling.learning.networks import to_weights
+
+        return to_weights(self.network, self.layout)
+
+    def is_finite(self) -> bool:
+        return all(bool(p.isfinite().all()) for p in self.network.parameters())
+
+    def collect(self, windows: Windows, seed: int) -> Trajectories:
+        return self.arena.sample(self.weights(), windows, seed)
+
+    def validate(self, windows: Windows) -> NDArray[np.float64]:
+        return self.arena.costs(self.weights(), windows)
+
+    def update(
+        self, found: Trajectories, rewards: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[float, float, int]:
+        """Clipped policy steps until the KL limit, and the critic's. Returns (KL, entropy, policy steps)."""
+        decisions = found.decisions
+        if decisions == 0:  # the windows left no choice at all
+            return 0.0, 0.0, 0
+        options = self.options
+        advantage = np.empty(decisions, dtype=np.float32)
+        target = np.empty(decisions, dtype=np.float32)
+        if self.critic is None:
+            families = rewards.reshape(-1, options.siblings)
+            centred = families - families.mean(axis=1, keepdims=True)
+            per_window = np.diff(found.first_decision)
+            advantage[:] = np.repeat(centred.ravel(), per_window)
+        else:
+            queues = _queues_of(found)
+            values = self._values(queues)
+            advantages(values, rewards, found.first_decision, options.gae_lambda, advantage, target)
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        kl = entropy = 0.0
+        updates = 0
+        size = options.minibatch or decisions
+        for _ in range(options.passes):
+            order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
+            for first in range(0, decisions, size):
+                kl, entropy = self._policy_step(found, order[first : first + size], advantage)
+                if kl > options.kl_limit:  # the steps so far have gone far enough: take no further one
+                    break
+                self._policy_steps.step()
+                updates += 1
+            if kl > options.kl_limit:
+                break
+        if self.critic is not None:
+            for _ in range(options.passes):
+                order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
+                for first in range(0, decisions, size):
+                    self._value_step(queues, order[first : first + size], target)
+        return kl, entropy, updates
+
+    def _policy_step(
+        self, found: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
+    ) -> tuple[float, float]:
+        """Leaves the gradient of the mean loss in the network; returns mean KL and entropy before the step."""
+        options, shared = self.options, self._gradients
+        shared.clear()
+        kl, entropy = ppo_pass(
+            found.features, found.first_row, found.num_rows, found.choice, found.log_prob, advantage, decisions,
+            options.clip, options.entropy_bonus, shared.weights, shared.gradients,
+        )  # fmt: skip
+        shared.divide(len(decisions))
+        return kl / len(decisions), entropy / len(decisions)
+
+    def _value_step(
+        self, queues: NDArray[np.float32], decisions: NDArray[np.int64], target: NDArray[np.float32]
+    ) -> None:
+        import torch
+
+        assert self.critic is not None and self._value_steps is not None
+        self._value_steps.zero_grad()
+        for part in np.array_split(decisions, -(-len(decisions) // VALUE_DECISIONS)):
+            in_order = part[-1] - part[0] == len(part) - 1 and bool((np.diff(part) == 1).all())
+            taken = slice(part[0], part[-1] + 1) if in_order else part  # an index would copy
+            wrong = self.critic(torch.from_numpy(queues[taken])) - torch.from_numpy(target[taken])
+            ((wrong**2).sum() / len(decisions)).backward()
+        self._value_steps.step()
+
+    def _values(self, queues: NDArray[np.float32]) -> NDArray[np.float32]:
+        import torch
+
+        assert self.critic is not None
+        with torch.no_grad():
+            return self.critic(torch.from_numpy(queues)).numpy()
+
+    def to_state(self) -> dict[str, Any]:
+        modules: list[Any] = [self.network, self._policy_steps, self.critic, self._value_steps]
+        return {str(k): module.state_dict() for k, module in enumerate(modules) if module is not None}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        modules: list[Any] = [self.network, self._policy_steps, self.critic, self._value_steps]
+        for k, module in enumerate(modules):
+            if module is not None:
+                module.load_state_dict(state[str(k)])
+
+
+def _queues_of(found: Trajectories) -> NDArray[np.float32]:
+    """Decisions as the critic sees them, float32 (decisions, VISIBLE_JOBS * inputs)."""
+    queues = np.zeros((found.decisions, VISIBLE_JOBS * found.features.shape[1]), dtype=np.float32)
+    pad(found.features, found.first_row, found.num_rows, queues)
+    return queues

@@ -1,0 +1,130 @@
+"""From a trace to a trained policy: the ways of learning that tracehouse knows, each with all its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import compare
+from models.scheduling.hindsight import search_orders
+from models.scheduling.learning.evolution import evolve
+from models.scheduling.learning.imitation import imitate
+from models.scheduling.learning.ppo import train
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from models.scheduling.options import ImitationOptions, Recipe
+from models.scheduling.priority_key import search_key
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import LAYOUTS, Layout
+
+COPYING = ImitationOptions()
+"""How the priority key is copied, however long the rest takes."""
+SHARPNESS = {"ppo": 40.0, "imitation": 40.0, "evolution": 1.0}
+"""How much smallest area first counts in a network that starts from it: with 40, half the area is drawn seven times as often;
+with 1, the shakes of evolution strategies still change choices."""
+
+
+def learn(
+    arena: Arena,
+    lessons: Lessons,
+    recipe: Recipe,
+    seed: int,
+    on_epoch: Callable[[EpochReport], None] = lambda report: None,
+    checkpoint: Path | None = None,
+) -> TrainedPolicy:
+    """Trains one policy. Same arguments and seed, same weights, also where it goes on from a checkpoint.
+
+    Raises ValueError for a recipe that cannot work.
+    """
+    starts = []
+    if recipe.start in ("saf", "best"):
+        starts.append(smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed))
+    if recipe.start in ("key", "best"):
+        starts.append(copied_key(arena, lessons, recipe, seed))
+    start = None
+    if starts:
+        few = lessons.windows.thinned(100)
+        start = min(starts, key=lambda weights: float(arena.costs(weights, few).mean())) if starts[1:] else starts[0]
+    if recipe.method == "ppo":
+        found = train(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
+    elif recipe.method == "evolution":
+        if start is None:
+            raise ValueError(
+                "evolution strategies improve a network that can do something: let them start from the key or from saf"
+            )
+        found = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
+    else:
+        found = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
+    told = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
+    weights, epoch, cost = found.weights, found.best_epoch, found.validation_cost
+    if recipe.cautious and start is not None and epoch > 0:
+        before = arena.costs(start, lessons.validation)
+        if not compare(arena.costs(weights, lessons.validation), before, lessons.validation, seed).is_better:
+            weights, epoch, cost = start, 0, float(before.mean())
+    return TrainedPolicy(weights, epoch, cost, found.curve, told)
+
+
+def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWeights:
+    """A network that orders by area, smallest first: the first unit of every layer hands the area on, the others are as new and
+    count for nothing yet. Raises ValueError for a layout without the area."""
+    import torch
+
+    from models.scheduling.learning.networks import new_network, to_weights
+
+    if "area" not in layout.inputs:
+        raise ValueError(
+            "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
+        )
+    torch.manual_seed(seed)
+    weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
+    for matrix, bias, carries in (
+        (weights.w1, weights.b1, layout.inputs.index("area")), (weights.w2, weights.b2, 0), (weights.w3, weights.b3, 0),
+    ):  # fmt: skip
+        matrix[:, 0], bias[0] = 0.0, 0.0
+        matrix[carries, 0] = 1.0
+    weights.w4[:] = 0.0
+    weights.w4[0] = -sharpness
+    return weights
+
+
+def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights:
+    """A network that makes the choices of the priority key that is best on the windows to learn from."""
+    rng = np.random.default_rng([seed, 0])
+    key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
+    shown = lessons.windows.some(rng, recipe.shown_windows)
+    return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], COPYING, seed)
+
+
+def _imitate_hindsight(
+    arena: Arena,
+    lessons: Lessons,
+    recipe: Recipe,
+    seed: int,
+    on_epoch: Callable[[EpochReport], None],
+    start: KernelWeights | None,
+) -> TrainedPolicy:
+    """Windows that even hindsight hardly improves teach nothing: the better half is shown."""
+    rng = np.random.default_rng([seed, 1])
+    windows = lessons.windows.some(rng, recipe.hindsight_windows)
+    windows = Windows(np.unique(windows.first), windows.jobs)
+    jobs = arena.jobs
+    area = jobs.estimate.astype(np.float64) * jobs.procs
+    found = search_orders(arena, windows, area, recipe.hindsight, seed)
+    gain = (found.first_cost - found.cost) / np.maximum(np.abs(found.first_cost), 1e-9)
+    shown, teachers = [], []
+    for k in np.sort(np.argsort(-gain, kind="stable")[: max(len(windows) // 2, 1)]):
+        scores = np.zeros(len(jobs))
+        scores[windows.first[k] : windows.first[k] + windows.jobs] = found.score[k]
+        shown.append(Windows(windows.first[k : k + 1], windows.jobs))
+        teachers.append(scores)
+    curve: list[EpochReport] = []
+
+    def tell(loss: float, share: float) -> None:
+        curve.append(EpochReport(len(curve) + 1, "all", 0, loss, None, 0.0, 0.0, 1))
+        on_epoch(curve[-1])
+
+    weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, tell, start)
+    cost = float(arena.costs(weights, lessons.validation).mean())
+    return TrainedPolicy(weights, len(curve), cost, curve, {})

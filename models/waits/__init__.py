@@ -1,0 +1,1 @@
+"""How long jobs wait, and which wall time to request."""

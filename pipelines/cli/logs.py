@@ -1,0 +1,171 @@
+"""The commands about sources and their logs: `sources`, `ingest`, `health`, `pseudonym`, `export`."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from pipelines.cli.errors import plain_errors, raise_failures
+from sql import load as sql_text
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.editing import add_source, remove_source
+from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
+from traces.catalogue.sources import FORMATS
+from traces.common.pseudonyms import KINDS
+from warehouse import first_row
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array instead of a table.")
+@plain_errors
+def sources(as_json: bool) -> None:
+    """List the sources of the catalogue."""
+    found = list(load_catalogue().sources.values())
+    if as_json:
+        rows = [
+            {"name": s.name, "format": s.format, "path": str(s.path) if s.path else None, "procs": s.procs,
+             "time_zone": s.time_zone, "description": s.description, "declared_at": s.declared_at}
+            for s in found
+        ]  # fmt: skip
+        click.echo(json.dumps(rows, indent=1))
+        return
+    width = max((len(source.name) for source in found), default=4)
+    for source in found:
+        where = str(source.path) if source.path else "generated"
+        procs = f"{source.procs} procs" if source.procs else "procs from the log"
+        click.echo(f"{source.name:<{width}}  {source.format:<4}  {procs:<18}  {source.description or where}")
+    click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log; found out if not given.")
+@click.option("--name", help="Name of the source; default: the file's name.")
+@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
+@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
+@click.option("--keep-names", is_flag=True, help="Keep users, groups, accounts, projects and job names as they are, instead of "
+              "pseudonyms.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@plain_errors
+def ingest(
+    path: Path,
+    log_format: str | None,
+    name: str | None,
+    procs: int | None,
+    time_zone: str | None,
+    keep_names: bool,
+    as_json: bool,
+) -> None:
+    """Add a log (a file, or a folder of files) as a source and load it; running it again reads what is new.
+
+    Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
+    """
+    from assets.common.storage import open_warehouse
+    from pipelines.cli.replaying import warn_of_peak
+    from pipelines.running import run_job
+    from traces.catalogue.catalogue import inbox_name
+    from traces.formats import guess_format
+
+    name = name or inbox_name(path)
+    log_format = log_format or guess_format(path)
+    replaced = add_source(name, path, log_format, procs, time_zone, keep_names)
+    loaded = False
+    try:
+        raise_failures(run_job("ingest", [name]))
+        loaded = True
+    finally:
+        if not loaded:  # a log that cannot be loaded leaves the catalogue as it was
+            remove_source(name, replaced)
+    with open_warehouse().read() as connection:
+        totals = first_row(
+            connection,
+            "SELECT lines, accepted, kept, ignored, rejected FROM marts.ingest_summary WHERE source = ?",
+            [name],
+        )
+        reasons = connection.execute(
+            "SELECT outcome, reason, sum(lines)::BIGINT FROM raw.line_counts WHERE source = ? AND outcome <> 'accepted' "
+            "GROUP BY ALL HAVING sum(lines) > 0 ORDER BY ALL",
+            [name],
+        ).fetchall()
+        cluster = first_row(
+            connection, "SELECT cluster_procs, cluster_procs_from FROM core.sources WHERE source = ?", [name]
+        )
+    assert totals is not None and cluster is not None
+    counts = dict(zip(("lines", "accepted", "kept", "ignored", "rejected"), totals, strict=True))
+    by_reason = {
+        outcome: {reason: lines for kind, reason, lines in reasons if kind == outcome}
+        for outcome in ("kept", "ignored", "rejected")
+    }
+    if as_json:
+        told = {"source": name} | counts | {f"{outcome}_by_reason": reasons for outcome, reasons in by_reason.items()}
+        click.echo(json.dumps(told | {"cluster_procs": cluster[0], "cluster_procs_from": cluster[1]}))
+        return
+    click.echo(f"source    {name} ({cluster[0]} processors, from the {cluster[1]})")
+    click.echo(f"lines     {counts['lines']:,}\naccepted  {counts['accepted']:,}")
+    for outcome in ("kept", "ignored", "rejected"):
+        click.echo(f"{outcome:<9} {counts[outcome]:,}")
+        for reason, lines in by_reason[outcome].items():
+            click.echo(f"          {lines:>9,}  {reason}")
+    warn_of_peak(*cluster)
+    click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+@click.command()
+@click.argument("source")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with what each finding means.")
+@plain_errors
+def health(source: str, as_json: bool) -> None:
+    """Print what looks wrong in the log of a source that is in the warehouse, worst first."""
+    from assets.common.storage import open_warehouse
+
+    source = load_catalogue().source(source).name
+    with open_warehouse().read() as connection:
+        found = connection.sql(sql_text("marts.health_report"), params={"source": source}).pl().to_dicts()
+    if not found:
+        raise ValueError(f"no report on source {source!r} yet: `tracehouse run --source {source} --job ingest`")
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for row in found:
+        share = f" ({row['share']:.2%})" if row["found"] and row["share"] is not None else ""
+        click.echo(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}")
+        if row["found"]:
+            click.echo("".join(f"{'':>24}{text}\n" for text in (row["meaning"], row["example"]) if text), nl=False)
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("names", nargs=-1, required=True)
+@plain_errors
+def pseudonym(kind: str, names: tuple[str, ...]) -> None:
+    """Print the pseudonym of every name; `-` reads names from standard input, one a line.
+
+    To find who is behind a pseudonym, give all names: getent passwd | cut -d: -f1 | tracehouse pseudonym user -
+    """
+    from traces.common import pseudonyms
+
+    path = pseudonym_key_path()
+    if not path.exists():
+        raise click.ClickException(f"{path}: no key yet; the first PBS or Slurm log that is loaded makes one")
+    key = pseudonyms.read_key(path)
+    given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
+    for name in given:
+        click.echo(f"{pseudonyms.pseudonym(key, kind, name)}\t{name}")
+
+
+@click.command()
+@click.argument("source")
+@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@click.option("--format", "log_format", type=click.Choice(["swf"]), default="swf", show_default=True)
+@plain_errors
+def export(source: str, file: Path, log_format: str) -> None:
+    """Write all jobs of a source to FILE in the Standard Workload Format; gzipped if its name ends in .gz.
+
+    Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
+    """
+    from assets.common.storage import open_warehouse
+    from assets.ingest.export import export_swf
+
+    jobs = export_swf(open_warehouse(), load_catalogue().source(source).name, file)
+    click.echo(f"wrote {jobs:,} jobs to {file}", err=True)

@@ -1,0 +1,63 @@
+"""`tracehouse models` and `tracehouse rollback`: the registry of run-time models."""
+
+import json
+
+import click
+
+from pipelines.cli.errors import plain_errors
+from traces.catalogue.catalogue import load_catalogue
+
+
+@click.command()
+@click.option("--source", "-s", required=True, help="The source.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@plain_errors
+def models(source: str, as_json: bool) -> None:
+    """List what became of a source's run-time models, newest first: who is champion, who was refused, and why."""
+    from assets.common.storage import open_warehouse
+
+    load_catalogue().source(source)
+    with open_warehouse().read() as connection:
+        history = connection.sql(
+            "SELECT * EXCLUDE (source) FROM predictions.model_history WHERE source = $source ORDER BY event DESC",
+            params={"source": source},
+        ).pl()
+    if history.is_empty():
+        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
+    if as_json:
+        click.echo(json.dumps(history.to_dicts(), indent=1, default=str))
+        return
+    champion = history["champion"][0]
+    click.echo(f"{source}: version {champion} is champion\n")
+    click.echo(
+        f"{'event':>5}  {'data until':<16}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}  what happened"
+    )
+    for row in history.iter_rows(named=True):
+        click.echo(
+            f"{row['event']:>5}  {row['data_until']:%Y-%m-%d %H:%M}  {row['version']:>7}  {row['predictor']:<18}  "
+            f"{row['mean_absolute_error_s']:>13,.0f}  {row['kind']}: {row['reason']}"
+        )
+
+
+@click.command()
+@click.option("--source", "-s", required=True, help="The source.")
+@click.option(
+    "--to", "version", type=click.IntRange(min=1), help="Version to go back to; default: the champion before."
+)
+@plain_errors
+def rollback(source: str, version: int | None) -> None:
+    """Make an earlier run-time model champion again and predict with it; `tracehouse models` lists them.
+
+    The next night's challenger is compared with the champion that this leaves.
+    """
+    from assets.common.storage import open_warehouse
+    from assets.predictions.model_registry import roll_back
+    from pipelines.running import run_job
+
+    load_catalogue().source(source)
+    before, now = roll_back(open_warehouse(), source, version)
+    for problem in run_job("predict", [source]).values():
+        raise ValueError(
+            f"version {now} is champion again, instead of version {before}, but has not predicted yet: {problem}"
+        )
+    click.echo(f"{source}: version {now} is champion again, instead of version {before}; its predictions are in use")

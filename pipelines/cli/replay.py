@@ -1,0 +1,134 @@
+"""The commands `tracehouse replay` and `tracehouse compare`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipelines.cli.errors import plain_errors
+
+
+@click.command()
+@click.argument("trace_or_source")
+@click.option("--policy", "-p", default="FCFS", show_default=True, help="Order of the queue, one of the list above.")
+@click.option("--backfill", "-b", default="easy", show_default=True,
+              help="none, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).")  # fmt: skip
+@click.option("--estimates", default="requested", show_default=True,
+              help="Run times the scheduler believes: requested, actual, predicted (or a quantile, predicted:p80), or live: from "
+              "similar jobs that have ended in the replay, renewed while a job waits (live:mean, live:median, live:p80, "
+              "live:slowdown, live:last_two).")  # fmt: skip
+@click.option("--reserve-by", type=click.Choice(["estimate", "requested"]), default="estimate", show_default=True,
+              help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
+              "underestimate can upset.")  # fmt: skip
+@click.option("--correction", type=click.Choice(["requested", "increments", "doubling"]), default="requested",
+              show_default=True, help="What it believes of a job that outlives its estimate.")  # fmt: skip
+@click.option("--rules", type=click.Choice(["standard", "rlscheduler", "rlscheduler-corrected"]), default="standard",
+              show_default=True,
+              help="rlscheduler: the rules of that paper's code, its own backfilling included, for comparison with its tables; "
+              "corrected: with the true wait in WFP3 and UNICEP.")  # fmt: skip
+@click.option("--window", metavar="START:LENGTH", help="Only these jobs: position of the first among the replayable jobs, from "
+              "0, and how many.")  # fmt: skip
+@click.option("--warm-start", is_flag=True, help="Begin with the jobs that were running by the log's own times.")
+@click.option("--outages", type=click.Path(path_type=Path), metavar="FILE",
+              help="CSV with start,end,procs and optionally announced, in the log's own seconds: "
+              "processors missing.")  # fmt: skip
+@click.option("--cancelled", is_flag=True, help="Replay jobs, too, that were cancelled before they started.")
+@click.option("--drop-wider", is_flag=True, help="Leave out jobs wider than the cluster instead of failing.")
+@click.option("--trim", type=click.FloatRange(0, 0.5, max_open=True), default=0.0, metavar="SHARE",
+              help="Also give metrics without warm-up and cool-down: this share of the submission span cut "
+              "at both ends.")  # fmt: skip
+@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
+@click.option("--schedule", type=click.Path(dir_okay=False, writable=True, path_type=Path),
+              help="Write the start of every job to this CSV file, times in the log's own seconds.")  # fmt: skip
+@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Write gantt.png, usage.png and waits.png there.")  # fmt: skip
+@click.option("--save", metavar="NAME", help="Keep the run of a source in the warehouse (replay.runs), for SQL and "
+              "`tracehouse compare`; a run of that name is replaced.")  # fmt: skip
+@plain_errors
+def replay(
+    trace_or_source: str,
+    as_json: bool,
+    schedule: Path | None,
+    plots: Path | None,
+    save: str | None,
+    outages: Path | None,
+    **settings: Any,
+) -> None:
+    """Replay a log (a path) or a source under a policy: what would have happened?
+
+    Waits, slowdowns, utilisation and fairness are printed, beside what no schedule could have gone below.
+    docs/replay.md shows every option; docs/semantics.md defines every rule and metric.
+
+    \b
+    Policies, names in any case:
+      FCFS, LCFS                 first (last) come first served
+      SJF, LJF                   shortest (longest) estimate first
+      smallest, largest, SAF     fewest (most) processors first, smallest area first
+      SEXP, LEXP                 smallest (largest) expansion factor first
+      WFP3, UNICEP, F1 to F4     scores of the literature: WFP3, UNICEP, F1, F2, F3, F4
+      tetris, tetris-star        best packing first, packing and shortness
+      random                     random:seed=1
+      fairshare                  fairshare:half_life_days=7
+      multifactor                multifactor:age=1000,max_age_days=14,fairshare=10000,size=1000,half_life_days=7
+      formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
+      FILE.py:NAME               a function of yours, lowest score first
+      learned                    the policy trained for the source
+      FILE.json                  a trained policy
+    """
+    from assets.what_if.settings import RunSettings, read_outages
+    from pipelines.cli.replay_text import replay_text
+    from pipelines.cli.replaying import (
+        check_can_be_saved,
+        replay_trace,
+        run_to_compare,
+        save_run,
+        starts_table,
+        summary,
+        write_plots,
+    )
+
+    if save is not None:
+        check_can_be_saved(trace_or_source, save)
+    if schedule is not None and not schedule.absolute().parent.is_dir():
+        raise click.ClickException(f"{schedule.parent}: no such folder for --schedule")
+    run = replay_trace(
+        trace_or_source, RunSettings(outages=read_outages(outages) if outages is not None else [], **settings)
+    )
+    told = summary(run, trace_or_source)
+    click.echo(json.dumps(told) if as_json else replay_text(told))
+    if schedule is not None:
+        starts_table(run).write_csv(schedule)
+    if plots is not None:
+        title = f"{Path(trace_or_source).name}: {run.policy.text}, {run.settings.backfill}"
+        for path in write_plots(run, title, plots):
+            click.echo(f"wrote {path}", err=True)
+    if save is not None:
+        save_run(trace_or_source, save, run.settings)
+        other = run_to_compare(trace_or_source, save)
+        if other is not None and not as_json:
+            click.echo(f"\nSaved. Next: tracehouse compare {trace_or_source} {other} {save}", err=True)
+
+
+@click.command()
+@click.argument("source")
+@click.argument("run_a")
+@click.argument("run_b")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@plain_errors
+def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
+    """Compare two saved runs of a source over the same jobs: every metric under A and B, and B minus A.
+
+    Differences of mean wait, turnaround and bounded slowdown are paired job by job and come with a 95 % interval. Waits of jobs
+    submitted close to each other depend on each other, so whole blocks of submission time are resampled (2,000 times): weeks,
+    or as many days as give at least 20 blocks, one at least. Fewer than 5 blocks give no interval. An interval that contains 0
+    says that the difference could be chance.
+    """
+    from assets.common.storage import open_warehouse
+    from assets.what_if.compare import compare_runs
+    from pipelines.cli.replay_text import compare_text
+    from traces.catalogue.catalogue import load_catalogue
+
+    found = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
+    click.echo(json.dumps(found) if as_json else compare_text(found))

@@ -1,0 +1,84 @@
+"""The commands `tracehouse run` and `tracehouse report`."""
+
+from pathlib import Path
+
+import click
+
+from pipelines.cli.errors import plain_errors, raise_failures
+from traces.catalogue.catalogue import load_catalogue
+
+
+@click.command()
+@click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
+@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "everything"]),
+              default="everything", show_default=True, help="Part of the pipeline to run.")  # fmt: skip
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
+@plain_errors
+def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
+    """Materialize the pipeline, raw log to report, and print the leaderboard."""
+    from pipelines.running import read_config, run_job
+
+    catalogue = load_catalogue()
+    chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
+    failures = run_job(job, chosen, read_config(config))
+    done = [name for name in chosen if name not in failures]
+    if done and job in ("evaluate", "everything"):
+        _print_leaderboards(done)
+    raise_failures(failures)
+
+
+@click.command()
+@click.option(
+    "--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all evaluated."
+)
+@plain_errors
+def report(names: tuple[str, ...]) -> None:
+    """Write the HTML reports again and say where they are."""
+    from assets.common.storage import open_warehouse, report_path
+    from pipelines.running import run_job
+
+    with open_warehouse().read() as connection:
+        evaluated = [
+            row[0] for row in connection.execute("SELECT DISTINCT source FROM marts.leaderboard ORDER BY 1").fetchall()
+        ]
+    for name in names:
+        load_catalogue().source(name)
+        if name not in evaluated:
+            raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run --source {name}`")
+    chosen = list(names) or evaluated
+    if not chosen:
+        raise ValueError("no source has been evaluated yet: `tracehouse run`")
+    failures = run_job("report", chosen)
+    for name in chosen:
+        if name not in failures:
+            click.echo(report_path(name))
+    raise_failures(failures)
+
+
+def _print_leaderboards(names: list[str]) -> None:
+    from assets.common.storage import open_warehouse, report_path
+
+    warehouse = open_warehouse()
+    for name in names:
+        with warehouse.read() as connection:
+            rows = connection.execute(
+                "SELECT rank, policy, estimates, average_bounded_slowdown, bounded_slowdown_low, bounded_slowdown_high, "
+                "average_wait_s, minus_saf, minus_saf_low, minus_saf_high, windows "
+                "FROM marts.leaderboard WHERE source = ? ORDER BY rank",
+                [name],
+            ).fetchall()
+        click.echo()
+        click.secho(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling", bold=True)
+        click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
+        for rank, policy, estimates, mean, low, high, wait_s, minus, minus_low, minus_high, _ in rows:
+            interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"
+            minus_interval = "" if minus_low is None else f"{minus_low:+.2f} to {minus_high:+.2f}"
+            click.echo(
+                f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait_s:>8,.0f}  "
+                f"{minus:>+10.2f}  {minus_interval}"
+            )
+    click.echo(f"\nwarehouse  {warehouse.path}")
+    for name in names:
+        click.echo(f"report     {report_path(name)}")
+    click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')

@@ -1,0 +1,223 @@
+"""The commands `tracehouse wait` and `tracehouse walltime`."""
+
+import json
+import re
+from typing import Any
+
+import click
+
+from pipelines.cli.errors import plain_errors
+
+
+@click.command()
+@click.option("--source", "-s", required=True, help="A source that is in the warehouse, with predicted run times.")
+@click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
+@click.option(
+    "--walltime", "-t", metavar="H:M:S", help="Wall time that the new job requests: [D-]H:M:S, M:S or seconds."
+)
+@click.option("--user", "-u", help="User who submits it: what waits and ran of the same user tells much.")
+@click.option("--job", "job_id", metavar="ID", help="Instead of a new job: one that waits at that time.")
+@click.option("--at", "at", metavar="TIME", help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
+              "the log's own clock. Default: the last submission in the log.")  # fmt: skip
+@click.option(
+    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
+@click.option("--policy", "-p", default="FCFS", show_default=True,
+              help="Order of the queue in the replays, as in `tracehouse replay`.")  # fmt: skip
+@click.option("--backfill", "-b", default="easy", show_default=True, help="Backfilling in the replays, as there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
+@plain_errors
+def wait(
+    source: str, procs: int | None, walltime: str | None, user: str | None, job_id: str | None, at: str | None,
+    samples: int, seed: int, policy: str, backfill: str, as_json: bool,
+) -> None:  # fmt: skip
+    """How long would a job wait? The distribution of its start, at a moment of the log.
+
+    The queue of that moment is replayed many times with run times drawn from what was predicted for each job; the answer is
+    corrected by how long jobs of the past waited that were submitted in like circumstances. Only what was known at that moment
+    is used, so that any moment of the past can be asked about. How far to trust it: `tracehouse sql "FROM
+    predictions.wait_scores"`.
+
+    \b
+    tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
+    tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
+    """
+    from assets.common.storage import open_warehouse
+    from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
+    from assets.what_if.settings import usual_backfill
+    from pipelines.cli.replaying import say_if_slow
+    from traces.catalogue.catalogue import load_catalogue
+
+    if job_id is not None and (procs is not None or walltime is not None or user is not None):
+        raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
+    if job_id is None and (procs is None or walltime is None):
+        raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
+    request = -1 if walltime is None else seconds_of(walltime)
+    backfill = usual_backfill(backfill)
+    name = load_catalogue().source(source).name
+    with say_if_slow(f"reading {name}"):
+        found = load_wait_source(open_warehouse(), name)
+    moment = found.moment(at)
+    settings = (samples, seed, policy, backfill)
+    with say_if_slow("replaying the queue and jobs of the past"):
+        if job_id is not None:
+            number = found.job_number(job_id, moment)
+            procs, request = int(found.history.procs[number]), int(found.history.request[number])
+            answer = queued_job_wait(found.history, moment, number, *settings)
+        else:
+            assert procs is not None
+            user_number = found.user_number(user) if user is not None else -1
+            answer = new_job_wait(found.history, moment, procs, request, user_number, *settings)
+    state, submitted = answer.state, moment - answer.waited_s
+    told = {
+        "source": name, "at_s": moment, "at": found.clock(moment), "time_zone": found.trace.time_zone, "job": job_id,
+        "user": user, "procs": procs, "requested_walltime_s": request if request >= 1 else None,
+        "cluster_procs": state.cluster_procs, "busy_procs": state.busy_procs, "running_jobs": len(state.running),
+        "waiting_jobs": len(state.waiting) - (job_id is None), "waited_s": answer.waited_s,
+        "told_by": answer.told_by, "neighbours": answer.neighbours, "policy": policy, "backfill": backfill,
+        "samples": samples, "seed": seed,
+        **{f"wait_p{p}_s": float(x) for p, x in zip((10, 25, 50, 75, 90), answer.quantiles, strict=True)},
+        **{f"start_p{p}": found.clock(submitted + x) for p, x in zip((10, 25, 50, 75, 90), answer.quantiles, strict=True)},
+        **{f"replay_p{p}_s": float(x) for p, x in zip((10, 25, 50, 75, 90), answer.replayed, strict=True)},
+        "similar_mean_s": answer.similar_mean_s,
+    }  # fmt: skip
+    click.echo(json.dumps(told) if as_json else wait_text(told))
+
+
+def wait_text(told: dict[str, Any]) -> str:
+    """told: what `tracehouse wait --json` prints."""
+    asked = (
+        f"job {told['job']}"
+        if told["job"] is not None
+        else "a new job" + (f" of {told['user']}" if told["user"] else "")
+    )
+    limit = f", {duration(told['requested_walltime_s'])} requested" if told["requested_walltime_s"] else ""
+    lines = [
+        f"{told['source']} at {told['at']} ({told['time_zone']})",
+        f"  machine  {told['busy_procs']:,} of {told['cluster_procs']:,} processors busy, {told['running_jobs']:,} jobs running, "
+        f"{told['waiting_jobs']:,} waiting",
+        f"  job      {asked}: {told['procs']:,} processors{limit}"
+        + (f", has waited {duration(told['waited_s'])}" if told["job"] is not None else ""),
+        "",
+        f"  {'chance':>8}  {'waits at most':<14}  starts by",
+    ]
+    for p in (10, 25, 50, 75, 90):
+        lines.append(f"  {p:>6} %  {duration(told[f'wait_p{p}_s']):<14}  {told[f'start_p{p}']}")
+    alone = (
+        f"the replays alone say {duration(told['replay_p50_s'])} "
+        f"({duration(told['replay_p10_s'])} to {duration(told['replay_p90_s'])})"
+    )
+    if told["told_by"] == "replay":
+        how = (
+            "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
+        )
+    elif told["job"] is not None:
+        how = f"from {told['neighbours']:,} jobs that had waited as long, of a year; {alone}"
+    else:
+        how = f"from {told['neighbours']} past jobs submitted in like circumstances; {alone}"
+    lines += ["", f"  8 in 10 such jobs wait {duration(told['wait_p10_s'])} to {duration(told['wait_p90_s'])}; {how}."]
+    if told["similar_mean_s"] is not None:
+        lines.append(
+            f"  Recent jobs of its classes of size and request waited {duration(told['similar_mean_s'])} on average."
+        )
+    return "\n".join(lines)
+
+
+@click.command()
+@click.option("--source", "-s", required=True, help="A source that is in the warehouse.")
+@click.option("--user", "-u", required=True, help="Whose job it is.")
+@click.option(
+    "--procs", "-n", type=click.IntRange(min=1), help="Processors: look at the user's jobs of this size, if enough."
+)
+@click.option("--executable", "-x", help="Executable or job name, as the log has it: look at these jobs, if enough.")
+@click.option("--risk", type=click.FloatRange(0.005, 0.5), default=0.05, show_default=True,
+              help="Largest acceptable risk of being killed at the limit.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
+@plain_errors
+def walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float, as_json: bool) -> None:
+    """Which wall time to request, so that a job is killed with at most a given risk.
+
+    From the run times of the user's jobs that ended last: the rank of a conformal bound, corrected by what the same rule would
+    have killed of the user's jobs in the past, job by job, each advised from what had ended by then. What it would have killed
+    and saved is printed with the advice.
+
+    \b
+    tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
+    """
+    from assets.common.storage import open_warehouse
+    from assets.predictions.waits import load_walltime_jobs
+    from models.waits.walltime_advice import advise, try_on_history
+    from traces.catalogue.catalogue import load_catalogue
+
+    name = load_catalogue().source(source).name
+    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), name, user, executable)
+    moment = int(jobs.end.max())
+    trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
+    aimed = trial.aimed_risk if trial is not None else risk
+    found = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
+    if found is None:
+        ended = int((jobs.user == user_number).sum())
+        raise ValueError(
+            f"source {name!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
+            f"{-int(-(1 - risk) / risk // 1)}: give a larger --risk"
+        )
+    told = {
+        "source": name, "user": user, "procs": procs, "executable": executable, "risk": risk,
+        "walltime_s": found.walltime_s, "same": found.group, "jobs": found.jobs, "jobs_at_limit": found.at_limit,
+        "median_runtime_s": found.median_runtime_s, "median_request_s": found.median_request_s,
+        "tried_jobs": trial.jobs if trial else 0, "tried_killed_share": trial.killed if trial else None,
+        "tried_median_advised_s": trial.median_advised_s if trial else None,
+        "tried_median_requested_s": trial.median_requested_s if trial else None,
+        "tried_advised_by_requested": trial.requested_share if trial else None, "aimed_risk": aimed,
+    }  # fmt: skip
+    click.echo(json.dumps(told) if as_json else walltime_text(told))
+
+
+def walltime_text(told: dict[str, Any]) -> str:
+    """told: what `tracehouse walltime --json` prints."""
+    lines = [
+        f"{told['source']}, user {told['user']}: request {duration(told['walltime_s'])} aiming at a risk of {told['risk']:.1%}",
+        f"  from the last {told['jobs']:,} ended jobs of the same {told['same']}: they ran "
+        f"{duration(told['median_runtime_s'])} in the median"
+        + (f" and requested {duration(told['median_request_s'])}" if told["median_request_s"] is not None else ""),
+    ]
+    if told["jobs_at_limit"]:
+        lines.append(
+            f"  {told['jobs_at_limit']:,} of them ended at their limit: they may have needed more than this advice knows"
+        )
+    if told["tried_jobs"]:
+        lines.append(
+            f"  tried on the user's last {told['tried_jobs']:,} jobs, each with what was known then: "
+            f"{told['tried_killed_share']:.1%} would have been killed"
+        )
+        if told["tried_advised_by_requested"] is not None:
+            lines.append(
+                f"  advised {duration(told['tried_median_advised_s'])} in the median where "
+                f"{duration(told['tried_median_requested_s'])} was requested; processor-hours advised by those requested: "
+                f"{told['tried_advised_by_requested']:.0%}"
+            )
+    return "\n".join(lines)
+
+
+def seconds_of(text: str) -> int:
+    """Seconds of [D-]H:M:S, M:S or a number of seconds. Raises ValueError."""
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)|(\d+)", text.strip())
+    if found is not None:
+        days, hours, minutes, seconds, short_minutes, short_seconds, plain = (int(part or 0) for part in found.groups())
+        total = 86_400 * days + 3600 * hours + 60 * (minutes + short_minutes) + seconds + short_seconds + plain
+        if 1 <= total <= 10**9:
+            return total
+    raise ValueError(
+        f"wall time {text!r}: expected hours, minutes and seconds such as 4:00:00, with days 2-12:00:00, or seconds, from 1 s on"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it, to the largest two units."""
+    whole = round(seconds)
+    for size, unit, smaller, lesser in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {lesser}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"

@@ -1,0 +1,1 @@
+"""Many windows of a trace at once, for learners and sweeps."""

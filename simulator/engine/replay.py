@@ -1,0 +1,232 @@
+"""Replays: jobs in, schedule out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.engine import episode as at
+from simulator.engine import general as engine
+from simulator.engine import static as static_engine
+from simulator.engine.episode import Episode, new_episode
+from simulator.engine.general import Recorder, Rules, advance
+from simulator.engine.queue_tree import MOST_PROCS, queue_by
+from simulator.engine.running import CORRECTIONS
+from simulator.engine.static import run_static
+from simulator.formula import machine as formula_machine
+from simulator.formula.parsing import explain_failure
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import CANCELLED, Schedule
+from simulator.jobs.tasks import Tasks, tasks_of
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import facts_of, no_weights
+from simulator.policies.registry import Policy, parse_options, parse_policy
+from simulator.policies.sampling import TAKE_BEST
+from simulator.policies.scoring import FIXED, Scoring
+
+BACKFILLING = ("none", "easy", "easy-sjbf", "conservative", "selective")
+SELECTIVE_OPTIONS = {"threshold": 2.0}
+
+_IDS = {"none": engine.NO_BACKFILL, "easy": engine.EASY, "easy-sjbf": engine.EASY_SJBF}
+
+
+def replay(
+    jobs: Jobs,
+    cluster: int | Cluster,
+    policy: str | Policy = "FCFS",
+    backfill: str = "easy",
+    weights: KernelWeights | None = None,
+    correction: str = "requested",
+) -> Schedule:
+    """Replays all jobs on a cluster (its processors, or a Cluster with running jobs and outages).
+
+    policy: see simulator.policies.registry.parse_policy; "learned" needs the `weights` of a kernel network.
+    backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
+    Rules and tie-breaks: docs/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
+    """
+    if isinstance(policy, str):
+        policy = parse_policy(policy, weights)
+    cluster = Cluster.of(cluster)
+    tasks = tasks_of(jobs, cluster)
+    rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+    if rules.backfill == engine.RESERVE and (jobs.hold != jobs.estimate).any():
+        raise ValueError(
+            f"backfilling {backfill!r} plans every job by its estimate, and cannot believe another time of those that run: use "
+            "reserve_by='estimate', or easy backfilling"
+        )
+    if len(jobs) == 0:
+        return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+    plain = rules.backfill != engine.RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
+    if policy.kind == FIXED and plain:
+        start, backfilled = _run_static(jobs, tasks, rules, policy)
+    else:
+        start, backfilled = _run_general(jobs, tasks, rules, policy)
+    part = slice(tasks.first, tasks.last)
+    return Schedule(start[part], backfilled[part])
+
+
+def rules_of(
+    backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: int = TAKE_BEST
+) -> Rules:
+    """The rules that these names stand for. Raises ValueError for unknown ones."""
+    head, _, tail = backfill.lower().partition(":")
+    correction = correction.lower()
+    if head not in BACKFILLING or (tail and head != "selective"):
+        raise ValueError(
+            f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X"
+        )
+    if correction not in CORRECTIONS:
+        raise ValueError(f"unknown correction {correction!r}; expected one of {', '.join(CORRECTIONS)}")
+    threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
+    return Rules(
+        cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample, False, False
+    )
+
+
+def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
+    assert policy.fixed is not None
+    queue = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.estimate, tasks.first)
+    shortest_first = rules.backfill == engine.EASY_SJBF
+    fill_queue = queue_by(jobs.estimate, tasks.procs, tasks.estimate, tasks.first) if shortest_first else queue
+    start = np.full(len(tasks.submit), CANCELLED, dtype=np.int64)
+    start[: tasks.first] = tasks.submit[: tasks.first]
+    backfilled = np.zeros(len(tasks.submit), dtype=np.bool_)
+    why = run_static(
+        tasks, rules.cluster_procs, rules.backfill != engine.NO_BACKFILL, rules.correction,
+        queue, fill_queue, shortest_first, start, backfilled,
+    )  # fmt: skip
+    if why == static_engine.STUCK:
+        raise _stuck(tasks, start, rules)
+    return start, backfilled
+
+
+def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
+    scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
+    users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
+    episode = new_episode(
+        tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE, inputs=inputs_of(policy)
+    )
+    if policy.plug_in is not None:
+        why = _ask(policy, tasks, rules, scoring, episode)
+    else:
+        why = advance(tasks, rules, scoring, episode, no_recorder(), 0)
+    check_outcome(why, tasks, rules, policy, episode)
+    return episode.start, episode.backfilled
+
+
+def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
+    """Raises ValueError when the engine did not come to the end of the replay."""
+    if why == engine.STUCK:
+        raise _stuck(tasks, episode.start, rules)
+    if why == engine.FORMULA_FAILED:
+        assert policy.formula is not None
+        slots = episode.scratch[: formula_machine.NUM_SLOTS]
+        raise explain_failure(policy.formula, int(episode.scratch[-1]), slots)
+
+
+def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
+    """Steps the engine and has a plug-in score the queue in every pass."""
+    plug_in = policy.plug_in
+    assert plug_in is not None
+    columns = {"submit": tasks.submit, "estimate": tasks.estimate, "procs": tasks.procs, "user": tasks.user}
+    if plug_in.is_compiled:
+        try:
+            why = _driver(plug_in)(tasks, rules, scoring, episode, no_recorder())
+        except Exception as error:
+            raise plug_in.failure(error) from error
+        if why == engine.WANT_SCORES:  # the one who was asked gave no score
+            raise plug_in.no_score(int(episode.counters[at.FAILED]), int(episode.counters[at.NOW]))
+        return int(why)
+    while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == engine.WANT_SCORES:
+        counters = episode.counters
+        queue = episode.queue[: counters[at.QUEUED]]
+        scores = plug_in.scores(queue, int(counters[at.NOW]), int(counters[at.FREE]), rules.cluster_procs, columns)
+        episode.score[: len(queue)] = scores
+    return int(why)
+
+
+@lru_cache(maxsize=32)
+def _driver(plug_in: Any) -> Any:
+    """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
+    job in FAILED, where a score is not a number."""
+    fill = plug_in.fill
+    want_scores = engine.WANT_SCORES
+
+    @numba.njit(nogil=True)
+    def drive(tasks, rules, scoring, episode, recorder):
+        while True:
+            why = advance(tasks, rules, scoring, episode, recorder, 0)
+            if why != want_scores:
+                return why
+            fill(
+                episode.queue, episode.counters[at.QUEUED], episode.counters[at.NOW], episode.counters[at.FREE],
+                rules.cluster_procs, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score,
+            )  # fmt: skip
+            for k in range(episode.counters[at.QUEUED]):
+                if np.isnan(episode.score[k]):
+                    episode.counters[at.FAILED] = episode.queue[k]
+                    return why
+
+    return drive
+
+
+def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:
+    """The policy as the general engine takes it, for these jobs."""
+    fixed = np.zeros(len(tasks.submit) if policy.fixed is not None else 1)
+    if policy.fixed is not None:
+        fixed[tasks.first : tasks.last] = policy.fixed(jobs, cluster_procs)
+    weights = policy.weights or no_weights()
+    facts = np.zeros((len(tasks.submit), len(weights.facts)), dtype=np.float32)
+    if len(weights.facts):
+        facts[tasks.first : tasks.last] = facts_of(jobs, cluster_procs, weights.facts)
+    program = policy.formula
+    return Scoring(
+        policy.kind, fixed, np.array(policy.parameters or (0.0,)), policy.half_life_s,
+        len(np.unique(tasks.user[: tasks.last])) if policy.half_life_s > 0 else 0, policy.follows_free,
+        program.ops if program else np.zeros((0, 2), dtype=np.int64), program.constants if program else np.zeros(0),
+        weights, facts, jobs.origin,
+    )  # fmt: skip
+
+
+class NeverStarts(ValueError):
+    """A job for which the outages never leave enough processors. index: of the job among those replayed."""
+
+    def __init__(self, index: int, procs: int, cluster_procs: int) -> None:
+        self.index = index
+        self.why = (
+            f"({procs} processors) can never start: the outages never leave it enough of the cluster's {cluster_procs} "
+            "processors"
+        )
+        super().__init__(f"job at index {index} {self.why}")
+
+
+def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
+    job = int(np.argmax(start[tasks.first : tasks.last] == CANCELLED))
+    return NeverStarts(job, int(tasks.procs[tasks.first + job]), rules.cluster_procs)
+
+
+def inputs_of(policy: Policy) -> int:
+    """Inputs of the policy's network; none without one."""
+    return policy.weights.w1.shape[0] if policy.weights is not None else 0
+
+
+def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
+    """Room for so many decisions, which see so many rows in all."""
+    return Recorder(
+        np.empty((rows, inputs), dtype=np.float32),
+        np.empty(decisions, dtype=np.int64),
+        np.empty(decisions, dtype=np.int64),
+        np.empty(decisions, dtype=np.int64),
+        np.empty(decisions, dtype=np.float32),
+    )
+
+
+@lru_cache(maxsize=1)
+def no_recorder() -> Recorder:
+    """For replays that record nothing."""
+    return new_recorder(0, 0, 0)

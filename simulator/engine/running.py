@@ -1,0 +1,125 @@
+"""Running jobs, twice: a heap by true end (what happens next) and arrays sorted by estimated end (what the scheduler
+believes, read by reservations). An outage is a running job that nobody queued for: it starts on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiled import lean
+from simulator.jobs.cluster import FOREVER
+
+CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING = range(3)
+
+CORRECTIONS = {
+    "requested": CORRECT_REQUESTED,
+    "increments": CORRECT_INCREMENTS,
+    "doubling": CORRECT_DOUBLING,
+}
+"""What the scheduler believes of a job that outlives its estimate; names as users write them."""
+
+INCREMENTS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
+"""Tsafrir, Etsion and Feitelson 2007, section 5: 1 min, 5 min, 15 min, 30 min, 1 h, 2 h, 5 h, 10 h, 20 h, 50 h, 100 h."""
+
+
+@lean
+def heap_push(ends, jobs, size, end, job):
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if ends[parent] <= end:
+            break
+        ends[i] = ends[parent]
+        jobs[i] = jobs[parent]
+        i = parent
+    ends[i] = end
+    jobs[i] = job
+
+
+@lean
+def heap_pop(ends, jobs, size):
+    """Removes the root; the caller has read it and counts the size down."""
+    last_end = ends[size - 1]
+    last_job = jobs[size - 1]
+    size -= 1
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and ends[child + 1] < ends[child]:
+            child += 1
+        if ends[child] >= last_end:
+            break
+        ends[i] = ends[child]
+        jobs[i] = jobs[child]
+        i = child
+    ends[i] = last_end
+    jobs[i] = last_job
+
+
+@lean
+def insert_running(est_end, est_job, count, end, job):
+    k = count
+    while k > 0 and est_end[k - 1] > end:
+        est_end[k] = est_end[k - 1]
+        est_job[k] = est_job[k - 1]
+        k -= 1
+    est_end[k] = end
+    est_job[k] = job
+
+
+@lean
+def add_running(heap_end, heap_job, est_end, est_job, running, end, believed_end, job):
+    """Enters a job that starts: by its true end and by the end that the scheduler believes."""
+    heap_push(heap_end, heap_job, running, end, job)
+    insert_running(est_end, est_job, running, believed_end, job)
+
+
+@lean
+def remove_running(est_end, est_job, count, end, job):
+    k = 0
+    above = count
+    while k < above:  # the first place that is not earlier; numpy's search would cost more than all the rest
+        middle = (k + above) >> 1
+        if est_end[middle] < end:
+            k = middle + 1
+        else:
+            above = middle
+    while est_job[k] != job:
+        k += 1
+    for i in range(np.uint64(k), np.uint64(count - 1)):  # unsigned: no test for negative indices
+        est_end[i] = est_end[i + np.uint64(1)]
+    for i in range(np.uint64(k), np.uint64(count - 1)):
+        est_job[i] = est_job[i + np.uint64(1)]
+
+
+@lean
+def corrected_end(start, estimate, limit, now, correction):
+    """The first of the job's estimated ends that is later than `now` (docs/semantics.md); its first one has expired."""
+    last = start + limit
+    if correction == CORRECT_DOUBLING:
+        while start + estimate <= now and estimate < limit:
+            estimate *= 2
+        return min(start + estimate, last)
+    if correction == CORRECT_INCREMENTS:
+        end = start + estimate
+        for step in INCREMENTS_S:
+            if end <= now:
+                end += step
+        if end > now:
+            return min(end, last)
+    return last
+
+
+@lean
+def reservation(free, need, est_end, est_job, count, procs):
+    """Shadow time and extra processors of a blocked head that needs `need`; all ends at the shadow time count.
+
+    An outage without end can leave the head without any: then every estimated end comes in time.
+    """
+    available = free
+    for k in range(count):
+        available += procs[est_job[k]]
+        if available >= need and (k + 1 == count or est_end[k + 1] != est_end[k]):
+            return est_end[k], available - need
+    return np.int64(FOREVER), np.int64(0)

@@ -1,0 +1,1 @@
+"""Scheduling priorities given as text."""

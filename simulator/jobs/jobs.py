@@ -1,0 +1,153 @@
+"""The jobs of one replay as a structure of arrays: what the engine reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+NEVER = 1 << 61
+"""`cancel` of a job that waits until it starts."""
+
+COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold")
+
+
+RESERVE_BY = ("estimate", "requested")
+"""What a reservation can believe of jobs that run."""
+
+
+def column_of(values: object) -> IntArray:
+    """The values as int64 in one piece, read-only: numba compiles anew for every mixture of arrays that may and may not be
+    written, and what comes from a data frame mostly may not."""
+    column = np.ascontiguousarray(values, dtype=np.int64).view()
+    column.flags.writeable = False
+    return column
+
+
+def _unset() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs in the order (submit time, order in the log); every array is int64 of shape (num_jobs,).
+
+    submit: submit time, seconds in the log's own clock, >= 0 and non-decreasing.
+    runtime: run time, seconds, >= 0.
+    procs: processors, >= 1.
+    estimate: what the scheduler believes at submission, seconds, 1 <= estimate <= limit.
+    limit: requested wall time, seconds, >= runtime; the estimate of a job that outlives `estimate`.
+    origin: second of the log's clock from which F1 to F4 count submit times.
+    user: number of the user, 0 <= user; left out: all jobs are user 0's.
+    cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
+    hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
+    out: the estimate.
+    known: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
+
+    Raises ValueError when a rule above is broken, naming the first job that breaks it.
+    """
+
+    submit: IntArray
+    runtime: IntArray
+    procs: IntArray
+    estimate: IntArray
+    limit: IntArray
+    origin: int = 0
+    user: IntArray = field(default_factory=_unset)
+    cancel: IntArray = field(default_factory=_unset)
+    hold: IntArray = field(default_factory=_unset)
+    known: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        num_jobs = len(self.submit)
+        if len(self.user) != num_jobs and len(self.user) == 0:
+            object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
+        if len(self.cancel) != num_jobs and len(self.cancel) == 0:
+            object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
+        if len(self.hold) != num_jobs and len(self.hold) == 0:
+            object.__setattr__(self, "hold", self.estimate)
+        for name in COLUMNS:
+            column = column_of(getattr(self, name))
+            if column.ndim != 1 or len(column) != num_jobs:
+                raise ValueError(f"Jobs.{name} must have one value per job, got shape {column.shape}")
+            object.__setattr__(self, name, column)
+        _require(self.submit >= 0, "submit times must not be negative")
+        _require(self.submit[1:] >= self.submit[:-1], "submit times must not decrease", offset=1)
+        _require(self.runtime >= 0, "run time must not be negative")
+        _require(self.procs >= 1, "processors must be at least 1")
+        _require(self.estimate >= 1, "estimate must be at least 1 s")
+        _require(self.limit >= self.runtime, "limit must not be shorter than the run time")
+        _require(self.limit >= self.estimate, "limit must not be shorter than the estimate")
+        _require(self.hold >= 1, "hold must be at least 1 s")
+        _require(self.limit >= self.hold, "limit must not be shorter than hold")
+        _require(self.user >= 0, "the number of a user must not be negative")
+        _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
+        for name, values in self.known.items():
+            if np.shape(values) != (num_jobs,):
+                raise ValueError(f"Jobs.known[{name!r}] must have one value per job, got shape {np.shape(values)}")
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def window(self, start: int, length: int) -> Jobs:
+        """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
+        part = slice(start, start + length)
+        known = {name: values[part] for name, values in self.known.items()}
+        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, known=known)
+
+
+def jobs_from_log(
+    submit: IntArray,
+    runtime: IntArray,
+    procs: IntArray,
+    requested_walltime: IntArray,
+    estimates: str = "requested",
+    predicted: NDArray[np.float64] | None = None,
+    origin: int = 0,
+    user: IntArray | None = None,
+    cancel: IntArray | None = None,
+    reserve_by: str = "estimate",
+    known: Mapping[str, NDArray[np.float32]] | None = None,
+) -> Jobs:
+    """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
+
+    requested_walltime: seconds, shape (num_jobs,); values below 1 mean that the log has no request.
+    estimates: "requested", "actual", "predicted" (needs `predicted`, seconds, shape (num_jobs,), finite) or "as logged"
+    (the request even where the job ran longer, as the RLScheduler code takes it).
+    reserve_by: what a reservation believes of jobs that run: "estimate", or "requested" (`limit`; the estimate of a job without a
+    request).
+    """
+    runtime = np.asarray(runtime, dtype=np.int64)
+    requested = np.asarray(requested_walltime, dtype=np.int64)
+    longest = np.maximum(np.where(requested < 1, runtime, np.maximum(requested, runtime)), 1)
+    if estimates == "requested":
+        estimate = longest
+    elif estimates == "as logged":
+        estimate = np.maximum(np.where(requested < 1, runtime, requested), 1)
+    elif estimates == "actual":
+        estimate = np.maximum(runtime, 1)
+    elif estimates == "predicted":
+        if predicted is None:
+            raise ValueError("estimates='predicted' needs predicted run times")
+        if not np.isfinite(predicted).all():
+            raise ValueError("predicted run times must be finite")
+        ceiling = np.where(requested < 1, np.iinfo(np.int64).max, requested)  # never the run time: it is not known yet
+        estimate = np.clip(np.rint(predicted).astype(np.int64), 1, ceiling)
+    else:
+        raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
+    limit = np.maximum(longest, estimate)
+    if reserve_by not in RESERVE_BY:
+        raise ValueError(f"unknown reserve_by {reserve_by!r}; expected one of {', '.join(RESERVE_BY)}")
+    hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
+    optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
+    submit = np.asarray(submit, dtype=np.int64)
+    return Jobs(submit, runtime, procs, estimate, limit, origin, hold=hold, known=known or {}, **optional)
+
+
+def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:
+    if not holds.all():
+        raise ValueError(f"{rule}: broken by job at index {int(np.argmin(holds)) + offset}")

@@ -1,0 +1,101 @@
+"""What the compiled loops read: the jobs of a replay with what runs already and what is missing, in one set of arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.jobs.cluster import Cluster, Outages, RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs, column_of
+
+IntArray = NDArray[np.int64]
+
+
+class Tasks(NamedTuple):
+    """Tasks are, in this order, jobs that run already, the jobs to schedule, and outages by start; int64 (num_tasks,).
+
+    submit: submission of a job, start of a running job or an outage. The rest as in `simulator.jobs.jobs.Jobs`; an outage's
+    run time, estimate, limit and hold are its length. first, last: the jobs to schedule are tasks first : last.
+    announced: of the outages, ascending, with announced_task: the task each of them is; only those announced before their
+    start. cancel_order: jobs that are cancelled at some time, by that time.
+    """
+
+    submit: IntArray
+    runtime: IntArray
+    procs: IntArray
+    estimate: IntArray
+    limit: IntArray
+    user: IntArray
+    cancel: IntArray
+    hold: IntArray
+    first: int
+    last: int
+    announced: IntArray
+    announced_task: IntArray
+    cancel_order: IntArray
+
+
+def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
+    """Outages are cut to the time of the replay, which begins with the first submission; running jobs must run then.
+
+    Raises ValueError where a running job or a job to schedule does not fit this replay.
+    """
+    if len(jobs) and jobs.procs.max() > cluster.procs:
+        index = int(jobs.procs.argmax())
+        raise ValueError(
+            f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster.procs}: "
+            "give the cluster's true processor count"
+        )
+    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel, jobs.hold)
+    cancel_order = np.flatnonzero(jobs.cancel < NEVER)
+    if len(cancel_order):
+        cancel_order = cancel_order[np.argsort(jobs.cancel[cancel_order], kind="stable")]
+    running, outages = cluster.running, cluster.outages
+    cancel_order = column_of(cancel_order)
+    none = column_of([])
+    if not len(jobs) or not (len(running) or len(outages)):
+        return Tasks(*columns, 0, len(jobs), none, none, cancel_order)
+
+    begin = int(jobs.submit[0])
+    _check_running(running, begin)
+    outages = _during(outages, begin)
+    length = outages.end - outages.start
+    num_running, num_jobs = len(running), len(jobs)
+    columns = (
+        column_of(np.concatenate([running.start, jobs.submit, outages.start])),
+        column_of(np.concatenate([running.runtime, jobs.runtime, length])),
+        column_of(np.concatenate([running.procs, jobs.procs, outages.procs])),
+        column_of(np.concatenate([running.estimate, jobs.estimate, length])),
+        column_of(np.concatenate([running.limit, jobs.limit, length])),
+        column_of(np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)])),
+        column_of(np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)])),
+        column_of(np.concatenate([running.estimate, jobs.hold, length])),
+    )
+    ahead = np.flatnonzero(outages.announced < outages.start)
+    ahead = ahead[np.argsort(outages.announced[ahead], kind="stable")]
+    return Tasks(
+        *columns, num_running, num_running + num_jobs,
+        column_of(outages.announced[ahead]), column_of(ahead + num_running + num_jobs),
+        column_of(cancel_order + num_running),
+    )  # fmt: skip
+
+
+def _check_running(running: RunningJobs, begin: int) -> None:
+    late = (running.start > begin) | (running.start + running.runtime <= begin)
+    if late.any():
+        index = int(np.argmax(late))
+        raise ValueError(
+            f"running job at index {index} does not run at {begin}, when the first job is submitted: it runs from "
+            f"{running.start[index]} to {running.start[index] + running.runtime[index]}"
+        )
+
+
+def _during(outages: Outages, begin: int) -> Outages:
+    """The outages that end after `begin`, by start, as they look from then on."""
+    order = np.argsort(np.maximum(outages.start, begin), kind="stable")
+    order = order[outages.end[order] > begin]
+    start = np.maximum(outages.start[order], begin)
+    announced = np.minimum(np.maximum(outages.announced[order], begin), start)
+    return Outages(start, outages.end[order], outages.procs[order], announced)

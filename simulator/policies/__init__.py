@@ -1,0 +1,1 @@
+"""Scheduling policies: names, scores, networks and plug-ins."""

@@ -1,0 +1,214 @@
+"""The kernel network of RLScheduler inside the compiled engine: one small perceptron, applied to each waiting job.
+
+Zhang et al. 2020, section IV-B: the same 32-16-8 network scores every visible job, so that the order of the queue cannot matter.
+What it reads of a job is the network's own *layout*: first the facts, which are known when the job is submitted and do not
+change (simulator/policies/observation.py), then the signals, which the engine computes at every decision. All lie in about [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import compiled
+from simulator.policies.usage import usage_at
+
+VISIBLE_JOBS = 128
+HIDDEN = (32, 16, 8)
+
+SIGNALS = (
+    "wait", "wait_over_estimate", "fits", "free_procs", "queue_length",
+    "wait_of_12_h", "start_delay", "queued_work", "running_work", "user_share",
+)  # fmt: skip
+"""What the engine can tell at a decision; docs/policies.md defines each."""
+(
+    WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH,
+    WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE,
+) = range(len(SIGNALS))  # fmt: skip
+
+FloatArray = NDArray[np.float32]
+
+
+class KernelWeights(NamedTuple):
+    """A kernel network: what it reads, and its weights, float32; a matrix is (inputs, outputs).
+
+    facts: indices in simulator.policies.observation.FACTS, then signals: indices in SIGNALS; int64. Together the inputs, in this order.
+    """
+
+    facts: NDArray[np.int64]
+    signals: NDArray[np.int64]
+    w1: FloatArray  # (inputs, 32)
+    b1: FloatArray  # (32,)
+    w2: FloatArray  # (32, 16)
+    b2: FloatArray  # (16,)
+    w3: FloatArray  # (16, 8)
+    b3: FloatArray  # (8,)
+    w4: FloatArray  # (8,)
+
+
+@compiled
+def observe(
+    queue, begin, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, signals,
+    est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
+):  # fmt: skip
+    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the jobs begin : begin + visible of the queue.
+
+    est_end, est_job: running jobs by estimated end; none of the ends may lie in the past. room: scratch, float64
+    (as many jobs as can run,).
+    """
+    num_facts = facts.shape[1]
+    for k in range(visible):
+        job = queue[begin + k]
+        for fact in range(num_facts):
+            rows[k, fact] = facts[job, fact]
+    for i in range(len(signals)):
+        signal = signals[i]
+        column = num_facts + i
+        if signal == WAIT:
+            for k in range(visible):
+                rows[k, column] = math.log2(1.0 + float(now - submit[queue[begin + k]])) / 20.0
+        elif signal == WAIT_OVER_ESTIMATE:
+            for k in range(visible):
+                job = queue[begin + k]
+                rows[k, column] = math.log2(1.0 + float(now - submit[job]) / estimate[job]) / 10.0
+        elif signal == FITS:
+            for k in range(visible):
+                rows[k, column] = 1.0 if procs[queue[begin + k]] <= free else 0.0
+        elif signal == WAIT_OF_12_H:
+            for k in range(visible):
+                rows[k, column] = min(float(now - submit[queue[begin + k]]) / 43200.0, 1.0)
+        elif signal == START_DELAY:
+            total = float(free)
+            for r in range(running):
+                total += procs[est_job[r]]
+                room[r] = total
+            for k in range(visible):
+                job = queue[begin + k]
+                delay = 0.0
+                if procs[job] > free and running > 0:
+                    first, last = 0, running - 1  # the first end after which there is room
+                    while first < last:
+                        middle = (first + last) // 2
+                        if room[middle] >= procs[job]:
+                            last = middle
+                        else:
+                            first = middle + 1
+                    delay = float(max(est_end[first] - now, 0))
+                rows[k, column] = math.log2(1.0 + delay) / 20.0
+        elif signal == USER_SHARE:
+            everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
+            for k in range(visible):
+                own = usage_at(usage, rate, since, user_of[queue[begin + k]], now, half_life_s)
+                rows[k, column] = own / everyone if everyone > 0.0 else 0.0
+        else:
+            value = free / cluster_procs
+            if signal == QUEUE_LENGTH:
+                value = min(queued, VISIBLE_JOBS) / VISIBLE_JOBS
+            elif signal == QUEUED_WORK:
+                work = 0.0
+                for k in range(queued):
+                    work += float(estimate[queue[k]]) * procs[queue[k]]
+                value = math.log2(1.0 + work / cluster_procs) / 20.0
+            elif signal == RUNNING_WORK:
+                work = 0.0
+                for r in range(running):
+                    work += float(max(est_end[r] - now, 0)) * procs[est_job[r]]
+                value = math.log2(1.0 + work / cluster_procs) / 20.0
+            for k in range(visible):
+                rows[k, column] = value
+
+
+@compiled
+def score_rows(rows, visible, weights, scores):
+    """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32; the largest goes first.
+
+    Both ways below add up in the same order, so that a job's output does not depend on how many others wait.
+    """
+    if visible < FEW_ROWS:
+        _score_one_by_one(rows, visible, weights, scores)
+        return
+    inputs = weights.w1.shape[0]
+    columns = np.zeros((inputs, -(-visible // LANES) * LANES), dtype=np.float32)
+    for i in range(inputs):
+        for k in range(visible):
+            columns[i, k] = rows[k, i]
+    hidden1 = _layer(columns, weights.w1, weights.b1)
+    hidden2 = _layer(hidden1, weights.w2, weights.b2)
+    hidden3 = _layer(hidden2, weights.w3, weights.b3)
+    for k in range(visible):
+        total = np.float32(0.0)
+        for i in range(HIDDEN[2]):
+            total += hidden3[i, k] * weights.w4[i]
+        scores[k] = total
+
+
+FEW_ROWS = 12
+"""From so many rows on it is faster to take all jobs through one unit than one job through all units."""
+LANES = 32
+"""What a compiled loop over jobs takes at a time, four vectors of eight; a remainder goes job by job."""
+
+
+@compiled
+def _layer(columns, weight, bias):
+    """ReLU(weight.T @ columns + bias), float32 (outputs, jobs). Four inputs at a time: a load and a store for four products."""
+    inputs, outputs = weight.shape
+    jobs = columns.shape[1]
+    found = np.empty((outputs, jobs), dtype=np.float32)
+    zero = np.float32(0.0)
+    for o in range(outputs):
+        y = found[o]
+        for k in range(jobs):
+            y[k] = bias[o]
+        i = 0
+        while i + 4 <= inputs:
+            w0, w1, w2, w3 = weight[i, o], weight[i + 1, o], weight[i + 2, o], weight[i + 3, o]
+            x0, x1, x2, x3 = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
+            for k in range(jobs):
+                y[k] = y[k] + x0[k] * w0 + x1[k] * w1 + x2[k] * w2 + x3[k] * w3
+            i += 4
+        while i < inputs:
+            w0, x0 = weight[i, o], columns[i]
+            for k in range(jobs):
+                y[k] = y[k] + x0[k] * w0
+            i += 1
+        for k in range(jobs):
+            y[k] = max(y[k], zero)
+    return found
+
+
+@compiled
+def _score_one_by_one(rows, visible, weights, scores):
+    hidden1 = np.empty(32, dtype=np.float32)
+    hidden2 = np.empty(16, dtype=np.float32)
+    hidden3 = np.empty(8, dtype=np.float32)
+    zero = np.float32(0.0)
+    for k in range(visible):
+        for o in range(32):
+            hidden1[o] = weights.b1[o]
+        for i in range(weights.w1.shape[0]):
+            x = rows[k, i]
+            for o in range(32):
+                hidden1[o] += x * weights.w1[i, o]
+        for o in range(16):
+            hidden2[o] = weights.b2[o]
+        for i in range(32):
+            x = hidden1[i]
+            if x > zero:
+                for o in range(16):
+                    hidden2[o] += x * weights.w2[i, o]
+        for o in range(8):
+            hidden3[o] = weights.b3[o]
+        for i in range(16):
+            x = hidden2[i]
+            if x > zero:
+                for o in range(8):
+                    hidden3[o] += x * weights.w3[i, o]
+        total = zero
+        for i in range(8):
+            x = hidden3[i]
+            if x > zero:
+                total += x * weights.w4[i]
+        scores[k] = total

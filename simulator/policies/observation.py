@@ -1,0 +1,108 @@
+"""What a learned policy may know of a job from its submission on: facts, and layouts, which say what a network reads."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.jobs.jobs import Jobs
+from simulator.policies.network import HIDDEN, SIGNALS, KernelWeights
+
+FACTS = (
+    "estimate", "procs", "area", "procs_share",
+    "request", "request_share", "memory", "user", "group", "executable",
+    "predicted_p10", "predicted_p50", "predicted_p90",
+)  # fmt: skip
+"""The first four are computed from the jobs of a replay; the others are `Jobs.known`, from whoever has the log."""
+COMPUTED = 4
+
+
+class Layout(NamedTuple):
+    """Inputs of a network, in this order: names in FACTS, then names in simulator.policies.network.SIGNALS."""
+
+    facts: tuple[str, ...]
+    signals: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.facts + self.signals
+
+
+_USUAL_SIGNALS = ("wait", "wait_over_estimate", "fits", "free_procs", "queue_length")
+
+LAYOUTS = {
+    "paper": Layout(
+        ("request_share", "procs_share", "memory", "user", "group", "executable"), ("wait_of_12_h", "fits")
+    ),
+    "plain": Layout(("estimate", "procs", "area"), _USUAL_SIGNALS),
+    "informed": Layout(
+        ("estimate", "procs", "area", "request", "predicted_p10", "predicted_p50", "predicted_p90"),
+        (*_USUAL_SIGNALS, "start_delay", "queued_work", "running_work", "user_share"),
+    ),
+}
+"""paper: Table I of RLScheduler (Zhang et al. 2020), normalised as its code does it. plain: what every log has. informed: also
+predicted run times and the state of queue and cluster."""
+
+
+def facts_of(jobs: Jobs, cluster_procs: int, facts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The facts with these indices in FACTS, float32 (num_jobs, facts).
+
+    Raises ValueError that names the facts of which nothing is known here.
+    """
+    unknown = [FACTS[k] for k in facts if k >= COMPUTED and FACTS[k] not in jobs.known]
+    if unknown:
+        raise ValueError(
+            f"the policy reads {', '.join(unknown)} of each job, which these jobs do not have: replay a source of the warehouse "
+            "that has them (predictions come with `tracehouse run`), or train a policy with --layout plain"
+        )
+    columns = [_computed(k, jobs, cluster_procs) if k < COMPUTED else jobs.known[FACTS[k]] for k in facts.tolist()]
+    found = np.empty((len(jobs), len(columns)), dtype=np.float32)
+    for k, column in enumerate(columns):
+        found[:, k] = column
+    return found
+
+
+def _computed(fact: int, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+    if fact == 0:
+        return log_seconds(jobs.estimate)
+    if fact == 1:
+        return np.log2(1.0 + jobs.procs) / np.log2(1.0 + cluster_procs)
+    if fact == 2:
+        return log_seconds(jobs.estimate.astype(np.float64) * jobs.procs / cluster_procs)
+    return jobs.procs / cluster_procs
+
+
+def log_seconds(seconds: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Seconds as networks read them: log2(1 + s) / 20, which is 1 after twelve days."""
+    return np.log2(1.0 + seconds) / 20.0
+
+
+def blank_network(layout: Layout) -> KernelWeights:
+    """A network of this layout whose weights are all zero.
+
+    Raises ValueError for a name that is neither a fact nor a signal.
+    """
+    for name, known in [(x, FACTS) for x in layout.facts] + [(x, SIGNALS) for x in layout.signals]:
+        if name not in known:
+            raise ValueError(f"unknown input {name!r} of a network; expected one of {', '.join((*FACTS, *SIGNALS))}")
+    facts = np.array([FACTS.index(name) for name in layout.facts], dtype=np.int64)
+    signals = np.array([SIGNALS.index(name) for name in layout.signals], dtype=np.int64)
+    widths = (len(layout.inputs), *HIDDEN)
+    arrays: list[Any] = [
+        np.zeros(shape, dtype=np.float32)
+        for inputs, outputs in zip(widths, HIDDEN, strict=False)
+        for shape in ((inputs, outputs), (outputs,))
+    ]
+    return KernelWeights(*[facts, signals, *arrays, np.zeros(HIDDEN[-1], dtype=np.float32)])
+
+
+def no_weights() -> KernelWeights:
+    """For replays whose policy is not a network: it reads nothing."""
+    return blank_network(Layout((), ()))
+
+
+def layout_of(weights: KernelWeights) -> Layout:
+    """What a network reads, by name."""
+    return Layout(tuple(FACTS[k] for k in weights.facts), tuple(SIGNALS[k] for k in weights.signals))

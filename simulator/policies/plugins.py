@@ -1,0 +1,173 @@
+"""Policies that users bring: a function of the waiting jobs, in numpy or compiled by numba, lowest score first.
+
+A plug-in's parameters say what it reads, by these names:
+
+    now      the time, seconds in the log's clock          free     free processors
+    submit   submit time, seconds in the log's clock       cluster  processors of the cluster
+    wait     now - submit, seconds                         user     number of the user
+    estimate what the scheduler believes, seconds          procs    processors
+
+A plain function gets arrays of the waiting jobs (`now`, `free` and `cluster` are numbers) and returns an array of scores. A
+function compiled with `numba.njit` gets the numbers of one job and returns its score. A function that reads neither
+`now`, `wait` nor `free` is asked once per job, before the replay; one that reads `free` is asked again after every start.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.jobs.jobs import Jobs
+
+READS = ("now", "submit", "wait", "estimate", "procs", "free", "cluster", "user")
+CHANGING = frozenset({"now", "wait", "free"})
+
+_FILL = """
+def fill(queue, queued, now, free, cluster, submit_of, estimate_of, procs_of, user_of, score):
+    for k in range(queued):
+        job = queue[k]
+        submit = submit_of[job]
+        estimate = estimate_of[job]
+        procs = procs_of[job]
+        user = user_of[job]
+        wait = now - submit
+        score[k] = function({arguments})
+"""
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """name: for messages, such as FILE.py:NAME. reads: names of READS, in the function's order."""
+
+    name: str
+    function: Callable[..., Any]
+    reads: tuple[str, ...]
+
+    @property
+    def is_compiled(self) -> bool:
+        return isinstance(self.function, numba.core.dispatcher.Dispatcher)
+
+    @property
+    def is_fixed(self) -> bool:
+        return not CHANGING & set(self.reads)
+
+    @cached_property
+    def fill(self) -> Callable[..., None]:
+        """Compiled: fill(queue, queued, now, free, cluster, submit, estimate, procs, user, score) scores the waiting jobs."""
+        space: dict[str, Any] = {"function": self.function}
+        exec(_FILL.format(arguments=", ".join(self.reads)), space)
+        return numba.njit(nogil=True)(space["fill"])
+
+    def scores(
+        self, queue: NDArray[np.int64], now: int, free: int, cluster: int, columns: dict[str, NDArray[np.int64]]
+    ) -> NDArray[np.float64]:
+        """Scores of the jobs in `queue`, float64 (len(queue),). Raises ValueError when the function fails, or returns
+        another shape or a score that is not a number."""
+        if self.is_compiled:
+            score = np.empty(len(queue))
+            try:
+                self.fill(
+                    queue, len(queue), now, free, cluster,
+                    columns["submit"], columns["estimate"], columns["procs"], columns["user"], score,
+                )  # fmt: skip
+            except Exception as error:
+                raise self.failure(error) from error
+        else:
+            values: dict[str, Any] = {name: columns[name][queue] for name in self.reads if name in columns}
+            values |= {"now": now, "free": free, "cluster": cluster}
+            if "wait" in self.reads:
+                values["wait"] = now - columns["submit"][queue]
+            try:
+                score = np.asarray(self.function(*(values[name] for name in self.reads)), dtype=np.float64)
+            except Exception as error:
+                raise self.failure(error) from error
+            if score.shape != (len(queue),):
+                raise ValueError(
+                    f"policy {self.name} must return one score per waiting job, shape {(len(queue),)}, got {score.shape}"
+                )
+        if np.isnan(score).any():
+            raise self.no_score(int(queue[int(np.argmax(np.isnan(score)))]), now)
+        return score
+
+    def failure(self, error: Exception) -> ValueError:
+        """What to raise when the function has raised `error`: where it was, as far as that is known."""
+        code = getattr(getattr(self.function, "py_func", self.function), "__code__", None)
+        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
+        where = f" in line {lines[-1]}" if lines else ""
+        return ValueError(f"policy {self.name} failed{where}: {type(error).__name__}: {error}")
+
+    def no_score(self, job: int, now: int) -> ValueError:
+        return ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
+
+    def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
+        """Scores of all jobs, float64 (num_jobs,); for functions whose scores never change."""
+        columns = {"submit": jobs.submit, "estimate": jobs.estimate, "procs": jobs.procs, "user": jobs.user}
+        return self.scores(np.arange(len(jobs)), 0, 0, cluster_procs, columns)
+
+
+_registered: dict[str, PlugIn] = {}
+
+
+def register_policy(name: str, function: Callable[..., Any]) -> None:
+    """Makes `function` a policy that can be named wherever a built-in can.
+
+    Raises ValueError for the name of a built-in, and for parameters that nothing is known of.
+    """
+    from simulator.policies.registry import NAMES
+
+    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, NAMES)}:
+        raise ValueError(f"policy {name!r} is built in: choose another name")
+    _registered[name] = _checked(name, function)
+
+
+def plugin(name: str) -> PlugIn | None:
+    """The plug-in registered under this name."""
+    return _registered.get(name)
+
+
+def load_plugin(file: Path, name: str) -> PlugIn:
+    """The function `name` of a Python file. Raises ValueError that says what is missing or wrong."""
+    if not file.exists():
+        raise ValueError(f"{file}: no such file (policy {file}:{name})")
+    spec = importlib.util.spec_from_file_location(f"policy {file}", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{file}: cannot be loaded: {type(error).__name__}: {error}") from error
+    functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    if not name:
+        raise ValueError(f"{file}: which function? It has {', '.join(functions) or 'none'}: give {file}:NAME")
+    if name not in vars(module):
+        raise ValueError(f"{file}: has no function {name!r}; it has {', '.join(functions) or 'none'}: give {file}:NAME")
+    return _checked(f"{file}:{name}", vars(module)[name])
+
+
+def _checked(name: str, function: Callable[..., Any]) -> PlugIn:
+    if not callable(function):
+        raise ValueError(f"policy {name} must be a function, got {type(function).__name__}")
+    plain = getattr(function, "py_func", function)
+    parameters = inspect.signature(plain).parameters
+    reads = tuple(parameters)
+    starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    unknown = [read for read in reads if read not in READS or parameters[read].kind in starred]
+    if unknown or not reads:
+        raise ValueError(
+            f"policy {name} has a parameter {unknown[0]!r}, which nothing is known of; expected some of {', '.join(READS)}"
+            if unknown
+            else f"policy {name} has no parameter; expected some of {', '.join(READS)}"
+        )
+    return PlugIn(name, function, reads)

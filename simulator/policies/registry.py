@@ -1,0 +1,204 @@
+"""Scheduling policies by name: text as users write it in, what the engines need out. Scores: docs/semantics.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import compiled
+from simulator.formula.machine import USAGE, USER_SHARE
+from simulator.formula.parsing import Formula, parse_formula
+from simulator.jobs.jobs import Jobs
+from simulator.policies import network, scoring
+from simulator.policies.network import KernelWeights
+from simulator.policies.plugins import PlugIn, load_plugin, plugin
+
+FloatArray = NDArray[np.float64]
+
+DAY_S = 86_400.0
+
+FIXED_SCORES: dict[str, Callable[[Jobs], NDArray[np.int64] | FloatArray]] = {
+    "FCFS": lambda jobs: jobs.submit,
+    "LCFS": lambda jobs: -jobs.submit,
+    "SJF": lambda jobs: jobs.estimate,
+    "LJF": lambda jobs: -jobs.estimate,
+    "smallest": lambda jobs: jobs.procs,
+    "largest": lambda jobs: -jobs.procs,
+    "SAF": lambda jobs: _area(jobs),
+    "F1": lambda jobs: _carastan_santos(1, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
+    "F2": lambda jobs: _carastan_santos(2, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
+    "F3": lambda jobs: _carastan_santos(3, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
+    "F4": lambda jobs: _carastan_santos(4, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
+}
+"""Policies whose order is known at submission."""
+
+CHANGING = {
+    "SEXP": scoring.SEXP,
+    "LEXP": scoring.LEXP,
+    "WFP3": scoring.WFP3,
+    "UNICEP": scoring.UNICEP,
+    "tetris": scoring.TETRIS,
+    "tetris-star": scoring.TETRIS_STAR,
+}
+"""Policies that order the queue anew in every pass."""
+
+OPTIONS: dict[str, dict[str, float]] = {
+    "random": {"seed": 1},
+    "fairshare": {"half_life_days": 7},
+    "multifactor": {"age": 1000, "max_age_days": 14, "fairshare": 10000, "size": 1000, "half_life_days": 7},
+}
+"""Policies with options, and the options' defaults (Slurm's documented example for multifactor)."""
+
+NAMES = (*FIXED_SCORES, *CHANGING, *OPTIONS)
+RIVALS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
+"""The heuristics that every evaluation compares a learned policy with."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
+    scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
+    kind, parameters, half_life_s, formula, plug_in, weights: see simulator.policies.scoring.Scoring; `plug_in` scores from outside.
+    """
+
+    name: str
+    kind: int
+    fixed: Callable[[Jobs, int], NDArray[np.int64] | FloatArray] | None = None
+    parameters: tuple[float, ...] = ()
+    half_life_s: float = 0.0
+    follows_free: bool = False
+    formula: Formula | None = None
+    plug_in: PlugIn | None = None
+    weights: KernelWeights | None = field(default=None, repr=False)
+    scores_whole_replay: bool = False
+
+
+def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
+    """The policy that `text` names: a name in NAMES (any case), with options where it has some (`fairshare:half_life_days=7`);
+    `formula:TEXT`; `FILE.py:NAME`; a registered plug-in; "learned", which needs `weights`.
+
+    Raises ValueError (FormulaError) that says what is wrong and what would be right.
+    """
+    head, _, tail = text.partition(":")
+    usual = {name.lower(): name for name in (*NAMES, "learned")}
+    name = usual.get(head.strip().lower())
+    if head.strip().lower() == "formula":
+        return _formula_policy(tail)
+    if name is None and head.endswith(".py"):
+        return _plugin_policy(text, load_plugin(Path(head), tail))
+    if name is None and plugin(text) is not None:
+        return _plugin_policy(text, plugin(text))
+    if name is None:
+        raise ValueError(
+            f"unknown policy {text!r}; expected one of {', '.join(NAMES)}, learned, formula:TEXT or FILE.py:NAME"
+        )
+    if name in OPTIONS:
+        return _policy_with_options(text, name, parse_options(text, tail, OPTIONS[name]))
+    if tail:
+        raise ValueError(f"policy {name} has no options, got {tail!r}")
+    if name in FIXED_SCORES:
+        score = FIXED_SCORES[name]
+        return Policy(name, scoring.FIXED, lambda jobs, cluster_procs: score(jobs))
+    if name == "learned":
+        if weights is None:
+            raise ValueError("the learned policy needs the weights of a trained network")
+        return network_policy(weights)
+    return Policy(name, CHANGING[name], follows_free=name.startswith("tetris"))
+
+
+def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatArray] | None = None) -> Policy:
+    """The policy of a kernel network. teacher: fixed scores that it is shown (see simulator.policies.sampling.FOLLOW)."""
+    accounts = network.USER_SHARE in weights.signals
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * DAY_S if accounts else 0.0
+    return Policy("learned", scoring.LEARNED, teacher, half_life_s=half_life_s, follows_free=True, weights=weights)
+
+
+def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dict[str, float]:
+    """`key=number,key=number` over `defaults`. Raises ValueError that names the option and those there are."""
+    found = dict(defaults)
+    for part in filter(None, (part.strip() for part in options.split(","))):
+        key, _, value = part.partition("=")
+        key = key.strip()
+        if key not in defaults:
+            raise ValueError(f"{text!r}: unknown option {key!r}; expected {', '.join(defaults)}")
+        try:
+            found[key] = float(value)
+        except ValueError:
+            raise ValueError(f"{text!r}: option {key} must be a number, got {value.strip()!r}") from None
+        if not math.isfinite(found[key]):
+            raise ValueError(f"{text!r}: option {key} must be a finite number, got {value.strip()!r}")
+    return found
+
+
+def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Policy:
+    for key in ("half_life_days", "max_age_days"):
+        if options.get(key, 1.0) <= 0.0:
+            raise ValueError(f"{text!r}: option {key} must be greater than 0")
+    changed = ",".join(f"{key}={value:g}" for key, value in options.items() if value != OPTIONS[name][key])
+    full_name = f"{name}:{changed}" if changed else name
+    if name == "random":
+        seed = int(options["seed"])
+        if seed != options["seed"] or seed < 0:
+            raise ValueError(f"{text!r}: option seed must be a whole number from 0 on")
+        return Policy(
+            full_name,
+            scoring.FIXED,
+            lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs)),
+            scores_whole_replay=True,
+        )
+    half_life_s = options["half_life_days"] * DAY_S
+    if name == "fairshare":
+        return Policy(full_name, scoring.FAIRSHARE, half_life_s=half_life_s)
+    weights = (options["age"], options["max_age_days"] * DAY_S, options["fairshare"], options["size"])
+    return Policy(full_name, scoring.MULTIFACTOR, parameters=weights, half_life_s=half_life_s)
+
+
+def _formula_policy(text: str) -> Policy:
+    formula = parse_formula(text)
+    accounts = bool(formula.uses & {USAGE, USER_SHARE})
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * DAY_S if accounts else 0.0
+    policy = Policy(f"formula:{formula.text}", scoring.FORMULA, half_life_s=half_life_s,
+                    follows_free=formula.depends_on_free, formula=formula)  # fmt: skip
+    if not formula.is_static:
+        return policy
+    from simulator.formula.fixed import formula_scores
+
+    return replace(
+        policy, kind=scoring.FIXED, fixed=lambda jobs, cluster_procs: formula_scores(formula, jobs, cluster_procs)
+    )
+
+
+def _plugin_policy(text: str, plug_in: PlugIn | None) -> Policy:
+    assert plug_in is not None
+    if plug_in.is_fixed:
+        return Policy(text, scoring.FIXED, plug_in.fixed_scores, scores_whole_replay=True)
+    return Policy(text, scoring.ASKED_SCORES, follows_free="free" in plug_in.reads, plug_in=plug_in)
+
+
+def _area(jobs: Jobs) -> NDArray[np.int64] | FloatArray:
+    """In whole numbers where they suffice: they are sorted faster."""
+    if len(jobs) and int(jobs.estimate.max()) * int(jobs.procs.max()) < 1 << 53:
+        return jobs.estimate * jobs.procs
+    return jobs.estimate.astype(np.float64) * jobs.procs
+
+
+@compiled
+def _carastan_santos(number, since_origin, estimate, procs):
+    """F1 to F4, Carastan-Santos and de Camargo 2017, table 3; submit times count from a fixed origin, at least 0.1 s."""
+    score = np.empty(len(procs))
+    for job in range(len(procs)):
+        submitted = math.log10(max(float(since_origin[job]), 0.1))
+        if number == 1:
+            score[job] = math.log10(estimate[job]) * procs[job] + 870.0 * submitted
+        elif number == 2:
+            score[job] = math.sqrt(estimate[job]) * procs[job] + 25600.0 * submitted
+        elif number == 3:
+            score[job] = float(estimate[job]) * procs[job] + 6860000.0 * submitted
+        else:
+            score[job] = estimate[job] * math.sqrt(procs[job]) + 530000.0 * submitted
+    return score

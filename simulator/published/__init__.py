@@ -1,0 +1,1 @@
+"""The replay rules of other codes, for their published tables."""

@@ -1,0 +1,247 @@
+"""What a scheduler sees of RLSchert's cluster, and the heuristics that see the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiled import compiled, lean
+from simulator.published.rlschert import (
+    DONE,
+    HORIZON,
+    KILLABLE,
+    LONGEST,
+    RUNNING,
+    SLOTS,
+    WAIT,
+    WIDEST,
+    act,
+    begin,
+    earliest,
+    is_worth_killing,
+)
+
+SLOT_FACTS = 7
+"""Of a visible job: there; processors; estimate; area; can start now; units until its place in the plan (log); waited (log)."""
+KILL_FACTS = 6
+"""Of a killable job: there; and RLSchert's S1 to S5, which the paper does not name. Here: processors; units run; run time as
+predicted first; predicted remaining time; how much longer than first predicted (log of the ratio)."""
+PROFILE = 16
+"""Free processors now and in 1, 2, ... units; the last ones stand for longer and longer times (see `_PROFILE_AT`)."""
+_PROFILE_AT = np.array([0, 1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28, 36, 48, 64, 90], dtype=np.int64)
+GLOBALS = 5
+"""Log of the backlog; of the ready jobs; of all that wait; units since an arrival; processors in use."""
+FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
+RANDOM, SJF, SAF, TETRIS, TETRIS_STAR = range(5)
+HEURISTICS = ("Random", "SJF", "SAF", "Tetris", "Tetris*")
+TETRIS_KNOB = 0.5
+MOST_KILLS = 3
+"""A learner may kill a job so often."""
+
+
+@lean
+def look(jobs, rules, state, e, out, mask):
+    """Fills the facts (FACTS,) and the mask of the actions that a learner is offered (ACTIONS,).
+
+    Not offered is what could go on for ever: to wait for nothing while a job could be selected, to kill a job that has just
+    started, or a job for the fourth time.
+    """
+    at = 0
+    idle = state.num_running[e] == 0 and state.num_ready[e] == 0
+    mask[WAIT] = True
+    for w in range(SLOTS):
+        j = state.slots[e, w]
+        mask[w] = j >= 0
+        if j >= 0 and idle:
+            mask[WAIT] = False
+        for i in range(SLOT_FACTS):
+            out[at + i] = 0.0
+        if j >= 0:
+            width, estimate = jobs.procs[e, j], state.estimate[e, j]
+            out[at] = 1.0
+            out[at + 1] = width / WIDEST
+            out[at + 2] = np.log1p(float(estimate)) / 4.6
+            out[at + 3] = np.log1p(float(estimate * width)) / 6.9
+            soonest = earliest(state.free, e, width, min(estimate, HORIZON))
+            out[at + 4] = 1.0 if soonest == 0 else 0.0
+            out[at + 5] = np.log1p(float(soonest if soonest >= 0 else HORIZON)) / 4.8
+            out[at + 6] = np.log1p(float(state.now[e] - jobs.arrive[e, j])) / 5.0
+        at += SLOT_FACTS
+    running = state.num_running[e]
+    for k in range(KILLABLE):
+        mask[SLOTS + k] = False
+        for i in range(KILL_FACTS):
+            out[at + i] = 0.0
+        if k < running:
+            j = state.running[e, running - 1 - k]
+            used = state.now[e] - state.start[e, j]
+            left = max(state.estimate[e, j] - used, 1)
+            mask[SLOTS + k] = used > 0 and state.kills[e, j] < MOST_KILLS
+            out[at] = 1.0
+            out[at + 1] = jobs.procs[e, j] / WIDEST
+            out[at + 2] = np.log1p(float(used)) / 4.6
+            out[at + 3] = np.log1p(float(jobs.first[e, j])) / 4.6
+            out[at + 4] = np.log1p(float(left)) / 4.6
+            out[at + 5] = np.log(float(used + left) / jobs.first[e, j]) / 2.0
+        at += KILL_FACTS
+    for i in range(PROFILE):
+        out[at + i] = state.free[e, _PROFILE_AT[i]] / rules.procs
+    at += PROFILE
+    out[at] = np.log1p(float(state.waiting[e])) / 5.0
+    out[at + 1] = np.log1p(float(state.num_ready[e])) / 5.0
+    waiting = state.arrived[e] - state.done[e] - running
+    out[at + 2] = np.log1p(float(waiting)) / 5.0
+    out[at + 3] = min(state.since[e], 10) / 10.0
+    used_procs = 0
+    for k in range(running):
+        used_procs += jobs.procs[e, state.running[e, k]]
+    out[at + 4] = used_procs / rules.procs
+
+
+FUTURE = 4
+"""For the critic alone, which judges only while training: shares of the jobs that are still to come, and that are done; sum of
+1 / length of the jobs in the system; their true work that is left."""
+
+
+@lean
+def look_ahead(jobs, rules, state, e, out):
+    """Fills what no scheduler knows, (FUTURE,): a critic that is told how much of a sequence is left need not guess it, and what
+    decisions are worth stands out of less noise."""
+    count = jobs.arrive.shape[1]
+    pressure, work = 0.0, 0.0
+    for j in range(state.arrived[e]):
+        if state.place[e, j] != DONE:
+            pressure += 1.0 / jobs.length[e, j]
+            used = state.now[e] - state.start[e, j] if state.place[e, j] == RUNNING else 0
+            work += jobs.procs[e, j] * (jobs.length[e, j] - used)
+    out[0] = 1.0 - state.arrived[e] / count
+    out[1] = state.done[e] / count
+    out[2] = pressure / 10.0
+    out[3] = work / rules.procs / LONGEST
+
+
+IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 2
+"""The state image beside the cluster's columns: five waiting jobs, running jobs' features, extra information."""
+
+
+@lean
+def draw_image(jobs, rules, state, e, out):
+    """The paper's state: float32 (HORIZON, procs + IMAGE_COLUMNS_BESIDE). Cells that are taken are 1: the paper gives every job
+    a colour, but a number that is only a name tells a dense network nothing."""
+    for t in range(HORIZON):
+        for c in range(rules.procs):
+            out[t, c] = 1.0 if c < rules.procs - state.free[e, t] else 0.0
+    for w in range(SLOTS):
+        j = state.slots[e, w]
+        first = rules.procs + w * WIDEST
+        for t in range(HORIZON):
+            inside = j >= 0 and t < state.estimate[e, j]
+            for c in range(WIDEST):
+                out[t, first + c] = 1.0 if inside and c < jobs.procs[e, j] else 0.0
+    column = rules.procs + SLOTS * WIDEST
+    for t in range(HORIZON):
+        out[t, column] = 0.0
+        out[t, column + 1] = 0.0
+    for k in range(min(state.num_running[e], KILLABLE)):
+        j = state.running[e, state.num_running[e] - 1 - k]
+        used = state.now[e] - state.start[e, j]
+        left = max(state.estimate[e, j] - used, 1)
+        out[5 * k, column] = jobs.procs[e, j] / WIDEST
+        out[5 * k + 1, column] = used / LONGEST
+        out[5 * k + 2, column] = jobs.first[e, j] / LONGEST
+        out[5 * k + 3, column] = left / LONGEST
+        out[5 * k + 4, column] = min(float(used + left) / jobs.first[e, j], 10.0) / 10.0
+    for t in range(min(state.since[e], HORIZON)):
+        out[t, column + 1] = 1.0
+
+
+@lean
+def pick(jobs, rules, state, e, heuristic):
+    """The slot that a heuristic takes among the jobs that can start now, or WAIT."""
+    best, value = WAIT, 0.0
+    for w in range(SLOTS):
+        j = state.slots[e, w]
+        if j < 0:
+            continue
+        width, estimate = jobs.procs[e, j], state.estimate[e, j]
+        if earliest(state.free, e, width, min(estimate, HORIZON)) != 0:
+            continue
+        packed = width * state.free[e, 0] / (rules.procs * rules.procs)
+        if heuristic == SJF:
+            found = -float(estimate)
+        elif heuristic == SAF:
+            found = -float(estimate * width)
+        elif heuristic == TETRIS:
+            found = packed
+        elif heuristic == TETRIS_STAR:
+            found = TETRIS_KNOB * packed + (1.0 - TETRIS_KNOB) / estimate
+        else:
+            found = np.random.random()  # noqa: NPY002
+        if best == WAIT or found > value + 1e-12:  # equal but for rounding: the lower slot
+            best, value = w, found
+    return best
+
+
+@compiled
+def run_heuristic(jobs, rules, state, heuristic, seed, most_actions):
+    """Runs every sequence to its end, or `most_actions`; returns the actions taken in all."""
+    np.random.seed(seed)  # noqa: NPY002
+    taken = 0
+    for e in range(jobs.arrive.shape[0]):
+        begin(jobs, rules, state, e)
+        for _ in range(most_actions):
+            taken += 1
+            if act(jobs, rules, state, e, pick(jobs, rules, state, e, heuristic)):
+                break
+    return taken
+
+
+@compiled
+def look_at_all(jobs, rules, state, over, out, mask):
+    """`look` for every sequence that is not over."""
+    for e in range(len(over)):
+        if not over[e]:
+            look(jobs, rules, state, e, out[e], mask[e])
+
+
+@compiled
+def look_ahead_all(jobs, rules, state, over, out):
+    for e in range(len(over)):
+        if not over[e]:
+            look_ahead(jobs, rules, state, e, out[e])
+
+
+@compiled
+def draw_all(jobs, rules, state, over, out):
+    for e in range(len(over)):
+        if not over[e]:
+            draw_image(jobs, rules, state, e, out[e])
+
+
+@compiled
+def act_all(jobs, rules, state, over, action, reward):
+    """Takes an action in every sequence that is not over, and its reward."""
+    for e in range(len(over)):
+        reward[e] = 0.0
+        if not over[e]:
+            over[e] = act(jobs, rules, state, e, action[e])
+            reward[e] = state.reward[e]
+            state.reward[e] = 0.0
+
+
+@compiled
+def begin_all(jobs, rules, state, over):
+    for e in range(len(over)):
+        begin(jobs, rules, state, e)
+        over[e] = False
+
+
+@compiled
+def teacher_kills(jobs, state, over, out):
+    """Whether the paper's rule would kill each killable job, (sequences, KILLABLE); of those that a learner may kill."""
+    for e in range(len(over)):
+        for k in range(KILLABLE):
+            out[e, k] = False
+            if not over[e] and k < state.num_running[e]:
+                j = state.running[e, state.num_running[e] - 1 - k]
+                used = state.now[e] - state.start[e, j]
+                out[e, k] = used > 0 and state.kills[e, j] == 0 and is_worth_killing(jobs, e, j, used)

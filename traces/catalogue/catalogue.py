@@ -1,0 +1,132 @@
+"""The source catalogue: which traces there are, where, in which format, on how many processors.
+
+Three places, later ones win: `sources.toml` of the project, the catalogue named by `TRACEHOUSE_SOURCES` (by default
+`sources.local.toml` beside it, which `tracehouse ingest` writes), and files dropped into `inbox/`."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from traces.catalogue.checking import Checker
+from traces.catalogue.places import PROJECT, inbox, local_catalogue_path
+from traces.catalogue.sources import CatalogueError, Source
+from traces.catalogue.vasp import VaspSource, vasp_source
+from traces.common.pseudonyms import DEFAULT
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """sources: traces, by name; vasp: folders of VASP runs, by name."""
+
+    sources: dict[str, Source]
+    time_zone: str = "UTC"
+    nightly_cron: str = "0 3 * * *"
+    vasp: dict[str, VaspSource] = field(default_factory=dict)
+
+    def source(self, name: str) -> Source:
+        if name not in self.sources:
+            known = ", ".join(self.sources) or "none"
+            raise CatalogueError(
+                f"unknown source {name!r}; known sources: {known}. Add it with `tracehouse ingest PATH --name {name}`, "
+                "or to the catalogue named by TRACEHOUSE_SOURCES"
+            )
+        return self.sources[name]
+
+    def vasp_source(self, name: str) -> VaspSource:
+        if name not in self.vasp:
+            known = ", ".join(self.vasp) or "none"
+            raise CatalogueError(
+                f"unknown folder of VASP runs {name!r}; known: {known}. Add it with `tracehouse vasp ingest PATH --name {name}`, "
+                f"or as [vasp.{name}] to the catalogue named by TRACEHOUSE_SOURCES"
+            )
+        return self.vasp[name]
+
+
+def load_catalogue() -> Catalogue:
+    """All sources. Raises CatalogueError with file, line and remedy."""
+    main = read_catalogue(PROJECT / "sources.toml")
+    local = local_catalogue_path()
+    if local.exists():
+        main = _merge(main, read_catalogue(local, main))
+    elif os.environ.get("TRACEHOUSE_SOURCES"):
+        raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
+    whole = _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
+    for found in whole.vasp.values():
+        if found.accounting and found.accounting not in whole.sources:
+            known = ", ".join(whole.sources) or "none"
+            raise CatalogueError(
+                f"{found.declared_at}: [vasp.{found.name}] accounting = {found.accounting!r} is no source; known: {known}"
+            )
+    return whole
+
+
+def inbox_name(path: Path) -> str:
+    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, .xz, odd characters made dashes."""
+    stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst|xz))+$", "", path.name)
+    return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
+
+
+def is_cron(text: str) -> bool:
+    """Whether text is five cron fields: minute, hour, day of month, month, day of week."""
+    for i, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat")):
+        text = re.sub(rf"(?i)\b{name}\b", str(i), text)
+    ranges = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+    parts = text.split()
+    return len(parts) == 5 and all(
+        re.fullmatch(r"(\*|\d+(-\d+)?)(/[1-9]\d*)?", item)
+        and all(low <= int(number) <= high for number in re.findall(r"\d+", item.partition("/")[0]))
+        for part, (low, high) in zip(parts, ranges, strict=True)
+        for item in part.split(",")
+    )
+
+
+def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
+    return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron, first.vasp | second.vasp)
+
+
+def _inbox_sources(known: Catalogue) -> dict[str, Source]:
+    """Sources of the inbox by name; a name that is taken gives way to the file's full name."""
+    declared = {source.path for source in known.sources.values()}
+    found: dict[str, Source] = {}
+    for path in sorted(inbox().iterdir()) if inbox().is_dir() else []:
+        if path.name.startswith(".") or path.name.endswith(".part") or path.resolve() in declared:
+            continue
+        names = (inbox_name(path), re.sub(r"[^A-Za-z0-9_.\-]+", "-", path.name), f"inbox-{inbox_name(path)}")
+        name = next((name for name in names if name not in known.sources and name not in found), None)
+        if name is None:
+            raise CatalogueError(f"{path}: no free name for this source; rename the file")
+        found[name] = Source(
+            name, "auto", path, description="found in the inbox", pseudonyms=DEFAULT, declared_at=str(path)
+        )
+    return found
+
+
+def read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{path}: cannot be read as a UTF-8 text file ({error})") from None
+    return parse_catalogue(path, text, defaults)
+
+
+def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalogue:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(f"{path}: not valid TOML: {error}") from None
+    check = Checker(path, text)
+    check.keys(document, {"time_zone", "nightly_cron", "sources", "vasp"}, None)
+    time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
+    cron = check.typed(document, "nightly_cron", str, None)
+    if cron is None:
+        cron = defaults.nightly_cron if defaults else "0 3 * * *"
+    if not is_cron(cron):
+        check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
+    sources = {name: check.source(name, table, time_zone) for name, table in check.tables(document)}
+    of_vasp = Checker(path, text, "vasp")
+    vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
+    return Catalogue(sources, time_zone, cron, vasp)

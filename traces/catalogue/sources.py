@@ -1,0 +1,51 @@
+"""A source of the catalogue: one named trace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMATS = ("swf", "pbs", "slurm")
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+
+
+class CatalogueError(Exception):
+    """A catalogue that cannot be used; the message names the file, the line and the remedy."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One named trace.
+
+    format: "swf", "pbs" or "slurm".
+    path: the log file, or a directory of log files; None for a generated source.
+    procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
+    nodes, gpus, node_memory_gb: of the cluster; None leaves it to the jobs to tell (core.clusters).
+    time_zone: of the cluster, for the calendar and the names of written files; None takes the SWF header's
+        TimeZoneString, or else the catalogue's. Always given for a generated source.
+    drop_wider: reject jobs wider than the cluster (counted) instead of failing.
+    columns: of a Slurm log without a header line, as sacct calls them, between commas.
+    pseudonyms: kinds of names (traces.common.pseudonyms.KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
+        says otherwise.
+    generator: options of `traces.synthetic.workload.WorkloadOptions` for a generated source, else empty.
+    declared_at: "file:line" of the declaration, for error messages.
+    """
+
+    name: str
+    format: str
+    path: Path | None
+    procs: int | None = None
+    time_zone: str | None = None
+    description: str = ""
+    drop_wider: bool = False
+    columns: str = ""
+    pseudonyms: tuple[str, ...] = ()
+    nodes: int | None = None
+    gpus: int | None = None
+    node_memory_gb: int | None = None
+    generator: dict[str, Any] = field(default_factory=dict)
+    declared_at: str = ""

@@ -1,0 +1,1 @@
+"""What all readers share: blocks of files, parsed lines, texts, pseudonyms."""

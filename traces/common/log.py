@@ -1,0 +1,112 @@
+"""What every reader returns, and which files a log has. How the files are read: `traces.common.blocks`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+LARGEST_S = 10**11
+"""A larger number of seconds is a fault of the log: it is more than three thousand years."""
+
+REJECT_SCHEMA = {"line": pl.Int64, "reason": pl.Utf8, "text": pl.Utf8}
+
+
+class LogError(Exception):
+    """A log that cannot be used at all; the message names the file, what was expected and the remedy."""
+
+
+@dataclass(frozen=True)
+class ParsedLines:
+    """Some lines of a log: `lines == accepted + kept + ignored + rejected`.
+
+    records: one row per accepted line, a finished job, with its `line` number in the file (from 1); columns depend on the format.
+    events: lines that are kept and no finished job (PBS: requeues, starts, deletions ...), by their column `record_type`.
+    rejects: line, reason, text of every line that should have held a record and does not, kept as it stands
+        (bytes that are not UTF-8 appear as \\xNN).
+    ignored: lines that tell nothing to be kept, by reason (comments, blank lines, steps, jobs that are not over).
+    header: (key, value) pairs in file order, a key may repeat.
+    """
+
+    lines: int
+    records: pl.DataFrame
+    rejects: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=REJECT_SCHEMA))
+    ignored: dict[str, int] = field(default_factory=dict)
+    header: list[tuple[str, str]] = field(default_factory=list)
+    events: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def accepted(self) -> int:
+        return self.records.height
+
+    @property
+    def kept(self) -> int:
+        return self.events.height
+
+    @property
+    def rejected(self) -> int:
+        return self.rejects.height
+
+    def line_counts(self) -> Counter[tuple[str, str]]:
+        """Lines by (outcome, reason), outcome accepted, kept, ignored or rejected."""
+        counts = Counter({("accepted", "job"): self.accepted})
+        if self.kept:
+            for kind, lines in self.events["record_type"].value_counts().rows():
+                counts["kept", f"record type {kind}"] = lines
+        for reason, lines in self.ignored.items():
+            counts["ignored", reason] = lines
+        counts.update(("rejected", reason) for reason in self.rejects["reason"].to_list())
+        return counts
+
+    def reject_rows(self, lines: Iterable[int], reason: str, text_of: dict[int, str]) -> ParsedLines:
+        """The same lines with the records of the given line numbers moved to the rejects."""
+        wanted = sorted(lines)
+        rejects = pl.DataFrame(
+            {"line": wanted, "reason": [reason] * len(wanted), "text": [text_of[line] for line in wanted]},
+            schema=REJECT_SCHEMA,
+        )
+        return replace(
+            self,
+            records=self.records.filter(~pl.col("line").is_in(wanted)),
+            rejects=pl.concat([self.rejects, rejects]).sort("line"),
+        )
+
+
+@dataclass(frozen=True)
+class ParsedLog(ParsedLines):
+    """One log file as a whole: its lines and what file they are from; sha256 is of the content, unpacked."""
+
+    path: Path = Path()
+    format: str = ""
+    size_bytes: int = 0
+    sha256: str = ""
+
+
+def log_files(path: Path) -> list[Path]:
+    """The files of a source: the path itself, or the plain files of a directory in the order of their names."""
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        if not files:
+            raise LogError(f"{path}: the directory holds no log file")
+        return files
+    if not path.exists():
+        raise LogError(f"{path}: no such log file; check the path in the catalogue or on the command line")
+    return [path]
+
+
+def file_name(path: Path) -> str:
+    """The name of a file as text: bytes that are not UTF-8 appear as \\xNN."""
+    return path.name.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="backslashreplace")
+
+
+def line_texts(content: bytes, lines: Iterable[int], first_line: int = 1) -> dict[int, str]:
+    """Text of the given line numbers, without the line end; the content begins with line `first_line`."""
+    wanted = set(lines)
+    return {
+        number: raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
+        for number, raw in enumerate(content.split(b"\n"), start=first_line)
+        if number in wanted
+    } if wanted else {}  # fmt: skip

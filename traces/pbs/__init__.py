@@ -1,0 +1,1 @@
+"""PBS and Torque accounting logs."""

@@ -1,0 +1,103 @@
+"""PBS accounting logs (PBS Pro, OpenPBS, Torque): every record of the server, finished jobs apart from all others.
+
+`E` records are finished jobs. What else the server writes down is kept as events: `Q` (queued), `S` (started), `R` (requeued),
+`D` (deleted), `A` (aborted), reservations, licences ... with whatever of the columns they tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from traces.common.blocks import read_log
+from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog
+from traces.common.spans import integers_of, renamed_texts, texts_of
+from traces.pbs.rules import END, read_line
+from traces.pbs.scan import BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
+from traces.pbs.values import MISSING, NUMBERS, STRINGS
+
+RECORD_SCHEMA = {
+    "line": pl.Int64, "record_type": pl.Utf8, "logged_s": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8,
+    "group_name": pl.Utf8, "account": pl.Utf8, "project": pl.Utf8, "queue": pl.Utf8, "job_name": pl.Utf8,
+    "ctime_s": pl.Int64, "qtime_s": pl.Int64, "etime_s": pl.Int64, "start_s": pl.Int64, "end_s": pl.Int64,
+    "exec_host": pl.Utf8, "procs": pl.Int64, "requested_procs": pl.Int64, "requested_walltime_s": pl.Int64,
+    "used_walltime_s": pl.Int64, "used_cpu_s": pl.Int64, "exit_status": pl.Int64, "eligible_wait_s": pl.Int64,
+    "gpus": pl.Int64, "nodes": pl.Int64, "run_count": pl.Int64, "requested_memory_kb": pl.Int64, "used_memory_kb": pl.Int64,
+    "requestor": pl.Utf8, "message": pl.Utf8,
+}  # fmt: skip
+"""Columns of the records and of the events. Times are Unix seconds, but logged_s: the stamp of the record as its clock showed
+it, taken for UTC. Memory is of the whole job. message: the text of an event without keys."""
+
+_COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", "project": "project", "queue": "queue",
+              "jobname": "job_name", "exec_host": "exec_host", "requestor": "requestor"}  # fmt: skip
+
+
+Rename = Mapping[bytes, bytes]
+"""Texts, UTF-8, to what replaces them."""
+
+
+def read_pbs(path: Path) -> ParsedLog:
+    """Reads one accounting file as a whole, plain or packed; see `parse_pbs`. Raises LogError when it cannot be read."""
+    return read_log(path, "pbs", parse_pbs)
+
+
+def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename] | None = None) -> ParsedLines:
+    """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `RECORD_SCHEMA`.
+
+    Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
+    those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (nodes x ppn, ncpus,
+    mppwidth x mppdepth, the chunks of select, or Torque's tasks).
+    An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
+    processor count can be found. renames: column -> what its texts are replaced by.
+    """
+    found = scan(content)
+    rejects: list[tuple[int, str, str]] = []
+    ignored: Counter[str] = Counter()
+    if blank := int((found.kind == BLANK).sum()):
+        ignored["blank line"] = blank
+    odd: list[dict[str, object]] = []
+    for line in np.flatnonzero(found.kind == ODD).tolist():
+        raw = content[found.line_start[line] : found.line_start[line + 1]].removesuffix(b"\n")
+        read_line(first_line + line, raw, odd, rejects, ignored)
+    for column, rename in (renames or {}).items():
+        for record in odd:
+            if name := record.get(column):
+                record[column] = rename[str(name).encode()].decode()
+    is_end = found.type == ord(END)
+    return ParsedLines(
+        lines=len(found.kind),
+        records=_frame(content, found, first_line, is_end, [r for r in odd if r["record_type"] == END], renames or {}),
+        rejects=pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"),
+        ignored=dict(ignored),
+        events=_frame(content, found, first_line, ~is_end, [r for r in odd if r["record_type"] != END], renames or {}),
+    )
+
+
+def _frame(
+    content: bytes,
+    found: Scan,
+    first_line: int,
+    wanted: NDArray[np.bool_],
+    odd: list[dict[str, object]],
+    renames: Mapping[str, Rename],
+) -> pl.DataFrame:
+    """Those records that the scan has taken which are wanted, and odd ones, as in RECORD_SCHEMA."""
+    line, job_id, strings, numbers = found.row_line, found.job_id, found.strings, found.numbers
+    if not wanted.all():
+        line, job_id, strings, numbers = line[wanted], job_id[wanted], strings[wanted], numbers[wanted]
+    kind = np.stack([found.line_start[line] + KIND_AT, np.ones(len(line), dtype=np.int64)], axis=1)
+    spans = {"record_type": kind, "job_id": job_id, "message": strings[:, MESSAGE]}
+    spans |= {_COLUMN_OF[key]: strings[:, k] for k, key in enumerate(STRINGS)}
+    columns = {"line": pa.array(line + first_line)}
+    for name, of_column in spans.items():
+        rename = renames.get(name)
+        columns[name] = texts_of(content, of_column) if rename is None else renamed_texts(content, of_column, rename)
+    columns |= {name: integers_of(numbers[:, k], MISSING) for k, name in enumerate(NUMBERS)}
+    taken = pl.DataFrame(pl.from_arrow(pa.table({name: columns[name] for name in RECORD_SCHEMA})))
+    return pl.concat([taken, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line") if odd else taken

@@ -1,0 +1,288 @@
+"""The rules of the PBS reader in full, one line at a time: what the compiled scan (`traces.pbs.scan`) does not take.
+
+A record is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value ...` (Altair PBS Professional Administrator's Guide,
+"Accounting").
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from traces.common.log import LARGEST_S
+
+T = TypeVar("T")
+END = "E"
+_MOST_PROCS = 1_000_000_000
+
+_RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(.);([^;]*);(.*)$", re.DOTALL)
+# a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
+_PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][\w.\-]*=|\s*$)', re.DOTALL)
+
+
+def read_line(
+    number: int,
+    raw: bytes,
+    records: list[dict[str, object]],
+    rejects: list[tuple[int, str, str]],
+    ignored: Counter[str],
+) -> None:
+    """Puts one line (with its number, without its end) where it belongs."""
+    text = raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
+    if not text.strip():
+        ignored["blank line"] += 1
+        return
+    found = _RECORD.match(text)
+    if not found:
+        rejects.append((number, "not an accounting record (date time;type;id;message)", text))
+        return
+    stamp, kind, job_id, message = found.groups()
+    try:
+        values = _end_record(job_id, message) if kind == END else _event(message)
+    except ValueError as error:
+        rejects.append((number, str(error), text))
+        return
+    records.append({"line": number, "record_type": kind, "logged_s": _logged_s(stamp), "job_id": job_id} | values)
+
+
+def _logged_s(stamp: str) -> int | None:
+    """Seconds from 1970 to the stamp of the record, as if its clock showed UTC; None for no time of the calendar."""
+    try:
+        return calendar.timegm(datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timetuple())
+    except ValueError:
+        return None
+
+
+def _end_record(job_id: str, message: str) -> dict[str, object]:
+    """An end record. Raises ValueError where a rule is broken."""
+    if not job_id:
+        raise ValueError("end record without a job id")
+    values = _values(_pairs(message), lambda read, *given: read(*given))
+    submitted, start, end = values["ctime_s"], values["start_s"], values["end_s"]
+    if not isinstance(submitted, int) or not isinstance(start, int) or not isinstance(end, int):
+        raise ValueError("end record without ctime, start or end")
+    if not submitted <= start <= end:
+        raise ValueError("times out of order: expected ctime <= start <= end")
+    if values["procs"] is None:
+        values["procs"] = values["requested_procs"]
+    if values["procs"] is None:
+        raise ValueError("end record without a processor count (ncpus, select, nodes, mppwidth or exec_host)")
+    return values
+
+
+def _event(message: str) -> dict[str, object]:
+    """Any other record: what is faulty in it is taken for unknown."""
+    if "=" not in message:
+        return {"message": message.strip() or None}
+    return _values(_pairs(message), _or_none)
+
+
+def _or_none(read: Callable[..., T | None], *given: object) -> T | None:
+    try:
+        return read(*given)
+    except ValueError:
+        return None
+
+
+def _pairs(message: str) -> dict[str, str]:
+    """Values by key; of a key that comes twice the last counts, but for Torque's tasks (-L), which are put together by +."""
+    pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
+    if "tasks" in pairs:
+        words = (value.partition(" ")[0] for key, value in _PAIR.findall(message) if key == "tasks")
+        pairs["tasks"] = "+".join(words)
+    return pairs
+
+
+def _values(pairs: dict[str, str], told: Callable[..., object]) -> dict[str, object]:
+    """The columns of a record, but for those of its head. told(f, ...) is f(...), or what becomes of it if that fails."""
+    qtime = told(_unix_seconds, pairs, "qtime")
+    ctime = told(_unix_seconds, pairs, "ctime")
+    exit_status = pairs.get("Exit_status", pairs.get("exit_status", ""))
+    return {
+        "user_name": pairs.get("user"),
+        "group_name": pairs.get("group"),
+        "account": pairs.get("account"),
+        "project": pairs.get("project"),
+        "queue": pairs.get("queue"),
+        "job_name": pairs.get("jobname"),
+        "ctime_s": qtime if ctime is None else ctime,
+        "qtime_s": qtime,
+        "etime_s": told(_unix_seconds, pairs, "etime"),
+        "start_s": told(_unix_seconds, pairs, "start"),
+        "end_s": told(_unix_seconds, pairs, "end"),
+        "exec_host": pairs.get("exec_host"),
+        "procs": told(_allocated_procs, pairs),
+        "requested_procs": told(_requested_procs, pairs),
+        "requested_walltime_s": told(_duration, pairs, "Resource_List.walltime"),
+        "used_walltime_s": told(_duration, pairs, "resources_used.walltime"),
+        "used_cpu_s": told(_duration, pairs, "resources_used.cput"),
+        "exit_status": int(exit_status) if re.fullmatch(r"-?[0-9]{1,9}", exit_status) else None,
+        "eligible_wait_s": _or_none(duration_s, pairs.get("eligible_time", "")),
+        "gpus": told(_gpus, pairs),
+        "nodes": _nodes(pairs),
+        "run_count": _known_count(pairs, "run_count", "start_count"),
+        "requested_memory_kb": _requested_memory(pairs),
+        "used_memory_kb": kilobytes(pairs.get("resources_used.mem", "")),
+        "requestor": pairs["requestor"].partition("@")[0] if "requestor" in pairs else None,
+    }
+
+
+def duration_s(text: str) -> int:
+    """Seconds of "[[D:]H:]M:S" or of a plain number of seconds. Raises ValueError."""
+    parts = text.split(":")
+    if not 1 <= len(parts) <= 4 or not all(re.fullmatch(r"[0-9]{1,12}", part) for part in parts):
+        raise ValueError(f"not a duration: {text}")
+    seconds = sum(int(part) * unit for part, unit in zip(reversed(parts), (1, 60, 3600, 86400), strict=False))
+    if seconds > LARGEST_S:
+        raise ValueError(f"not a duration: {text}")
+    return seconds
+
+
+def kilobytes(text: str) -> int | None:
+    """Of a size such as 10gb, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
+    found = re.fullmatch(r"([0-9]{1,12})([kKmMgGtTpP]?)([bBwW]?)", text)
+    if found is None:
+        return None
+    number = int(found.group(1)) * (8 if found.group(3) in ("w", "W") else 1)
+    power = " kmgtp".index(found.group(2).lower() or " ")
+    if number >> (63 - 10 * max(power - 1, 0)):  # more than a table can hold
+        return None
+    return number * 1024 ** (power - 1) if power else -(-number // 1024)
+
+
+def _known_count(pairs: dict[str, str], *keys: str) -> int | None:
+    """The first of the keys that is a whole number."""
+    for key in keys:
+        if re.fullmatch(r"[0-9]{1,9}", pairs.get(key, "")):
+            return int(pairs[key])
+    return None
+
+
+def _unix_seconds(pairs: dict[str, str], key: str) -> int | None:
+    value = pairs.get(key)
+    if value is None or value == "" or value == "0":  # PBS writes etime=0 for a job that was never eligible
+        return None
+    if not re.fullmatch(r"[0-9]{1,12}", value) or int(value) > LARGEST_S:
+        raise ValueError(f"{key} is not a Unix time")
+    return int(value)
+
+
+def _duration(pairs: dict[str, str], key: str) -> int | None:
+    value = pairs.get(key)
+    if value is None:
+        return None
+    try:
+        return duration_s(value)
+    except ValueError:
+        raise ValueError(f"{key} is not a duration") from None
+
+
+def _allocated_procs(pairs: dict[str, str]) -> int | None:
+    """Processors given to the job: PBS Pro's ncpus, else Torque's slots, else what exec_vnode or exec_host list."""
+    for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
+        # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
+        placed = "exec_host" in pairs or "exec_vnode" in pairs
+        trusted = key != "Resource_List.ncpus" or ("Resource_List.select" in pairs and placed)
+        if trusted and (count := _count(pairs, key)):
+            return count
+    for key in ("exec_vnode", "nodes"):  # the second is of a reservation
+        if pairs.get(key) and (count := _sum_of_chunks(pairs, key, "ncpus", 0, counted=False)):
+            return count
+    return _slots(pairs["exec_host"]) if pairs.get("exec_host") else None
+
+
+def _slots(exec_host: str) -> int:
+    """Execution slots of `n1/0*4+n2/0-3,7`: chunks joined by +, slots as indices, ranges, or index*count (PBS Pro)."""
+    slots = 0
+    for chunk in exec_host.split("+"):
+        where = chunk.partition("/")[2]
+        if "*" in where:
+            slots += _whole("exec_host", where.partition("*")[2])
+            continue
+        for part in where.split(","):
+            first, dash, last = part.partition("-")
+            slots += _whole("exec_host", last) - _whole("exec_host", first) + 1 if dash else 1
+    return max(slots, 1)
+
+
+def _requested_procs(pairs: dict[str, str]) -> int | None:
+    """Processors asked for: Torque's nodes, else ncpus, else the width of a Cray job times its depth, else the chunks of
+    select, else Torque's tasks."""
+    if pairs.get("Resource_List.nodes") and "Resource_List.select" not in pairs:
+        return _sum_of_chunks(pairs, "Resource_List.nodes", "ppn", 1, counted=True) or None
+    if count := _count(pairs, "Resource_List.ncpus"):
+        return count
+    if width := _count(pairs, "Resource_List.mppwidth"):
+        return width * (_count(pairs, "Resource_List.mppdepth") or 1)
+    if pairs.get("Resource_List.select"):
+        return _sum_of_chunks(pairs, "Resource_List.select", "ncpus", 1, counted=True) or None
+    if pairs.get("tasks"):
+        return _sum_of_chunks(pairs, "tasks", "lprocs", 1, counted=True) or None
+    return None
+
+
+def _requested_memory(pairs: dict[str, str]) -> int | None:
+    """Kilobytes of the whole job: of Resource_List.mem, else of the chunks of select or of Torque's tasks."""
+    if "Resource_List.mem" in pairs:
+        return kilobytes(pairs["Resource_List.mem"])
+    for key, word in (("Resource_List.select", "mem"), ("tasks", "memory")):
+        found = [
+            re.fullmatch(rf"(?:([0-9]{{1,9}}):)?(?:.*:)?{word}=([^:]+)(?::.*)?", c)
+            for c in pairs.get(key, "").split("+")
+        ]
+        amounts = [(int(chunk.group(1) or 1), kilobytes(chunk.group(2))) for chunk in found if chunk]
+        if amounts and all(amount is not None for _, amount in amounts):
+            total = sum(times * (amount or 0) for times, amount in amounts)
+            return total if total < 1 << 63 else None
+    return None
+
+
+def _nodes(pairs: dict[str, str]) -> int | None:
+    """As the server counts them, else the different hosts of exec_host, or of a reservation."""
+    if (count := _known_count(pairs, "Resource_List.nodect", "unique_node_count")) is not None:
+        return count
+    hosts = {chunk.partition("/")[0] for chunk in pairs.get("exec_host", "").split("+")}
+    hosts |= {chunk.partition(":")[0] for chunk in re.split(r"[+()]", pairs.get("nodes", ""))}
+    return len(hosts - {""}) or None
+
+
+def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, counted: bool) -> int:
+    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
+    after `word=`, or the default, times the number that the chunk begins with, if such count."""
+    total = 0
+    for chunk in filter(None, re.split(r"[+()]", pairs[key])):
+        parts = chunk.split(":")
+        times = _whole(key, parts[0]) if counted and re.fullmatch(r"[0-9]+", parts[0]) else 1
+        amounts = (part[len(word) + 1 :] for part in parts if re.fullmatch(rf"{word}=[0-9]+", part))
+        amount = next(amounts, None)
+        total += times * (default if amount is None else _whole(key, amount))
+    if total > _MOST_PROCS:
+        raise ValueError(f"{key} has no sound count of processors")
+    return total
+
+
+def _gpus(pairs: dict[str, str]) -> int | None:
+    if (gpus := _known_count(pairs, "Resource_List.ngpus")) is not None:
+        return gpus
+    for key in ("exec_vnode", "nodes"):
+        if pairs.get(key):
+            return _sum_of_chunks(pairs, key, "ngpus", 0, counted=False)
+    if pairs.get("Resource_List.nodes"):
+        return _sum_of_chunks(pairs, "Resource_List.nodes", "gpus", 0, counted=True) or None
+    return None
+
+
+def _count(pairs: dict[str, str], key: str) -> int | None:
+    """The count of processors under key; None where it is missing, 0 or a word."""
+    value = pairs.get(key, "")
+    return _whole(key, value) or None if re.fullmatch(r"[0-9]+", value) else None
+
+
+def _whole(key: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise ValueError(f"{key} has no sound count of processors")
+    return int(text)

@@ -1,0 +1,1 @@
+"""VASP run folders."""

@@ -1,0 +1,85 @@
+"""What a user gives to VASP: INCAR, KPOINTS and POSCAR, as far as they tell something that OUTCAR does not, or not yet.
+
+POTCAR is never opened: its contents are licensed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.vasp.outcar import INTEGERS, REALS, SETTINGS, SWITCHES
+
+_METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", "c": "explicit", "k": "explicit"}
+
+
+def read_incar(text: str) -> dict[str, Any]:
+    """The parameters of SETTINGS that an INCAR sets, by name, the first time each; what cannot be understood is left out."""
+    found: dict[str, Any] = {}
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        line = re.split(r"[#!]", line, maxsplit=1)[0]
+        for statement in line.split(";"):
+            name, given, value = statement.partition("=")
+            name, words = name.strip().upper(), value.split()
+            if given and name in SETTINGS and words and name not in found:
+                understood = _value(name, words[0])
+                if understood is not None:
+                    found[name] = understood
+    return found
+
+
+def _value(name: str, word: str) -> Any:
+    """What a word of INCAR means as a value of this parameter, or None."""
+    if name in SWITCHES:
+        letter = word.lstrip(".").upper()[:1]
+        if name == "LREAL" and letter in ("A", "O"):  # Auto, On
+            return True
+        return {"T": True, "F": False}.get(letter)
+    if name not in INTEGERS and name not in REALS:
+        return word
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d{1,3})?", word):
+        return None
+    value = float(word.lower().replace("d", "e"))
+    if not abs(value) < 1e15:
+        return None
+    return int(value) if name in INTEGERS else value
+
+
+def read_kpoints(text: str) -> str | None:
+    """How the k-points were asked for: gamma, monkhorst-pack, automatic, line or explicit; None where it cannot be told."""
+    lines = text.splitlines()
+    if len(lines) < 3 or not lines[2].strip():
+        return None
+    words = lines[1].split()
+    if not words or not re.fullmatch(r"-?[0-9]{1,9}", words[0]):
+        return None
+    method = _METHODS.get(lines[2].strip()[0].lower())
+    if int(words[0]) > 0:
+        return "line" if method == "line" else "explicit"
+    return method if method in ("gamma", "monkhorst-pack", "automatic") else "explicit"
+
+
+def read_poscar(text: str) -> NDArray[np.bool_] | None:
+    """Which components of which ion may move, bool (ions, 3); None where all may, or where it cannot be told."""
+    lines = text.splitlines()
+    try:
+        at = 5
+        counts = lines[at].split()
+        if not counts[0].isdecimal():  # a line of element names, since VASP 5
+            at += 1
+            counts = lines[at].split()
+        ions = 0
+        for count in counts:
+            if not count.isdecimal():  # a comment behind the numbers
+                break
+            ions += int(count)
+        if not lines[at + 1].strip().lower().startswith("s"):
+            return None
+        rows = [line.split()[3:6] for line in lines[at + 3 : at + 3 + ions]]
+        free = np.array([[flag.strip(".").upper().startswith("T") for flag in row] for row in rows], dtype=np.bool_)
+    except (IndexError, ValueError):
+        return None
+    return free if free.shape == (ions, 3) else None

@@ -1,0 +1,131 @@
+"""OSZICAR and VASP's standard output, which has the same lines: residuals that OUTCAR does not tell, and how a run ended."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from traces.vasp.outcar import ElectronicStep, Launch, fortran_real
+
+_NUMBER = rb"(?:[+-]?\d*+\.\d++(?:[ED][+-]\d{2}|[+-]\d{3})|\*++|NaN|[+-]?Infinity)"
+_LINE = re.compile(
+    rb"^[ \t\0]*+(?:([A-Z]{2,4})[ \t]*+:[ \t]*+(\d++|\*++)[ \t]++(@)[ \t]*+(@)[ \t]*+(@)[ \t]*+(\d++(?![.\d])|\*++)"
+    rb"[ \t]*+(@)?[ \t]*+(@)?[ \t\r]*+$"
+    rb"|(\d++|\*++)[ \t]++(?:T=[ \t]*+(?:[\d.*]++|NaN)[ \t]++E=[ \t]*+@[ \t]++)?F=[ \t]*+(@)[ \t]++E0=)".replace(
+        b"@", _NUMBER
+    ),
+    re.M,
+)
+"""An electronic or an ionic step. Exponents have two digits; a third one takes the place of the E, and columns touch. Where two
+columns of stars touch, nobody can tell which is which: such a line is no step. (Possessive, so that odd lines cost no time.)"""
+
+_ENDINGS = (
+    ("timed_out", re.compile(rb"DUE TO TIME LIMIT|walltime \S+ exceeded limit|job killed: walltime", re.I)),
+    ("out_of_memory", re.compile(rb"oom-kill|out of memory|OOM Killed|cannot allocate memory", re.I)),
+    ("cancelled", re.compile(rb"CANCELLED AT|qdel|job deleted|got a signal 15|signal 15 \(Terminated\)", re.I)),
+    (
+        "failed",
+        re.compile(
+            rb"VERY BAD NEWS|I REFUSE TO CONTINUE|ZBRENT: fatal|EDDDAV|ERROR FEXCP|internal error"
+            rb"|forrtl: severe|segmentation fault|SIGSEGV|MPI_ABORT|ABNORMAL TERMINATION"
+        ),
+    ),
+)
+"""What the system, or VASP itself, writes when a run ends before its time; the first that is found counts."""
+_JOB_ID = re.compile(rb"(?:JOB|job|Job)\s+(\d{2,})\b")
+_FILE_JOB_ID = re.compile(r"^slurm-(\d+)(?:_\d+)?\.out$|\.[oe](\d+)$")
+
+
+@dataclass(frozen=True)
+class PrintedStep:
+    """One line of an electronic step; None where the field is full of `*`, missing, or no number."""
+
+    ionic_step: int
+    step: int | None
+    algorithm: str
+    energy_ev: float | None
+    energy_change_ev: float | None
+    minimisations: int | None
+    residual: float | None
+    charge_residual: float | None
+
+
+def read_oszicar(content: bytes) -> list[PrintedStep]:
+    """The electronic steps in an OSZICAR or a standard output; anything else in it is passed over."""
+    steps, ionic = [], 1
+    for found in _LINE.finditer(content):
+        kind, step, energy, change, _, count, residual, charge, number, _ = found.groups()
+        if kind is None:
+            ionic = (int(number) if number.isdigit() else ionic) + 1
+            continue
+        steps.append(
+            PrintedStep(
+                ionic, _whole(step), kind.decode(), _number(energy), _number(change), _whole(count), _number(residual),
+                _number(charge),
+            )
+        )  # fmt: skip
+    return steps
+
+
+def add_residuals(launch: Launch, printed: list[PrintedStep]) -> int:
+    """Gives the steps of a launch what only OSZICAR tells; returns how many of them it had.
+
+    A step is the same where ionic and electronic number agree and, as far as both tell it, the change of the energy. Where
+    fewer than nine steps of ten agree it is the OSZICAR of another run (a restart overwrites it), and is left.
+    """
+    known = {(step.ionic_step, step.step): step for step in printed}
+    pairs = [(step, known.get((step.ionic_step or 0, step.step))) for step in launch.electronic]
+    both = [(step, found) for step, found in pairs if found is not None]
+    same = [(step, found) for step, found in both if _is_same(step, found)]
+    if 10 * len({(s.ionic_step, s.step) for s, _ in same}) < 9 * len({(s.ionic_step, s.step) for s, _ in both}):
+        return 0
+    for step, found in same:
+        step.algorithm, step.residual = found.algorithm, found.residual
+        if step.charge_residual is None:
+            step.charge_residual = found.charge_residual
+        if step.energy_ev is None:
+            step.energy_ev = found.energy_ev
+        if step.minimisations is None:
+            step.minimisations = found.minimisations
+    return len(same)
+
+
+def ending(text: bytes) -> tuple[str, str] | None:
+    """(how a run ended, the line that tells), from the last part of an output, or None where it does not tell."""
+    for state, pattern in _ENDINGS:
+        found = pattern.search(text)
+        if found:
+            begin, end = text.rfind(b"\n", 0, found.start()) + 1, text.find(b"\n", found.end())
+            line = text[begin : end if end >= 0 else len(text)]
+            return state, line.replace(b"\0", b"").decode("utf-8", "backslashreplace").strip()[:300]
+    return None
+
+
+def job_id_of(file_name: str, text: bytes) -> str | None:
+    """The batch system's job number, from the name of an output file (slurm-123.out, run.o123) or from what a message says."""
+    name = _FILE_JOB_ID.search(file_name)
+    if name:
+        return name[1] or name[2]
+    told = _JOB_ID.search(text)
+    return told[1].decode() if told else None
+
+
+def _is_same(step: ElectronicStep, printed: PrintedStep) -> bool:
+    """Whether both tell the same change of the energy, or, where there is none, the same energy, as far as told.
+
+    Linear response prints energies without changes, under numbers that the ionic steps have had.
+    """
+    one, other, share = step.energy_change_ev, printed.energy_change_ev, 2e-4
+    if one is None or other is None:
+        one, other, share = step.energy_ev, printed.energy_ev, 1e-5
+    if one is None or other is None:
+        return True
+    return abs(one - other) <= share * max(abs(one), abs(other)) + 1e-12
+
+
+def _whole(text: bytes) -> int | None:
+    return int(text) if text.isdigit() and len(text) <= 15 else None
+
+
+def _number(text: bytes | None) -> float | None:
+    return None if text is None else fortran_real(text)
