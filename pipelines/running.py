@@ -12,6 +12,7 @@ import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 
 from pipelines.automation import register_sources
+from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
 from traces.catalogue.places import PROJECT, home
 from traces.catalogue.sources import CatalogueError
@@ -47,7 +48,6 @@ def run_job(
 
     partitions: what the names are, "sources" or "vasp". Returns what went wrong by source, empty when all is well.
     """
-    from pipelines.definitions import defs
 
     failures: dict[str, str] = {}
     with dagster_instance() as instance:

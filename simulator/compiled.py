@@ -1,16 +1,12 @@
-"""How the functions of this package are compiled. All release the GIL, so that threads replay side by side."""
+"""How the functions of this room are compiled, and which rules these are."""
 
-from __future__ import annotations
-
+from pathlib import Path
 from typing import Any
 
-import numba
+from compilation import Compiler
 
-_njit: Any = numba.njit  # its type does not know the option `_nrt`
-
-compiled: Any = _njit(cache=True, nogil=True, _nrt=True)
-"""For functions that allocate arrays."""
-
-lean: Any = _njit(cache=True, nogil=True, _nrt=False)
-"""For functions of the event loop: they allocate nothing, and do not count references to the arrays they are given. Counting
-took a third of the time of a replay."""
+_COMPILER = Compiler(Path(__file__).parent)
+compiled: Any = _COMPILER.compiled
+lean: Any = _COMPILER.lean
+SOURCE_HASH = _COMPILER.source_hash
+"""Which rules these are: stored with every saved run."""

@@ -1,7 +1,8 @@
 """Creates the warehouse's tables and views from `sql/`, and writes their comments into the database.
 
-A table is one file `sql/<schema>/<table>.sql`. The comment lines above its statement become the comment of the table
-or view, the comment behind a column becomes that column's, so that `DESCRIBE` and the catalogue teach.
+A table is one file `sql/tables/<schema>/<table>.sql`, a view one of `sql/views/`. The comment lines above its statement
+become the comment of the table or view, the comment behind a column becomes that column's, so that `DESCRIBE` and the
+catalogue teach.
 """
 
 from __future__ import annotations
@@ -49,10 +50,7 @@ def has_schema(connection: duckdb.DuckDBPyConnection) -> bool:
 
 def relations() -> list[str]:
     """Qualified names of all tables, then of all views, each after those that it reads."""
-    found = [name for name in sql.names() if name.split(".")[0] in SCHEMAS]
-    created = [name for name in found if re.search(r"^CREATE (OR REPLACE )?(TABLE|VIEW)", sql.load(name), re.MULTILINE)]
-    views = [name for name in created if _is_view(sql.load(name))]
-    ordered = [name for name in created if name not in views]
+    ordered, views = list(sql.names("tables")), list(sql.names("views"))
     while views:
         free = [
             name

@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 import sql
+from simulator.jobs.cluster import RunningJobs
+from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
+from simulator.policies.observation import log_seconds
 from traces.swf.reader import header_value
 from warehouse import Warehouse, first_row
-
-if TYPE_CHECKING:
-    from simulator.jobs.cluster import RunningJobs
-    from simulator.jobs.jobs import Jobs
-
 
 JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
@@ -28,7 +25,7 @@ HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
 class Trace:
     """What a replay needs to know of a source.
 
-    rows: replayable jobs in replay order (sql/core/replayable_jobs.sql); cluster_procs: processors of the cluster, and
+    rows: replayable jobs in replay order (sql/queries/core/replayable_jobs.sql); cluster_procs: processors of the cluster, and
     where that number comes from; origin: see simulator.jobs.jobs.Jobs; jobs_left_out: canonical jobs that are not in `rows`;
     test_position: position of the first job that no training has seen, among the rows that were not cancelled; None before
     a run-time model exists.
@@ -57,7 +54,6 @@ class Trace:
     def jobs_of(self, rows: pl.DataFrame, estimates: str = "requested", reserve_by: str = "estimate") -> Jobs:
         """The simulator's jobs for some of the rows, which stay in their order. estimates: as in assets.what_if.settings; jobs of
         live ones begin with what was requested. Raises as `jobs` does."""
-        from simulator.jobs.jobs import NEVER, jobs_from_log
 
         predicted = None
         kind, _, quantile = estimates.partition(":")
@@ -90,7 +86,6 @@ class Trace:
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
         """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start
         and run time were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
-        from simulator.jobs.cluster import RunningJobs
 
         running = rows.filter(
             pl.col("cancel_s").is_null(),
@@ -116,7 +111,6 @@ PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent 
 def known_of(rows: pl.DataFrame, estimates: str) -> dict[str, NDArray[np.float32]]:
     """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.known has it; no predictions where a job
     has none. A job without a request has its run time for one where the scheduler is told so, too (estimates), else none."""
-    from simulator.policies.observation import log_seconds
 
     found = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
     request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()

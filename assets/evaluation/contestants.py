@@ -1,18 +1,18 @@
 """The policies that are compared, and their scores on windows and on the whole test period."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
-from warehouse import Warehouse, first_row
-
-if TYPE_CHECKING:
-    from simulator.policies.network import KernelWeights
 from assets.policies.registry import learned_policies
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import SEMANTICS, metrics
+from simulator.policies.network import KernelWeights
+from simulator.policies.registry import RIVALS
+from warehouse import Warehouse, first_row
 
 ESTIMATES = ("requested", "predicted")
 
@@ -50,7 +50,6 @@ class Contestant:
 
 
 def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
-    from simulator.policies.registry import RIVALS
 
     learned = learned_policies(warehouse, source)
     if any(policy.trained_jobs > test_position for policy in learned):
@@ -77,8 +76,6 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
 
 
 def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
-    from simulator.engine.replay import replay
-    from simulator.metrics.metrics import SEMANTICS, metrics
 
     rows = []
     for estimates in ESTIMATES:
@@ -99,8 +96,6 @@ def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarra
 def _period_replays(
     trace: Trace, contestants: list[Contestant], test_position: int, warehouse: Warehouse
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    from simulator.engine.replay import replay
-    from simulator.metrics.metrics import SEMANTICS, metrics
 
     with warehouse.read() as connection:
         row = first_row(connection, "SELECT clock_zero FROM core.sources WHERE source = ?", [trace.source])

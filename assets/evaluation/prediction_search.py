@@ -1,6 +1,6 @@
 """Stage 5, beside the evaluation: what use of predicted run times would have shortened waits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import numpy as np
@@ -14,10 +14,9 @@ from assets.common.trace import JOB_COLUMNS, load_trained_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.runtime import search
+from models.runtime.search import Configuration, Outcome
 from warehouse import Warehouse, replace_partition
-
-if TYPE_CHECKING:
-    from models.runtime.search import Configuration, Outcome
 
 
 class PredictionSearchConfig(dg.Config):
@@ -41,7 +40,6 @@ def prediction_search(
 ) -> dg.MaterializeResult:
     """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use on the part before the
     split; the best of each family is replayed on the rest, which chose nothing, beside EASY, EASY++ and clairvoyance."""
-    from models.runtime import search
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

@@ -7,10 +7,12 @@ from pydantic import Field
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
-from assets.experiments.tables import Contest
+from assets.experiments.tables import Contest, curve_rows, last_epochs
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.policies.training import Task, split_of
+from models.scheduling.learning.training import Lessons
+from models.scheduling.trajectory_filter import filter_trajectories
 from warehouse import Warehouse, replace_partition
 
 
@@ -40,9 +42,6 @@ def curves(
 ) -> dg.MaterializeResult:
     """Training curves from random weights: the kernel network against others (RLScheduler, figure 8), and trajectory filtering
     against none and against rewards relative to SJF's on the same window (figure 9). Textbook rules."""
-    from assets.experiments.tables import curve_rows, last_epochs
-    from models.scheduling.learning.training import Lessons
-    from models.scheduling.trajectory_filter import filter_trajectories
 
     source = context.partition_key
     trace = load_trace(warehouse, source)

@@ -12,6 +12,9 @@ from assets.experiments.tables import Contest, Entry, comparisons, costs_of, tra
 from assets.ingest.core_jobs import jobs
 from assets.policies.training import Task, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.scheduling.goals import parse_goal
+from models.scheduling.hindsight import search_orders
+from models.scheduling.priority_key import search_key
 from warehouse import Warehouse
 
 
@@ -37,9 +40,6 @@ def held_out(
 ) -> dg.MaterializeResult:
     """Heuristics, the tuned key, three ways of learning and a search that sees the future, on windows later than everything
     that was learned from or chosen by; textbook rules."""
-    from models.scheduling.goals import parse_goal
-    from models.scheduling.hindsight import search_orders
-    from models.scheduling.priority_key import search_key
 
     source = context.partition_key
     trace = load_trace(warehouse, source)

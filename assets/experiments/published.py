@@ -12,6 +12,7 @@ from assets.experiments.published_windows import PUBLISHED_HEURISTICS, PUBLISHED
 from assets.experiments.tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
 from assets.policies.training import Task
+from models.scheduling.priority_key import search_key
 from warehouse import Warehouse
 
 
@@ -45,7 +46,6 @@ def published(
 ) -> dg.MaterializeResult:
     """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, which are kept
     from training and choosing unless `seen`."""
-    from models.scheduling.priority_key import search_key
 
     source = context.partition_key
     trace = load_trace(warehouse, source)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from assets.policies.training import CHOOSING_WINDOWS, Split
+from models.scheduling.arena import Windows
 
 PUBLISHED_WINDOWS = (1981, 2714, 2756, 3316, 4022, 4299, 5228, 7085, 7762, 8850)
 
@@ -17,7 +18,6 @@ PUBLISHED_HEURISTICS = ("FCFS", "WFP3", "UNICEP", "SJF", "F1", "SAF")
 def published_split(trace_jobs: int, window_jobs: int, seen: bool = False) -> Split:
     """Everything but the ten windows: learning from what lies before and between them, and from later jobs where there are any;
     choosing by windows of the same parts, at other places. seen: all of the first 10,000 jobs instead, for both."""
-    from models.scheduling.arena import Windows
 
     ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
     if seen:

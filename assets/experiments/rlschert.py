@@ -9,6 +9,8 @@ from pydantic import Field
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.progress import progress_bar
+from assets.experiments.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
+from assets.experiments.rlschert_runs import Bench, errors_of, observed_jobs
 from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
 from models.rlschert.options import RLSchertOptions
 from warehouse import Warehouse, replace_partition
@@ -67,8 +69,6 @@ def rlschert(
     them beside the heuristics on unseen ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if asked for.
     Policies are trained at one load on one cluster; load, size, predictable jobs and mixed applications vary without training
     again."""
-    from assets.experiments.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
-    from assets.experiments.rlschert_runs import Bench, errors_of, observed_jobs
 
     source = context.partition_key
     errors = errors_of(warehouse, source, config.errors)

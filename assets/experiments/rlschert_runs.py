@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from models.rlschert.cluster import Outcome, Setting, run_heuristic_on, some
-from models.rlschert.options import RLSchertOptions
+from models.rlschert.options import PAPER, RLSchertOptions
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import compare
@@ -205,7 +205,6 @@ class Bench:
     def _planned(self) -> list[Task]:
         """Every scheduler with every seed, and, where asked for, those of Table 8 (for completion time) and the networks of
         Table 3 (on state images, with Table 4's settings)."""
-        from models.rlschert.options import PAPER
 
         config, seeds = self.config, self.config.seeds
         options = RLSchertOptions(**config.training.model_dump())

@@ -14,14 +14,20 @@ from assets.common.progress import progress_bar
 from assets.common.storage import remove_unused_models, store_model
 from assets.common.trace import Trace
 from assets.policies.training import Split, Task, arena_of_task
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import compare
+from models.scheduling.learning.dense import DenseLearner
+from models.scheduling.learning.ppo import train
+from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.training import Lessons
 from models.scheduling.options import PPOOptions, Recipe
+from models.scheduling.policy_file import policy_to_bytes
+from models.scheduling.trajectory_filter import filter_trajectories
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from models.scheduling.arena import Arena, Windows
-    from models.scheduling.learning.training import Lessons
 
 FloatArray = NDArray[np.float64]
 
@@ -62,10 +68,6 @@ def trained_entries(
     seeds: list[int],
 ) -> tuple[list[Entry], list[dict[str, Any]]]:
     """Trains every recipe with every seed; returns what they cost on the judging windows, and rows of experiments.policies."""
-    from models.scheduling.learning.recipes import learn
-    from models.scheduling.learning.training import Lessons
-    from models.scheduling.policy_file import policy_to_bytes
-    from models.scheduling.trajectory_filter import filter_trajectories
 
     task, arena, split = contest.task, contest.arena, contest.split
     lessons = Lessons(split.learn, filter_trajectories(arena, split.learn).kept_windows, split.choose)
@@ -110,7 +112,6 @@ def costs_of(entries: Sequence[Entry], windows: Windows, told: dict[str, str]) -
 
 def comparisons(entries: Sequence[Entry], windows: Windows, told: dict[str, str]) -> pl.DataFrame:
     """Rows of experiments.comparisons: each policy, its seeds together, against each of RIVALS that is there."""
-    from models.scheduling.comparison import compare
 
     groups: dict[tuple[str, str, str | None], list[Entry]] = {}
     for entry in entries:
@@ -165,8 +166,6 @@ def curve_rows(
     arena: Arena, lessons: Lessons, options: PPOOptions, networks: list[str], filtering: bool, seeds: list[int]
 ) -> pl.DataFrame:
     """Rows of experiments.curves. Raises ValueError when nothing is asked for."""
-    from models.scheduling.learning.dense import DenseLearner
-    from models.scheduling.learning.ppo import train
 
     half = max(options.epochs // 2, 1)
     variants: list[tuple[str, str, PPOOptions]] = [("networks", name, options) for name in networks]

@@ -12,6 +12,7 @@ from assets.experiments.published import published
 from assets.experiments.published_windows import PUBLISHED_HEURISTICS, published_split
 from assets.experiments.tables import Contest, Entry, comparisons, costs_of, write_results
 from assets.policies.training import Task
+from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
 
@@ -33,7 +34,6 @@ def transfer(
 ) -> dg.MaterializeResult:
     """RLScheduler's table VII: the policies that `published` trained on every source that has them, on the ten windows of this
     one, under that code's rules."""
-    from models.scheduling.policy_file import policy_from_bytes
 
     source = context.partition_key
     with warehouse.read() as connection:

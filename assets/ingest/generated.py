@@ -16,8 +16,13 @@ import polars as pl
 
 from assets.common.storage import data_folder
 from assets.common.trace import JOB_COLUMNS
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import jobs_from_log
 from traces.catalogue.sources import Source
 from traces.common.log import log_files
+from traces.pbs.writer import write_pbs
+from traces.swf.writer import write_swf
+from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 GENERATOR_VERSION = 1
 """Raise it when the same options give another log, so that old logs are not taken for new ones."""
@@ -58,11 +63,6 @@ def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
 
 
 def _write(source: Source, folder: Path) -> None:
-    from simulator.engine.replay import replay
-    from simulator.jobs.jobs import jobs_from_log
-    from traces.pbs.writer import write_pbs
-    from traces.swf.writer import write_swf
-    from traces.synthetic.workload import WorkloadOptions, generate_workload
 
     assert source.procs is not None  # the catalogue demands both of generated sources
     assert source.time_zone is not None

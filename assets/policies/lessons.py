@@ -1,13 +1,9 @@
 """Which windows of the training part are learned from, and which choose."""
 
-from typing import TYPE_CHECKING
-
 from assets.common.trace import Trace
+from models.scheduling.arena import Windows
+from models.scheduling.learning.training import Lessons
 from warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from models.scheduling.learning.training import Lessons
-
 
 VALIDATION_SHARE = 0.2
 """Last share of the training part that is kept from learning: its first half chooses among epochs and seeds, its second half, the
@@ -21,8 +17,6 @@ def learning_part(test_position: int) -> int:
 
 def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, validation_windows: int) -> "Lessons":
     """The windows of the trajectory filter and those that choose. Raises ValueError where they do not fit the trace or goal."""
-    from models.scheduling.arena import Windows
-    from models.scheduling.learning.training import Lessons
 
     source = trace.source
     with warehouse.read() as connection:

@@ -13,6 +13,7 @@ from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies.training import arena_of_task
+from models.scheduling.priority_key import search_key
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ def priority_key(
 ) -> dg.MaterializeResult:
     """The best order of the form submit + c * estimate^a * procs^b on windows of the training part, found by random search
     and CMA-ES: a learned policy that loses to it is not worth deploying."""
-    from models.scheduling.priority_key import search_key
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

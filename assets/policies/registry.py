@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from assets.common.storage import read_model
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import compare
+from models.scheduling.policy_file import policy_from_bytes
+from simulator.policies.network import KernelWeights
 from warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from models.scheduling.arena import Arena, Windows
-    from simulator.policies.network import KernelWeights
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from simulator.policies.network import KernelWeights
-
 
 TASK = ("goal", "backfill", "estimates")
 SEED = 1
@@ -51,8 +46,6 @@ def crown(
     newest = before.filter("newest")
     if newest["sha256"].to_list() == [entry.card["sha256"] for entry in trained]:
         return before, events, "the same training as before: nothing changes"
-
-    from models.scheduling.comparison import compare
 
     number = 1 + max(before["training"].to_list(), default=0)
     best = min(trained, key=lambda entry: entry.card["validation_cost"])
@@ -114,7 +107,6 @@ def crown(
 
 
 def _weights_of(row: dict[str, Any]) -> KernelWeights | None:
-    from models.scheduling.policy_file import policy_from_bytes
 
     try:
         return policy_from_bytes(read_model(row["file"], row["sha256"]))[0]
@@ -140,7 +132,6 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
     """The policies of the newest training, by seed, and the champion, if that is older.
 
     Raises ValueError when there is none or a file is not what it was."""
-    from models.scheduling.policy_file import policy_from_bytes
 
     with warehouse.read() as connection:
         rows = connection.execute(

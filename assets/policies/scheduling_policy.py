@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import dagster as dg
 import polars as pl
@@ -15,15 +14,6 @@ from assets.common.storage import data_folder, remove_unused_models, store_model
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
-from assets.policies.registry import Trained, crown
-from assets.policies.training import arena_of_task
-from models.scheduling.options import (
-    Recipe,
-)
-from warehouse import Warehouse, replace_partition
-
-if TYPE_CHECKING:
-    from models.scheduling.learning.training import EpochReport
 from assets.policies.config import (
     EvolutionConfig,
     HindsightConfig,
@@ -34,7 +24,17 @@ from assets.policies.config import (
     task_of,
 )
 from assets.policies.lessons import learning_part, lessons_of
+from assets.policies.registry import Trained, crown
+from assets.policies.training import arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
+from models.scheduling.arena import Windows
+from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.training import EpochReport
+from models.scheduling.options import (
+    Recipe,
+)
+from models.scheduling.policy_file import policy_to_bytes
+from warehouse import Warehouse, replace_partition
 
 
 class SchedulingPolicyConfig(TaskConfig):
@@ -71,9 +71,6 @@ def scheduling_policy(
 ) -> dg.MaterializeResult:
     """A kernel network per seed, trained on windows of the training part. Later windows of that part choose epoch and seed; on
     the newest of them the best seed challenges the champion, and takes over only if it is better beyond noise."""
-    from models.scheduling.arena import Windows
-    from models.scheduling.learning.recipes import learn
-    from models.scheduling.policy_file import policy_to_bytes
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from assets.common.trace import Trace
+from assets.common.storage import write_whole
+from assets.common.trace import Trace, trace_sha256
 from assets.policies import plots
+from assets.what_if.settings import usual_estimates
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import Difference, compare
+from models.scheduling.goals import parse_goal
+from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import Recipe
-
-if TYPE_CHECKING:
-    from models.scheduling.arena import Arena, Windows
-    from models.scheduling.comparison import Difference
-    from models.scheduling.learning.training import EpochReport, TrainedPolicy
+from models.scheduling.trajectory_filter import filter_trajectories
 
 TRAIN_SHARE, CHOOSE_SHARE = 0.35, 0.15
 """Shares of the jobs, by submission, that are learned from, and that choose; the rest judges."""
@@ -57,9 +60,6 @@ class Rival:
 
 def arena_of_task(trace: Trace, task: Task) -> Arena:
     """The trace as a place to train and compare policies in. Raises ValueError, with the remedy, for a task that cannot be."""
-    from assets.what_if.settings import usual_estimates
-    from models.scheduling.arena import Arena
-    from models.scheduling.goals import parse_goal
 
     estimates, rows = usual_estimates(task.estimates), trace.rows
     if estimates.startswith("live"):
@@ -79,7 +79,6 @@ def arena_of_task(trace: Trace, task: Task) -> Arena:
 def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int | None = None) -> Split:
     """The trace cut by submission. judged_jobs: in a window that judges; default: 1,024, fewer where
     eight would not fit. Raises ValueError where it is too short."""
-    from models.scheduling.arena import Windows
 
     jobs = trace.rows.height
     if jobs < LEAST_JOBS:
@@ -103,9 +102,6 @@ def train_seeds(
     on_epoch: Callable[[int, EpochReport], None],
 ) -> tuple[list[TrainedPolicy], Arena, Split]:  # fmt: skip
     """A policy per seed. checkpoint: a path whose name gets the seed."""
-    from models.scheduling.learning.recipes import learn
-    from models.scheduling.learning.training import Lessons
-    from models.scheduling.trajectory_filter import filter_trajectories
 
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
     lessons = Lessons(split.learn, filter_trajectories(arena, split.learn).kept_windows, split.choose)
@@ -120,8 +116,6 @@ def draw_training(path: Path, curves: list[dict[str, Any]], goal: str) -> None:
     """The training curves so far (rows of policies.training_curve) as a PNG file that is never half written."""
     import io
 
-    from assets.common.storage import write_whole
-
     picture = io.BytesIO()
     plots.training_curve(pl.DataFrame(curves, infer_schema_length=None), goal=goal).savefig(
         picture, format="png", dpi=120
@@ -131,7 +125,6 @@ def draw_training(path: Path, curves: list[dict[str, Any]], goal: str) -> None:
 
 def judge(arena: Arena, split: Split, policies: dict[str, Any]) -> list[Rival]:
     """Policies on the judging windows, SAF first; a list of networks is the seeds of one way of training."""
-    from models.scheduling.comparison import compare
 
     saf = arena.costs("SAF", split.judge)
     rivals = []
@@ -144,7 +137,6 @@ def judge(arena: Arena, split: Split, policies: dict[str, Any]) -> list[Rival]:
 
 def card_of(trace: Trace, task: Task, split: Split, found: TrainedPolicy, rivals: list[Rival]) -> dict[str, Any]:
     """What a policy file says of itself."""
-    from assets.common.trace import trace_sha256
 
     return {
         "source": trace.source,

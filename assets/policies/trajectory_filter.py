@@ -14,6 +14,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies import plots
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def trajectory_filter(
 ) -> dg.MaterializeResult:
     """Which windows are worth learning from: SJF is replayed on windows of the training part, and training can start on
     those between the median and twice the mean of its cost."""
-    from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

@@ -3,12 +3,12 @@
 import polars as pl
 
 import sql
+from models.runtime import similar
 from warehouse import Warehouse, replace_partition
 
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
     """Computes and stores features.similar_jobs of a source; returns the number of rows."""
-    from models.runtime import similar
 
     with warehouse.read() as connection:
         history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()

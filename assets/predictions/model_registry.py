@@ -13,7 +13,11 @@ from pydantic import Field
 
 from assets.common.storage import read_model, remove_unused_models, store_model
 from assets.predictions.runtime_evaluation import SERVING
-from models.runtime.predictor import Predictor, predictor_from_bytes, predictor_to_bytes
+from models.runtime import challenge as contest
+from models.runtime.drift import input_drift
+from models.runtime.predictor import Predictor, predictor_from_bytes, predictor_to_bytes, recent, runtimes
+from models.runtime.prequential import ended_by
+from models.runtime.scores import score
 from warehouse import Warehouse, first_row, replace_partition
 
 MODEL = "runtime-model"
@@ -47,9 +51,6 @@ class RuntimeModelConfig(dg.Config):
 def challenge(warehouse: Warehouse, source: str, rows: pl.DataFrame, config: RuntimeModelConfig) -> str:
     """Trains and judges one challenger and records what happened; says it in words. The same data and settings again change
     nothing."""
-    from models.runtime import challenge as contest
-    from models.runtime.predictor import runtimes
-    from models.runtime.scores import score
 
     moment = contest.test_start(rows, config.test_days)
     challenger, fitted = contest.train(rows, config.predictor, moment)
@@ -153,9 +154,6 @@ def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
 
 def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
-    from models.runtime.drift import input_drift
-    from models.runtime.predictor import recent, runtimes
-    from models.runtime.prequential import ended_by
 
     with warehouse.read() as connection:
         card = connection.sql(

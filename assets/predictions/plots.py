@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from assets.common.plots import BLUE, INK, ORANGE, figure
+from models.runtime.predictor import LEVELS
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
+from assets.common.plots import GREY
 from models.waits.wait_times import POINTS
 
 
@@ -44,7 +47,6 @@ def error_over_time(by_period: pl.DataFrame) -> Figure:
 
 def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
     """quantiles: (jobs, levels) in seconds, as predicted; true: run times, (jobs,)."""
-    from models.runtime.predictor import LEVELS
 
     canvas, (ax,) = figure(width=4.8, height=3.6)
     observed = [100 * float((true <= quantiles[:, k]).mean()) for k in range(len(LEVELS))]
@@ -86,7 +88,6 @@ def prediction_error(predicted: np.ndarray, true: np.ndarray, requested: np.ndar
 def calibration_plot(rows: pl.DataFrame) -> Any:
     """rows: of `predict_history`. Share of true waits up to each predicted quantile, beside the level; ties count half,
     since many jobs start in the very second that is predicted."""
-    from assets.common.plots import BLUE, INK, ORANGE, figure
 
     canvas, (ax,) = figure(width=4.2, height=3.6)
     true = rows["wait_s"].to_numpy()

@@ -14,8 +14,11 @@ from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
 from assets.predictions.similar_jobs import similar_jobs
-from models.runtime.named import PREDICTORS
-from models.runtime.predictor import QUANTILE_COLUMNS, Prediction
+from models.runtime.calibration import calibrated
+from models.runtime.named import PREDICTORS, make_predictor
+from models.runtime.predictor import QUANTILE_COLUMNS, Prediction, runtimes
+from models.runtime.prequential import periods_of, prequential
+from models.runtime.scores import USER_CLASSES, gain_interval, score, user_classes
 from warehouse import Warehouse, replace_partition
 
 SERVING = "stack"
@@ -50,10 +53,6 @@ def runtime_evaluation(
 ) -> dg.MaterializeResult:
     """Every predictor on every job, as in operation: fitted on what had ended before each period. Scores by user class and
     over time, with quantiles and their coverage."""
-    from models.runtime.calibration import calibrated
-    from models.runtime.named import make_predictor
-    from models.runtime.predictor import runtimes
-    from models.runtime.prequential import periods_of, prequential
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)
@@ -110,7 +109,6 @@ def _part(prediction: Prediction, which: Any) -> Prediction:
 
 
 def _scores(rows: pl.DataFrame, found: dict[str, Prediction], true: np.ndarray, seed: int) -> pl.DataFrame:
-    from models.runtime.scores import USER_CLASSES, gain_interval, score, user_classes
 
     users = rows["user_name"].fill_null("").to_numpy()
     class_of = user_classes(users)
@@ -128,7 +126,6 @@ def _scores(rows: pl.DataFrame, found: dict[str, Prediction], true: np.ndarray, 
 
 
 def _scores_by_period(periods: list, found: dict[str, Prediction], true: np.ndarray) -> pl.DataFrame:
-    from models.runtime.scores import score
 
     kept = ("mean_absolute_error_s", "mean_accuracy", "underestimated_share", "pinball_loss_s", "coverage_80")
     scores = []

@@ -14,7 +14,9 @@ from assets.predictions.model_registry import load_champion
 from assets.predictions.runtime_evaluation import prediction_rows, runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.similar_jobs import similar_jobs
-from models.runtime.predictor import QUANTILE_COLUMNS, Prediction
+from models.runtime.calibration import calibrated
+from models.runtime.predictor import QUANTILE_COLUMNS, Prediction, runtimes
+from models.runtime.scores import score
 from warehouse import Warehouse, first_row, replace_partition
 
 
@@ -32,8 +34,6 @@ def runtime_predictions(
 ) -> dg.MaterializeResult:
     """A predicted run time and its quantiles for every replayable job, each from a model that was fitted before the job was
     submitted, so that a replay of the whole trace uses no knowledge of the future."""
-    from models.runtime.predictor import runtimes
-    from models.runtime.scores import score
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)
@@ -54,7 +54,6 @@ def runtime_predictions(
 
 def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Stores and returns predictions.runtime_predictions of a source. Raises ValueError before evaluation and model are there."""
-    from models.runtime.calibration import calibrated
 
     version, champion = load_champion(warehouse, source)
     with warehouse.read() as connection:

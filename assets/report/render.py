@@ -15,6 +15,8 @@ from assets.policies import plots as policies_plots
 from assets.policies.registry import learned_policies
 from assets.predictions import plots as predictions_plots
 from assets.report.page import Section, page
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import size_classes
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -116,8 +118,6 @@ def render_report(warehouse: Warehouse, source: str) -> str:
 
 
 def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, cluster_procs: int) -> "list[Figure]":
-    from simulator.engine.replay import replay
-    from simulator.metrics.metrics import size_classes
 
     # the stretch of the period in which the most work was asked for in the shortest time
     work, submit = np.cumsum(jobs.runtime * jobs.procs), jobs.submit

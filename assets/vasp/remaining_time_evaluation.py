@@ -8,8 +8,11 @@ from pydantic import Field
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.progress import progress_bar
+from assets.vasp.plots import error_by_progress
 from assets.vasp.runs import PREDICTORS, QUANTILES, load_runs
 from assets.vasp.vasp_runs import vasp_runs
+from models.remaining.evaluation import PREDICTORS as known
+from models.remaining.evaluation import SHARES, try_out
 from warehouse import Warehouse, replace_partition
 
 
@@ -37,9 +40,6 @@ def remaining_time_evaluation(
 ) -> dg.MaterializeResult:
     """Predicts every finished run at each tenth of its steps by fits that have not seen its system, and by the parameters
     alone before it starts: RLSchert's Table 5 and Figure 6 on these runs."""
-    from assets.vasp.plots import error_by_progress
-    from models.remaining.evaluation import PREDICTORS as known
-    from models.remaining.evaluation import SHARES, try_out
 
     unknown = [name for name in config.predictors if name not in known]
     if unknown:

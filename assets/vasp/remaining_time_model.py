@@ -13,6 +13,8 @@ from assets.common.partitions import OWNERS, VASP
 from assets.common.storage import remove_unused_models, store_model
 from assets.vasp.runs import MODEL_VERSION, PREDICTORS, load_runs
 from assets.vasp.vasp_runs import vasp_runs
+from models.remaining.evaluation import PREDICTORS as known
+from models.remaining.evaluation import finished
 from warehouse import Warehouse, replace_partition
 
 
@@ -34,8 +36,6 @@ def remaining_time_model(
     context: dg.AssetExecutionContext, config: RemainingTimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Trains the predictor of remaining times on every finished run of the folder and keeps it as a file."""
-    from models.remaining.evaluation import PREDICTORS as known
-    from models.remaining.evaluation import finished
 
     source = context.partition_key
     runs = load_runs(warehouse, source)

@@ -12,6 +12,8 @@ from assets.common.storage import read_model
 from assets.vasp.remaining_time_model import remaining_time_model
 from assets.vasp.runs import MODEL_VERSION, QUANTILES, load_runs
 from assets.vasp.vasp_runs import vasp_runs
+from models.remaining.evaluation import PREDICTORS as known
+from models.remaining.snapshots import Moments
 from warehouse import Warehouse, first_row, replace_partition
 
 _WITHOUT_END = "elapsed_s IS NULL AND state <> 'finished'"
@@ -32,8 +34,6 @@ _LONGEST_S = 90 * 86400
 )
 def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """How long every run without an end still needs, with quantiles, from the steps it has made so far."""
-    from models.remaining.evaluation import PREDICTORS as known
-    from models.remaining.snapshots import Moments
 
     source = context.partition_key
     with warehouse.read() as connection:

@@ -1,5 +1,6 @@
 """VASP runs from the warehouse, as predictors of remaining time read them."""
 
+from models.remaining.runs import runs_of
 from warehouse import Warehouse
 
 PREDICTORS = "inputs_only: the parameters alone; progress: boosted trees over the steps; multimodal: RLSchert's network"
@@ -13,7 +14,6 @@ MODEL_VERSION = 1
 
 def load_runs(warehouse: Warehouse, source: str, condition: str = "true"):
     """The runs of a source that fulfil a condition, ordered by folder, file and launch, as models.remaining.runs.Runs."""
-    from models.remaining.runs import runs_of
 
     order = "ORDER BY folder, outcar, launch"
     told = {"source": source}

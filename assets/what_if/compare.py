@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 import sql
+from simulator.metrics.metrics import METRICS, SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse
 
 RESAMPLES = 2000
@@ -32,7 +33,6 @@ def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> d
     run A's cluster), with the share of jobs that wait less (better), as long (equal), longer (worse) under B.
     blocks, block_days: what was resampled. Raises ValueError for unknown runs and for runs that were not over the same jobs.
     """
-    from simulator.metrics.metrics import METRICS, bounded_slowdown
 
     a, b = _rows(warehouse, source, run_a, run_b)
     _check_comparable(source, a, b)
@@ -168,7 +168,6 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
 
 def _classes(procs: np.ndarray, cluster_procs: int) -> list[tuple[str, np.ndarray]]:
     """("all" or a size class, its jobs as bool (jobs,)), the classes of marts.job_facts, those without jobs left out."""
-    from simulator.metrics.metrics import SIZE_CLASSES, size_classes
 
     size = size_classes(procs, cluster_procs)
     classes = [(name, size == k) for k, name in enumerate(SIZE_CLASSES)]

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from assets.common.plots import INK, figure, gantt
+from assets.what_if.run import ReplayRun
+from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, size_classes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from assets.what_if.run import ReplayRun
 from assets.common.plots import RUN_COLOURS, WEEKDAYS, heat_map
 
 GANTT_STARTS = 300
@@ -26,7 +27,6 @@ MOST_POINTS = 500
 
 def gantt_of(run: ReplayRun, title: str) -> Figure:
     """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
-    from simulator.metrics.metrics import size_classes
 
     jobs, running, started = run.jobs, run.cluster.running, run.schedule.started
     start = np.concatenate([running.start, run.schedule.start[started]])
@@ -118,7 +118,6 @@ def _fewer(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
-    from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES
 
     hours = np.full((len(SIZE_CLASSES), len(RUNTIME_CLASSES)), np.nan)
     jobs = np.zeros(hours.shape, dtype=np.int64)

@@ -11,7 +11,9 @@ from assets.common.progress import progress
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
+from assets.what_if.run import choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_run_name, check_settings
+from assets.what_if.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
 SHOWN = ("run", "policy", "backfill", "estimates", "jobs", "average_wait_s", "p95_wait_s", "max_wait_s",
@@ -54,8 +56,6 @@ def replay_runs(
 ) -> dg.MaterializeResult:
     """What-if replays of the whole trace or a window of it, by name: each with its settings, all metrics, the schedule and the
     queue over time. `tracehouse replay SOURCE ... --save NAME` adds one, `tracehouse compare` compares two."""
-    from assets.what_if.run import choose_policy, replay_run
-    from assets.what_if.tables import run_jobs, run_row, run_series
 
     source = context.partition_key
     wanted = {check_run_name(run.name): check_settings(settings_of(run)) for run in config.runs}

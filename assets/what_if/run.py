@@ -7,20 +7,25 @@ import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from assets.common.trace import Trace, trace_sha256
+from assets.policies.registry import learned_policies
 from assets.what_if.settings import RunSettings, check_settings, outages_of
+from models.runtime.live import LiveSettings, replay_live
+from models.scheduling.policy_file import load_policy
+from simulator.compiled import SOURCE_HASH
+from simulator.engine.replay import NeverStarts, replay
+from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.bound import hindsight_bound
+from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
+from simulator.policies.registry import Policy, parse_policy
+from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from simulator.jobs.cluster import Cluster
-    from simulator.jobs.jobs import Jobs
-    from simulator.jobs.schedule import Schedule
-    from simulator.policies.registry import Policy
 
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
@@ -74,13 +79,11 @@ class ReplayRun:
 
     def metrics(self) -> dict[str, float]:
         """All metrics of simulator.metrics.metrics.METRICS over all jobs."""
-        from simulator.metrics.metrics import metrics
 
         return metrics(self.jobs, self.schedule, self.cluster)
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
-        from simulator.metrics.metrics import measured_jobs, metrics
 
         if not self.settings.trim:
             return None
@@ -88,8 +91,6 @@ class ReplayRun:
 
     def rlscheduler_metrics(self) -> dict[str, float | None]:
         """The figures that only the RLScheduler code knows; empty under the standard rules."""
-        from simulator.metrics.metrics import METRICS
-        from simulator.published.rlscheduler import rlscheduler_metrics
 
         if self.settings.is_standard:
             return {}
@@ -98,19 +99,16 @@ class ReplayRun:
 
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
-        from simulator.metrics.bound import hindsight_bound
 
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.jobs, self.cluster).items()}
 
     def by_class(self) -> list[dict[str, str | int | float]]:
-        from simulator.metrics.metrics import metrics_by_class
 
         return metrics_by_class(self.jobs, self.schedule, self.cluster.procs)
 
 
 def engine_version() -> str:
     """Version of tracehouse and hash of the engine's source: with equal ones, equal settings give equal schedules."""
-    from simulator import SOURCE_HASH
 
     return f"{version('tracehouse')}+{SOURCE_HASH}"
 
@@ -120,7 +118,6 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
 
     Raises ValueError with the remedy.
     """
-    from simulator.policies.registry import parse_policy
 
     text = settings.policy.strip()
     name = text.lower()
@@ -146,8 +143,6 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
 
 
 def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    from assets.policies.registry import learned_policies
-    from simulator.policies.registry import parse_policy
 
     if warehouse is None:
         raise ValueError(
@@ -159,8 +154,6 @@ def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
 
 
 def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
-    from models.scheduling.policy_file import load_policy
-    from simulator.policies.registry import parse_policy
 
     weights, card = load_policy(Path(text))
     digest = hashlib.sha256(Path(text).read_bytes()).hexdigest()
@@ -169,7 +162,6 @@ def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
 
 
 def _rlscheduler_name(text: str) -> str:
-    from simulator.published.rlscheduler import POLICIES
 
     usual = {name.lower(): name for name in POLICIES}
     if text.lower() not in usual:
@@ -239,7 +231,6 @@ def _without_wider(
 
 
 def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, settings: RunSettings) -> Cluster:
-    from simulator.jobs.cluster import Cluster, RunningJobs
 
     running = RunningJobs()
     if settings.warm_start:
@@ -258,9 +249,6 @@ def _schedule(
     trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
 ) -> tuple[Schedule, dict[str, int]]:
     """The schedule, and what became of underestimated jobs where the scheduler believed predictions."""
-    from models.runtime.live import LiveSettings, replay_live
-    from simulator.engine.replay import NeverStarts, replay
-    from simulator.published.rlscheduler import replay_rlscheduler
 
     if not settings.is_standard:
         wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"

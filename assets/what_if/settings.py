@@ -7,14 +7,14 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from models.runtime.live import STATISTICS
 from models.runtime.predictor import PERCENTS
-
-if TYPE_CHECKING:
-    from simulator.jobs.cluster import Outages
+from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
+from simulator.jobs.cluster import FOREVER, Outages
+from simulator.policies.registry import parse_options
 
 ESTIMATES = ("requested", "actual", "predicted", "live")
 LIVE_DEFAULT = "mean"
@@ -148,8 +148,6 @@ def usual_estimates(text: str) -> str:
             "live:STATISTIC (such as live:median)"
         )
     if head == "live":
-        from models.runtime.live import STATISTICS
-
         _one_of("statistic of live estimates", tail or LIVE_DEFAULT, STATISTICS)
         return f"live:{tail or LIVE_DEFAULT}"
     if colon:
@@ -181,8 +179,6 @@ def _check_beliefs(settings: RunSettings) -> None:
 
 def usual_backfill(text: str) -> str:
     """A backfilling rule in its usual form, `selective` with its threshold. Raises ValueError for what is none."""
-    from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
-    from simulator.policies.registry import parse_options
 
     rules_of(text, "requested", 1)
     head, _, tail = text.lower().partition(":")
@@ -246,8 +242,6 @@ def read_outages(path: Path) -> list[Outage]:
 def outages_of(settings: RunSettings, cluster_procs: int) -> Outages:
     """The outages as the simulator takes them. Raises ValueError that says which is wrong, counted from 1."""
     import numpy as np
-
-    from simulator.jobs.cluster import FOREVER, Outages
 
     rows = []
     for number, outage in enumerate(settings.outages, start=1):

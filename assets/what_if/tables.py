@@ -10,6 +10,7 @@ import polars as pl
 
 from assets.what_if.run import ReplayRun, engine_version
 from assets.what_if.settings import parse_window
+from simulator.metrics.metrics import SEMANTICS
 
 STEPS_S = (60, 300, 900, 3600, 6 * 3600, 86_400)
 MOST_STEPS = 20_000
@@ -19,7 +20,6 @@ LEAST_STEPS = 100
 
 def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
     """The row of replay.runs (without `source`)."""
-    from simulator.metrics.metrics import SEMANTICS
 
     settings, trimmed = run.settings, run.trimmed_metrics()
     first, length = parse_window(settings.window) if settings.window else (None, None)

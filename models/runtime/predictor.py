@@ -39,7 +39,7 @@ class Prediction:
 
 
 class Predictor(ABC):
-    """Learns from rows and predicts rows: frames with the columns of sql/features/runtime_rows.sql, in order of submission.
+    """Learns from rows and predicts rows: frames with the columns of sql/queries/features/runtime_rows.sql, in order of submission.
 
     `predict` may read a row's own run time only where it learns while it goes (`OnlineRegression`), and then only for
     rows submitted after that job had ended.

@@ -64,7 +64,7 @@ def prequential(
     """The predictor's predictions of all rows, each from a fit on what had ended before its period; quantiles as they are, see
     models/runtime/calibration.py. done: called after each period.
 
-    rows: all jobs of a trace (sql/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
+    rows: all jobs of a trace (sql/queries/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
     `threads` of them are worked on at once.
     """
     periods = periods_of(rows, days)

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from models.runtime.predictor import LEVELS, QUANTILE_COLUMNS
-
-if TYPE_CHECKING:
-    from simulator.policies.registry import Policy
+from simulator.engine.replay import replay
+from simulator.jobs.cluster import Cluster, RunningJobs
+from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import Policy, parse_policy
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -227,10 +227,6 @@ def start_times(
     comes. All waiting jobs count as submitted now, in their order: policies that look at the wait see only what is waited
     from now on. Raises ValueError as `simulator.engine.replay.replay` does.
     """
-    from simulator.engine.replay import replay
-    from simulator.jobs.cluster import Cluster, RunningJobs
-    from simulator.jobs.jobs import Jobs
-    from simulator.policies.registry import parse_policy
 
     if isinstance(policy, str):
         policy = parse_policy(policy)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
+from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors, raise_failures
 from sql import load as sql_text
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, remove_source
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS
+from traces.common import pseudonyms
 from traces.common.pseudonyms import KINDS
 from warehouse import first_row
 
@@ -61,10 +63,8 @@ def ingest(
 
     Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
     """
-    from assets.common.storage import open_warehouse
     from pipelines.cli.replaying import warn_of_peak
     from pipelines.running import run_job
-    from traces.catalogue.catalogue import inbox_name
     from traces.formats import guess_format
 
     name = name or inbox_name(path)
@@ -117,7 +117,6 @@ def ingest(
 @plain_errors
 def health(source: str, as_json: bool) -> None:
     """Print what looks wrong in the log of a source that is in the warehouse, worst first."""
-    from assets.common.storage import open_warehouse
 
     source = load_catalogue().source(source).name
     with open_warehouse().read() as connection:
@@ -143,7 +142,6 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
 
     To find who is behind a pseudonym, give all names: getent passwd | cut -d: -f1 | tracehouse pseudonym user -
     """
-    from traces.common import pseudonyms
 
     path = pseudonym_key_path()
     if not path.exists():
@@ -164,7 +162,6 @@ def export(source: str, file: Path, log_format: str) -> None:
 
     Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
     """
-    from assets.common.storage import open_warehouse
     from assets.ingest.export import export_swf
 
     jobs = export_swf(open_warehouse(), load_catalogue().source(source).name, file)

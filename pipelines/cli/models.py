@@ -4,6 +4,7 @@ import json
 
 import click
 
+from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
 
@@ -14,7 +15,6 @@ from traces.catalogue.catalogue import load_catalogue
 @plain_errors
 def models(source: str, as_json: bool) -> None:
     """List what became of a source's run-time models, newest first: who is champion, who was refused, and why."""
-    from assets.common.storage import open_warehouse
 
     load_catalogue().source(source)
     with open_warehouse().read() as connection:
@@ -50,7 +50,6 @@ def rollback(source: str, version: int | None) -> None:
 
     The next night's challenger is compared with the champion that this leaves.
     """
-    from assets.common.storage import open_warehouse
     from assets.predictions.model_registry import roll_back
     from pipelines.running import run_job
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
 
 
@@ -19,8 +20,6 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach."""
     import duckdb
     import polars as pl
-
-    from assets.common.storage import open_warehouse
 
     if output_format == "parquet" and output is None and sys.stdout.isatty():
         raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")

@@ -6,7 +6,11 @@ from typing import Any
 
 import click
 
+from assets.common.storage import open_warehouse
+from assets.what_if.compare import compare_runs
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.replay_text import compare_text, replay_text
+from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
@@ -78,7 +82,6 @@ def replay(
       FILE.json                  a trained policy
     """
     from assets.what_if.settings import RunSettings, read_outages
-    from pipelines.cli.replay_text import replay_text
     from pipelines.cli.replaying import (
         check_can_be_saved,
         replay_trace,
@@ -125,10 +128,6 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
     or as many days as give at least 20 blocks, one at least. Fewer than 5 blocks give no interval. An interval that contains 0
     says that the difference could be chance.
     """
-    from assets.common.storage import open_warehouse
-    from assets.what_if.compare import compare_runs
-    from pipelines.cli.replay_text import compare_text
-    from traces.catalogue.catalogue import load_catalogue
 
     found = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
     click.echo(json.dumps(found) if as_json else compare_text(found))

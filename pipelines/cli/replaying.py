@@ -19,6 +19,7 @@ from assets.ingest.update import update_raw_log
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
 from pipelines.cli.errors import raise_failures
+from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, first_row
@@ -45,7 +46,6 @@ def replay_trace(trace_or_source: str, settings: RunSettings) -> ReplayRun:
 def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
     """Everything that is told of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
     from assets.what_if.run import engine_version
-    from simulator.metrics.metrics import SEMANTICS
 
     settings = run.settings
     with say_if_slow("looking for the least average wait that any schedule could have"):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from assets.common.storage import open_warehouse, report_path
 from pipelines.cli.errors import plain_errors, raise_failures
 from traces.catalogue.catalogue import load_catalogue
 
@@ -35,7 +36,6 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @plain_errors
 def report(names: tuple[str, ...]) -> None:
     """Write the HTML reports again and say where they are."""
-    from assets.common.storage import open_warehouse, report_path
     from pipelines.running import run_job
 
     with open_warehouse().read() as connection:
@@ -57,7 +57,6 @@ def report(names: tuple[str, ...]) -> None:
 
 
 def _print_leaderboards(names: list[str]) -> None:
-    from assets.common.storage import open_warehouse, report_path
 
     warehouse = open_warehouse()
     for name in names:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assets.common.progress import progress_bar
+from assets.common.storage import open_warehouse, write_whole
+from models.scheduling.options import PAPER, Recipe
 from pipelines.cli.errors import plain_errors
+from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
     from models.scheduling.learning.training import EpochReport
@@ -66,14 +70,10 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     """
-    from assets.common.progress import progress_bar
-    from assets.common.storage import open_warehouse, write_whole
     from assets.common.trace import load_trace
     from assets.policies.training import Task, card_of, draw_training, judge, train_seeds
-    from models.scheduling.options import PAPER, Recipe
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.priority_key import search_key
-    from traces.catalogue.catalogue import load_catalogue
 
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
@@ -141,13 +141,11 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     \b
     tracehouse distil lublin-256-ppo.json --source lublin-256
     """
-    from assets.common.storage import open_warehouse
     from assets.common.trace import load_trace
     from assets.policies.training import Task, arena_of_task, judge, split_of
     from models.scheduling.distil import distil as fit
     from models.scheduling.policy_file import load_policy
     from simulator.policies.registry import parse_policy
-    from traces.catalogue.catalogue import load_catalogue
 
     weights, card = load_policy(policy)
     names = ("goal", "backfill", "estimates", "rules", "window_jobs")

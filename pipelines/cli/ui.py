@@ -7,6 +7,7 @@ import click
 
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import inbox
 
 
 @click.command()
@@ -20,7 +21,6 @@ def ui(host: str, port: int) -> None:
     from pipelines.automation import register_sources
     from pipelines.processes import close_dead_runs
     from pipelines.running import dagster_instance
-    from traces.catalogue.places import inbox
 
     catalogue = load_catalogue()  # a fault in the catalogue is told here rather than in a server's log
     with dagster_instance() as instance:

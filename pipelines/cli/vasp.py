@@ -5,7 +5,10 @@ from pathlib import Path
 
 import click
 
+from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors, raise_failures
+from traces.catalogue.catalogue import inbox_name, load_catalogue
+from traces.catalogue.editing import add_vasp_source, remove_source
 
 
 @click.group()
@@ -18,7 +21,6 @@ def vasp() -> None:
 @plain_errors
 def sources(as_json: bool) -> None:
     """List the folders of VASP runs in the catalogue."""
-    from traces.catalogue.catalogue import load_catalogue
 
     found = list(load_catalogue().vasp.values())
     if as_json:
@@ -44,10 +46,7 @@ def sources(as_json: bool) -> None:
 @plain_errors
 def ingest(path: Path, name: str | None, time_zone: str | None, accounting: str | None, as_json: bool) -> None:
     """Add a folder that holds VASP run folders, at any depth, and read it; again: read what is new or has grown."""
-    from assets.common.storage import open_warehouse
     from pipelines.running import run_job
-    from traces.catalogue.catalogue import inbox_name
-    from traces.catalogue.editing import add_vasp_source, remove_source
 
     name = name or inbox_name(path.resolve())
     replaced = add_vasp_source(name, path, time_zone, accounting)
@@ -98,7 +97,6 @@ def ingest(path: Path, name: str | None, time_zone: str | None, accounting: str 
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Read run folders, train and judge predictors of remaining time, and predict what is running."""
     from pipelines.running import read_config, run_job
-    from traces.catalogue.catalogue import load_catalogue
 
     catalogue = load_catalogue()
     chosen = [catalogue.vasp_source(name).name for name in names] or list(catalogue.vasp)
@@ -116,8 +114,6 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @plain_errors
 def remaining(source: str, everything: bool, as_json: bool) -> None:
     """Print how long running VASP jobs still need, with the range that eight of ten ends fall into."""
-    from assets.common.storage import open_warehouse
-    from traces.catalogue.catalogue import load_catalogue
 
     name = load_catalogue().vasp_source(source).name
     with open_warehouse().read() as connection:

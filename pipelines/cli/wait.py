@@ -6,7 +6,10 @@ from typing import Any
 
 import click
 
+from assets.common.storage import open_warehouse
+from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
+from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
@@ -43,11 +46,9 @@ def wait(
     tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
     tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.common.storage import open_warehouse
     from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
     from assets.what_if.settings import usual_backfill
     from pipelines.cli.replaying import say_if_slow
-    from traces.catalogue.catalogue import load_catalogue
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
@@ -145,10 +146,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     \b
     tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
     """
-    from assets.common.storage import open_warehouse
     from assets.predictions.waits import load_walltime_jobs
-    from models.waits.walltime_advice import advise, try_on_history
-    from traces.catalogue.catalogue import load_catalogue
 
     name = load_catalogue().source(source).name
     jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), name, user, executable)

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
+from simulator.formula.fixed import formula_scores
 from simulator.formula.machine import USAGE, USER_SHARE
 from simulator.formula.parsing import Formula, parse_formula
 from simulator.jobs.jobs import Jobs
 from simulator.policies import network, scoring
 from simulator.policies.network import KernelWeights
-from simulator.policies.plugins import PlugIn, load_plugin, plugin
+from simulator.policies.plugins import PlugIn, add_plugin, load_plugin, plugin
 
 FloatArray = NDArray[np.float64]
 
@@ -111,6 +113,16 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
     return Policy(name, CHANGING[name], follows_free=name.startswith("tetris"))
 
 
+def register_policy(name: str, function: Callable[..., Any]) -> None:
+    """Makes `function` a policy that can be named wherever a built-in can.
+
+    Raises ValueError for the name of a built-in, and for parameters that nothing is known of.
+    """
+    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, NAMES)}:
+        raise ValueError(f"policy {name!r} is built in: choose another name")
+    add_plugin(name, function)
+
+
 def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatArray] | None = None) -> Policy:
     """The policy of a kernel network. teacher: fixed scores that it is shown (see simulator.policies.sampling.FOLLOW)."""
     accounts = network.USER_SHARE in weights.signals
@@ -166,7 +178,6 @@ def _formula_policy(text: str) -> Policy:
                     follows_free=formula.depends_on_free, formula=formula)  # fmt: skip
     if not formula.is_static:
         return policy
-    from simulator.formula.fixed import formula_scores
 
     return replace(
         policy, kind=scoring.FIXED, fixed=lambda jobs, cluster_procs: formula_scores(formula, jobs, cluster_procs)

@@ -64,7 +64,6 @@ MOMENTS = {
 def ingest_for_ever(folder: str, seed: str, moment: str, call: str) -> NoReturn:
     """In a process of its own: files grow, are packed and ingested, until it is killed. Says "ready" at one call of a moment."""
     import assets.ingest.rows as raw_rows
-
     from traces.common import blocks
 
     raw_rows.COMMIT_BYTES, raw_rows.FLUSH_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]

@@ -24,10 +24,13 @@ def starts(folder: Path) -> str:
 
 def test_an_edited_rule_takes_effect(tmp_path: Path) -> None:
     """With the engine of fixed orders, which takes half as long to compile as the other."""
-    shutil.copytree(PROJECT / "simulator", tmp_path / "simulator", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("compilation", "simulator"):
+        shutil.copytree(PROJECT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
     before = starts(tmp_path)
     assert before == starts(tmp_path) == "[0, 100, 110]\n"  # the third job would delay the second
-    rules = tmp_path / "simulator" / "engine" / "running.py"  # what the engine calls stands in another file than the engine
+    rules = (
+        tmp_path / "simulator" / "engine" / "running.py"
+    )  # what the engine calls stands in another file than the engine
     edited = rules.read_text().replace(
         "return est_end[k], available - need", "return est_end[k] + 1000, available - need"
     )

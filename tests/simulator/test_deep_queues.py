@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simulator.engine.replay as replay_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import simulator.engine.replay as replay_module
 from simulator.engine import static as static_engine
 from simulator.engine.queue_tree import BACK, MOST_CLASSES, NOTHING, SHORT
 from simulator.engine.replay import replay, rules_of

@@ -16,8 +16,8 @@ from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.policies import plugins
-from simulator.policies.plugins import READS, register_policy
-from simulator.policies.registry import parse_policy
+from simulator.policies.plugins import READS
+from simulator.policies.registry import parse_policy, register_policy
 from tests.simulator.busy import PROCS, busy_jobs
 
 FILE = """

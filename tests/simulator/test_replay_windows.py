@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from simulator.agents.batch import replay_windows
-from simulator.policies.plugins import register_policy
-from simulator.policies.registry import parse_policy
+from simulator.policies.registry import parse_policy, register_policy
 from tests.simulator.busy import FIRST, PROCS, WINDOW, assert_as_replayed, busy_jobs, random_weights, uneven_jobs
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import traces.common.blocks
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import traces.common.blocks
 from tests.traces.pbs_lines import end_record
 from tests.traces.slurm_lines import HEADER, job_line, step_line, table
 from traces.common.blocks import Block, LogStream, Parse, Seen, first_bytes, parse_block, read_log

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import traces.common.blocks
 
+import traces.common.blocks
 from tests.traces.vasp_lines import (
     CONVERGED,
     CORES,

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from traces.catalogue.sources import FORMATS, NAME, CatalogueError, Source
 from traces.common.pseudonyms import DEFAULT, KINDS
+from traces.synthetic.workload import WorkloadOptions
 
 
 class Checker:
@@ -82,7 +83,6 @@ class Checker:
         return tuple(kinds)
 
     def generator(self, name: str, options: dict[str, Any], procs: int) -> None:
-        from traces.synthetic.workload import WorkloadOptions
 
         declared = [f for f in fields(WorkloadOptions) if f.name != "procs"]
         known = {f.name for f in declared}

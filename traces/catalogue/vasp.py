@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from traces.catalogue.checking import Checker
 from traces.vasp.synthetic import SyntheticOptions
-
-if TYPE_CHECKING:
-    from traces.catalogue.checking import Checker
 
 _GENERATOR = {f.name: f for f in fields(SyntheticOptions) if f.name != "first_start"}
 

@@ -43,7 +43,7 @@ RUN_SCHEMA: dict[str, Any] = {
     **{name.lower(): _SETTING_TYPES.get(name, pl.String) for name in SETTINGS},
     "electronic_steps": pl.Int64, "ionic_steps": pl.Int64, "residuals_told": pl.Int64, "outcar_bytes": pl.Int64,
 }  # fmt: skip
-"""One row per launch; see sql/raw/vasp_runs.sql for units."""
+"""One row per launch; see sql/tables/raw/vasp_runs.sql for units."""
 _KEY = {"folder": pl.String, "outcar": pl.String, "launch": pl.Int64}
 ELECTRONIC_SCHEMA: dict[str, Any] = _KEY | {
     "position": pl.Int64, "ionic_step": pl.Int64, "step": pl.Int64, "seconds": pl.Float64, "energy_ev": pl.Float64,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from models.scheduling.arena import Arena
 from simulator.policies.network import KernelWeights
 
 if TYPE_CHECKING:
-    from models.scheduling.arena import Arena
     from models.scheduling.learning.training import Lessons
 
 

@@ -15,7 +15,7 @@ from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.kernel_pass import Gradients, imitation_pass
 from models.scheduling.options import ImitationOptions
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import Layout
+from simulator.policies.observation import Layout, blank_network
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +37,6 @@ def imitate(
     import torch
 
     from models.scheduling.learning.networks import load_weights, new_network, to_weights
-    from simulator.policies.observation import blank_network
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)

@@ -25,7 +25,7 @@ class Lessons:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """One row of the training curve; see sql/policies/training_curve.sql for units. validation_cost: None where not measured."""
+    """One row of the training curve; see sql/tables/policies/training_curve.sql for units. validation_cost: None where not measured."""
 
     epoch: int
     phase: str

@@ -1,0 +1,76 @@
+"""How functions are compiled: by numba, without the GIL, and kept on disk under a key that covers every file they can call.
+
+numba's own cache notices a change of the file that a function stands in, but not of functions that it calls from other
+files: an edited rule would be replayed as it was. So each room that compiles has a `Compiler`, whose cache folder is named
+by a hash over all files of the room and of the rooms below it. Folders of older keys are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_settings: Any = numba.config
+_njit: Any = numba.njit  # its type does not know the option `_nrt`
+_GIVEN_FOLDER: str = _settings.CACHE_DIR
+"""NUMBA_CACHE_DIR, or empty."""
+
+
+def source_hash(*folders: Path) -> str:
+    """12 hexadecimal digits over all Python files below the folders, at any depth."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Compiler:
+    """Compiles the functions of one room.
+
+    room: the room's folder. below: folders of the rooms whose compiled functions it calls. source_hash: changes with any file
+    of them. folder: where compiled functions are kept: below NUMBA_CACHE_DIR if that is set, else in the room's `__pycache__`.
+    """
+
+    def __init__(self, room: Path, *below: Path) -> None:
+        self.source_hash = source_hash(room, *below)
+        own = room / "__pycache__"
+        self.folder = Path(_GIVEN_FOLDER or own) / f"{room.name}-{self.source_hash}"
+        if not _GIVEN_FOLDER:  # a folder that somebody gave may serve another checkout, too
+            _remove_older(own, self.folder.name)
+
+    def compiled(self, function: Callable[..., Any]) -> Any:
+        """For functions that allocate arrays."""
+        return self._compile(function, counting=True)
+
+    def lean(self, function: Callable[..., Any]) -> Any:
+        """For functions of the event loop, and for those that take views of arrays from them: they allocate nothing, and do not
+        count references to the arrays they are given. Counting took a third of the time of a replay. A function that counts
+        must not be handed a view by one that does not: it would free it too early."""
+        return self._compile(function, counting=False)
+
+    def reordering(self, function: Callable[..., Any]) -> Any:
+        """As `compiled`, but sums may be added up in another order, which lets a loop take many numbers at a time. The results
+        are the same on the same machine; on another one the last digits may differ, as torch's do."""
+        return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
+
+    def _compile(self, function: Callable[..., Any], counting: bool, fastmath: Any = False) -> Any:
+        before = _settings.CACHE_DIR
+        _settings.CACHE_DIR = str(self.folder)  # numba reads it when a function is decorated
+        try:
+            return _njit(cache=True, nogil=True, _nrt=counting, fastmath=fastmath)(function)
+        finally:
+            _settings.CACHE_DIR = before
+
+
+def _remove_older(cache: Path, kept: str) -> None:
+    """Removes what earlier versions of the code have left in a room's cache. Losing a folder costs a compilation only."""
+    for folder in cache.glob("*-*"):
+        if folder.name != kept and re.fullmatch(r"[a-z]+-[0-9a-f]{12}", folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
