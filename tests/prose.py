@@ -17,6 +17,7 @@ import ast
 import io
 import re
 import sys
+import textwrap
 import tokenize
 import tomllib
 from bisect import bisect_left
@@ -116,6 +117,9 @@ def read_glossary(text: str) -> list[Term]:
     return [Term(name, definition, tuple(re.findall(r"\*(.+?)\*", wrong))) for name, definition, wrong in rows]
 
 
+LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.)\s+")
+
+
 def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
     """Passages of a Markdown text, without front matter, blocks of code and pictures that stand alone."""
     passages: list[Passage] = []
@@ -128,7 +132,7 @@ def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
 
     for number, line in _lines_without_code(text, first_line):
         stripped = line.strip()
-        item = re.match(r"(?:[-*+]|\d+\.)\s+", stripped)
+        item = LIST_ITEM.match(stripped)
         if not stripped or item or stripped[0] in "|#":
             finish()
         if stripped and stripped[0] in "|#":
@@ -142,18 +146,23 @@ def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
 def _lines_without_code(text: str, first_line: int) -> Iterator[tuple[int, str]]:
     """(number, line); lines of code and of front matter come as empty ones."""
     fence = ""
-    is_example = False
+    is_example = is_indented = is_list = False
+    before = ""
     lines = text.split("\n")
     front = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else -1
     for index, line in enumerate(lines):
         stripped = line.strip()
+        if stripped and not line.startswith(" "):
+            is_list = bool(LIST_ITEM.match(stripped))
         opening = re.match(r"```+|~~~+", stripped)
         is_example = bool(stripped) and (is_example or stripped.startswith(">>>"))
+        is_indented = line.startswith("    ") and not is_list and (is_indented or not before)
         if opening and not fence:
             fence = opening.group()
         elif fence and stripped.startswith(fence):
             fence, line = "", ""
-        yield first_line + index, "" if fence or is_example or index <= front else line
+        yield first_line + index, "" if fence or is_example or is_indented or index <= front else line
+        before = stripped
 
 
 def passages_of_module(text: str) -> list[Passage]:
@@ -169,8 +178,10 @@ def passages_of_module(text: str) -> list[Passage]:
 
 
 def _with_fields_apart(docstring: str) -> str:
-    """A line of a docstring that begins with `name:` begins a passage, as an item of a list does."""
-    return re.sub(r"^(\s*)(?=[A-Za-z_]\w*(?:, \w+)*: )", r"\1- ", docstring, flags=re.MULTILINE)
+    """Without indentation. A line that begins with `name:` begins a passage, as an item of a list does."""
+    first, *others = docstring.split("\n")
+    text = "\n".join([first, *textwrap.dedent("\n".join(others)).split("\n")]) if others else first
+    return re.sub(r"^(\s*)(?=[A-Za-z_]\w*(?:, \w+)*: )", r"\1- ", text, flags=re.MULTILINE)
 
 
 MESSAGE_CALLS = frozenset({"echo", "secho", "info", "warning", "error", "debug", "fail", "warn"})
@@ -267,7 +278,7 @@ def faults_in(passages: list[Passage], terms: list[Term]) -> list[Fault]:
             semicolons += [passage.line_at(match.start()) for match in re.finditer(";", text)]
             for start, sentence in sentences(text):
                 counts.append(words(sentence))
-                begin = " ".join(passage.text[start : start + 80].split()[:6])
+                begin = " ".join(passage.text[start : start + 80].replace("*", "").split()[:6])
                 faults += _long_or_chained(passage.line_at(start), sentence, begin)
     return sorted(faults + _faults_of_whole(counts, semicolons), key=lambda fault: (fault.line, fault.kind))
 

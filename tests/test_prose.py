@@ -59,6 +59,7 @@ def test_faults_of_a_page(page: str, kinds: list[str]) -> None:
         f"```text\n{LONG}\n```",
         f"```text\n{LONG}\nqueue time\n```",
         f"| column |\n| --- |\n| {LONG} |",
+        f"So it is:\n\n    {LONG}\n    ([{{\n\nThen more.",
         f"# {LONG}",
         f"---\ntitle: {LONG}\n---\nShort.",
         f"`{LONG}` is code.",
@@ -70,6 +71,10 @@ def test_faults_of_a_page(page: str, kinds: list[str]) -> None:
 )
 def test_code_tables_headings_and_addresses_are_not_counted(page: str) -> None:
     assert kinds_of(page) == []
+
+
+def test_an_indented_paragraph_of_a_list_is_no_code() -> None:
+    assert kinds_of(f"1. First.\n\n    {LONG}\n\nText.\n\n    {LONG}") == ["long"]
 
 
 def test_words_in_tables_and_headings_are_checked() -> None:
