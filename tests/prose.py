@@ -311,12 +311,17 @@ def _long_or_chained(line: int, sentence: str, begin: str) -> Iterator[Fault]:
 
 
 def _nested_brackets(passage: Passage, text: str) -> Iterator[Fault]:
-    depth = 0
+    """Brackets in brackets. Those of a call or an index, as in f(x), and shapes, as (jobs, 8), do not count."""
+    is_of_prose: list[bool] = []
+    text = re.sub(r"\(\w+,(?: \w+,)*(?: \w+)?\)", lambda match: "X" * len(match.group()), text)
     for offset, character in enumerate(text):
-        depth = max(depth + (character in "([") - (character in ")]"), 0)
-        if character in "([" and depth == 2:
-            advice = "a bracket in a bracket; expected one at most: write a sentence of its own"
-            yield Fault("brackets", passage.line_at(offset), advice)
+        if character in "([":
+            is_of_prose.append(not text[:offset][-1:].strip())
+            if is_of_prose[-1] and any(is_of_prose[:-1]):
+                advice = "a bracket in a bracket; expected one at most: write a sentence of its own"
+                yield Fault("brackets", passage.line_at(offset), advice)
+        elif character in ")]" and is_of_prose:
+            is_of_prose.pop()
 
 
 def _wrong_words(passage: Passage, text: str, terms: list[Term]) -> Iterator[Fault]:
