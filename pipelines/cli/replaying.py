@@ -90,13 +90,13 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
     from assets.what_if import plots as replay_plots
-    from assets.what_if.tables import series_of
+    from assets.what_if.tables import series_of, with_time
 
     folder.mkdir(parents=True, exist_ok=True)
-    series = replay_plots.series_with_time(series_of(run), run)
+    series = with_time(series_of(run), run)
     pictures = {
         "gantt": replay_plots.gantt_of(run, title),
-        "usage": replay_plots.usage({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
+        "usage": replay_plots.use_and_queue({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
         "waits": replay_plots.waits({title: run}),
     }
     for name, picture in pictures.items():
@@ -172,7 +172,7 @@ def is_path(trace_or_source: str) -> bool:
 
 
 def _log_source(path: Path, settings: RunSettings) -> Source:
-    if settings.estimates.startswith("predicted"):
+    if settings.believed.is_predicted:
         raise ValueError(
             f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
             "`tracehouse run --source NAME`, then replay NAME"
@@ -193,7 +193,7 @@ def _known_source(name: str) -> Source:
 def _load_source(source: Source, settings: RunSettings) -> Trace:
     if _is_loaded(source.name):
         return load_trace(open_warehouse(), source.name, settings.cancelled)
-    if settings.estimates.startswith("predicted"):
+    if settings.believed.is_predicted:
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )
