@@ -63,7 +63,7 @@ def read_into_own_warehouse(source: Source, folder: Path, drop_wider: bool = Fal
 
 def check_log_estimates(path: Path, settings: RunSettings) -> None:
     """Raises ValueError where a bare log is asked for predicted run times."""
-    if settings.estimates.startswith("predicted"):
+    if settings.believed.is_predicted:
         raise ValueError(
             f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
             "`tracehouse run --source NAME`, then replay NAME"
@@ -77,7 +77,7 @@ def load_any_trace(source: Source, settings: RunSettings, in_catalogue: bool) ->
     """
     if in_catalogue and is_loaded(source.name):
         return load_trace(open_warehouse(), source.name, settings.cancelled)
-    if in_catalogue and settings.estimates.startswith("predicted"):
+    if in_catalogue and settings.believed.is_predicted:
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )

@@ -85,13 +85,13 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
     from assets.what_if import plots as replay_plots
-    from assets.what_if.tables import series_of
+    from assets.what_if.tables import series_of, with_time
 
     folder.mkdir(parents=True, exist_ok=True)
-    series = replay_plots.series_with_time(series_of(run), run)
+    series = with_time(series_of(run), run)
     pictures = {
         "gantt": replay_plots.gantt_of(run, title),
-        "usage": replay_plots.usage({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
+        "usage": replay_plots.use_and_queue({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
         "waits": replay_plots.waits({title: run}),
     }
     for name, picture in pictures.items():
