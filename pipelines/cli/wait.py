@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -46,10 +46,29 @@ def wait(
     tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
     tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
     """
+    question = WaitQuestion(source, procs, walltime, user, job_id, at)
+    told = answer_wait(question, samples, seed, policy, backfill)
+    click.echo(json.dumps(told) if as_json else wait_text(told))
+
+
+class WaitQuestion(NamedTuple):
+    """Whose wait, and when: the options of `tracehouse wait` with these names."""
+
+    source: str
+    procs: int | None = None
+    walltime: str | None = None
+    user: str | None = None
+    job_id: str | None = None
+    at: str | None = None
+
+
+def answer_wait(question: WaitQuestion, samples: int, seed: int, policy: str, backfill: str) -> dict[str, Any]:
+    """What `tracehouse wait --json` prints; the other parameters are its options. Raises ValueError with the remedy."""
     from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
     from assets.what_if.settings import usual_backfill
     from pipelines.cli.replaying import say_if_slow
 
+    source, procs, walltime, user, job_id, at = question
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
@@ -83,7 +102,7 @@ def wait(
         **{f"replay_p{p}_s": float(x) for p, x in zip((10, 25, 50, 75, 90), answer.replayed, strict=True)},
         "similar_mean_s": answer.similar_mean_s,
     }  # fmt: skip
-    click.echo(json.dumps(told) if as_json else wait_text(told))
+    return told
 
 
 def wait_text(told: dict[str, Any]) -> str:
@@ -146,6 +165,12 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     \b
     tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
     """
+    told = answer_walltime(source, user, procs, executable, risk)
+    click.echo(json.dumps(told) if as_json else walltime_text(told))
+
+
+def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
+    """What `tracehouse walltime --json` prints; the parameters are its options. Raises ValueError with the remedy."""
     from assets.predictions.waits import load_walltime_jobs
 
     name = load_catalogue().source(source).name
@@ -169,7 +194,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
         "tried_median_requested_s": trial.median_requested_s if trial else None,
         "tried_advised_by_requested": trial.requested_share if trial else None, "aimed_risk": aimed,
     }  # fmt: skip
-    click.echo(json.dumps(told) if as_json else walltime_text(told))
+    return told
 
 
 def walltime_text(told: dict[str, Any]) -> str:
