@@ -12,6 +12,7 @@ import polars as pl
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
 from assets.what_if.loading import catalogue_source, is_loaded, is_path, log_source, read_into_own_warehouse
+from pipelines.cli.logs import source_row
 from pipelines.cli.query import query_rows
 from pipelines.cli.replaying import warn_of_peak
 from traces.catalogue.catalogue import load_catalogue
@@ -168,5 +169,5 @@ def sources() -> pl.DataFrame:
     >>> tracehouse.sources().select("name", "format", "procs").rows()
     [('lublin-256', 'swf', 256), ('campus-pbs', 'pbs', 512)]
     """
-    rows = [{name: getattr(source, name) for name in SOURCE_COLUMNS} for source in load_catalogue().sources.values()]
-    return pl.DataFrame([row | {"path": row["path"] and str(row["path"])} for row in rows], schema=SOURCE_COLUMNS)
+    rows = [source_row(source) for source in load_catalogue().sources.values()]
+    return pl.DataFrame(rows, schema=SOURCE_COLUMNS)

@@ -8,11 +8,12 @@ import polars as pl
 
 import sql
 from assets.common.storage import open_warehouse
-from pipelines.cli.wait import WaitQuestion, answer_wait, answer_walltime
+from assets.what_if.settings import usual_backfill
+from pipelines.cli.wait import QueueReplays, WaitQuestion, answer_wait, answer_walltime, seconds_of
 from traces.catalogue.catalogue import load_catalogue
 
 
-class QueueReplays(TypedDict, total=False):
+class QueueSettings(TypedDict, total=False):
     """How the queue is replayed to predict a wait: samples (200), seed (1), policy ("FCFS") and backfill ("easy")."""
 
     samples: int
@@ -21,7 +22,8 @@ class QueueReplays(TypedDict, total=False):
     backfill: str
 
 
-USUAL_REPLAYS = QueueReplays(samples=200, seed=1, policy="FCFS", backfill="easy")
+SAMPLES = (10, 10_000)
+RISKS = (0.005, 0.5)
 
 
 def predicted_runtimes(source: str) -> pl.DataFrame:
@@ -69,7 +71,7 @@ def predict_wait(
     walltime: str | int,
     user: str | None = None,
     at: str | None = None,
-    **replays: Unpack[QueueReplays],
+    **replays: Unpack[QueueSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
 
@@ -111,12 +113,12 @@ def predict_wait(
     >>> wait["wait_p10_s"] <= wait["wait_p50_s"] <= wait["wait_p90_s"]
     True
     """
-    question = WaitQuestion(source, procs, str(walltime), user, None, at)
-    return answer_wait(question, **(USUAL_REPLAYS | replays))
+    _check_range("procs", procs, 1)
+    return _answer(source, WaitQuestion(None, procs, seconds_of(str(walltime)), user, at), replays)
 
 
 def predict_queued_wait(
-    source: str, job_id: str, at: str | None = None, **replays: Unpack[QueueReplays]
+    source: str, job_id: str, at: str | None = None, **replays: Unpack[QueueSettings]
 ) -> dict[str, Any]:
     """How long will a job of the log wait that waits at a moment? As `predict_wait`, for a job that is in the queue.
 
@@ -151,7 +153,7 @@ def predict_queued_wait(
     >>> tracehouse.predict_queued_wait("lublin-256", longest["job_id"], at=str(at), samples=50)["waited_s"]
     60
     """
-    return answer_wait(WaitQuestion(source, job_id=job_id, at=at), **(USUAL_REPLAYS | replays))
+    return _answer(source, WaitQuestion(job_id, None, -1, None, at), replays)
 
 
 def advise_walltime(
@@ -193,4 +195,23 @@ def advise_walltime(
     >>> advice["walltime_s"] % 60
     0
     """
-    return answer_walltime(source, user, procs, executable, risk)
+    _check_range("risk", risk, *RISKS)
+    return answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
+
+
+def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
+    usual: QueueSettings = {"samples": 200, "seed": 1, "policy": "FCFS", "backfill": "easy"}
+    chosen = QueueReplays(**(usual | settings))
+    _check_range("samples", chosen.samples, *SAMPLES)
+    chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))
+    return answer_wait(load_catalogue().source(source).name, question, chosen)
+
+
+def _check_range(name: str, value: float, least: float, most: float = float("inf")) -> None:
+    """Raises ValueError for what the command line would refuse, too."""
+    if not least <= value <= most:
+        raise ValueError(
+            f"{name} {value}: expected {least} to {most}"
+            if most < float("inf")
+            else f"{name} {value}: expected at least {least}"
+        )

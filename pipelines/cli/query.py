@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("query")
-@click.option("--format", "output_format", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
-              show_default=True)  # fmt: skip
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
 @plain_errors
 def sql(query: str, output_format: str, output: Path | None) -> None:

@@ -10,9 +10,11 @@ import click
 import polars as pl
 
 from assets.common.storage import open_warehouse
+from assets.what_if import plots as replay_plots
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
+from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import first_row
@@ -39,9 +41,7 @@ def replay_trace(trace_or_source: str, settings: RunSettings) -> ReplayRun:
 
 
 def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
-    """Everything that is told of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
-    from assets.what_if.run import engine_version
-
+    """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
     settings = run.settings
     with say_if_slow("looking for the least average wait that any schedule could have"):
         hindsight = run.hindsight()
@@ -84,9 +84,6 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
-    from assets.what_if import plots as replay_plots
-    from assets.what_if.tables import series_of, with_time
-
     folder.mkdir(parents=True, exist_ok=True)
     series = with_time(series_of(run), run)
     pictures = {
@@ -118,13 +115,13 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
 def run_to_compare(source: str, name: str) -> str | None:
     """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one."""
     with open_warehouse().read() as connection:
-        found = first_row(
+        other = first_row(
             connection,
             "SELECT b.run FROM replay.runs AS a JOIN replay.runs AS b USING (source, trace_sha256) "
             "WHERE a.source = ? AND a.run = ? AND a.run <> b.run ORDER BY b.run <> 'fcfs-easy', b.run LIMIT 1",
             [source, name],
         )
-    return found[0] if found else None
+    return other[0] if other else None
 
 
 def save_run(source: str, name: str, settings: RunSettings) -> None:
