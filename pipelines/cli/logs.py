@@ -30,7 +30,7 @@ def sources(as_json: bool) -> None:
     """List the sources of the catalogue."""
     listed = list(load_catalogue().sources.values())
     if as_json:
-        click.echo(json.dumps([_row_of(source) for source in listed], indent=1))
+        click.echo(json.dumps([source_row(source) for source in listed], indent=1))
         return
     width = max((len(source.name) for source in listed), default=4)
     for source in listed:
@@ -40,7 +40,7 @@ def sources(as_json: bool) -> None:
     click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
 
 
-def _row_of(source: Source) -> dict[str, Any]:
+def source_row(source: Source) -> dict[str, Any]:
     return {
         "name": source.name,
         "format": source.format,

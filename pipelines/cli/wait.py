@@ -73,13 +73,13 @@ def wait(
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
-    question = _Question(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
-    replays = _Replays(samples, seed, policy, usual_backfill(backfill))
-    result = _waits(load_catalogue().source(source).name, question, replays)
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
+    replays = QueueReplays(samples, seed, policy, usual_backfill(backfill))
+    result = answer_wait(load_catalogue().source(source).name, question, replays)
     click.echo(json.dumps(result) if as_json else wait_text(result))
 
 
-class _Question(NamedTuple):
+class WaitQuestion(NamedTuple):
     """What is asked: a job that waits, or processors, requested wall time in s (-1 for none) and user of a new one; when."""
 
     job_id: str | None
@@ -89,7 +89,7 @@ class _Question(NamedTuple):
     at: str | None
 
 
-class _Replays(NamedTuple):
+class QueueReplays(NamedTuple):
     """How the queue is replayed, in the order of assets.predictions.waits.new_job_wait."""
 
     samples: int
@@ -98,7 +98,7 @@ class _Replays(NamedTuple):
     backfill: str
 
 
-def _waits(source: str, question: _Question, replays: _Replays) -> dict[str, Any]:
+def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
     from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
     from pipelines.cli.replaying import say_if_slow
@@ -214,11 +214,11 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     \b
     tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
     """
-    advice = _walltime_advice(load_catalogue().source(source).name, user, procs, executable, risk)
+    advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
     click.echo(json.dumps(advice) if as_json else walltime_text(advice))
 
 
-def _walltime_advice(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
+def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
     """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
     from assets.predictions.waits import load_walltime_jobs
 
