@@ -22,6 +22,9 @@ from traces.pbs.rules import END, read_line
 from traces.pbs.scan import BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBERS, STRINGS
 
+PBS_READER_VERSION = 1
+"""Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
+
 RECORD_SCHEMA = {
     "line": pl.Int64, "record_type": pl.Utf8, "logged_s": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8,
     "group_name": pl.Utf8, "account": pl.Utf8, "project": pl.Utf8, "queue": pl.Utf8, "job_name": pl.Utf8,

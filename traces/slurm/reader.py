@@ -18,6 +18,9 @@ from traces.common.blocks import Parse, first_bytes, read_log
 from traces.common.log import LARGEST_S, REJECT_SCHEMA, LogError, ParsedLines, ParsedLog
 from traces.common.spans import lines_of
 
+SLURM_READER_VERSION = 1
+"""Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
+
 COLUMNS = (
     "JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible",
     "Start", "End", "Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES",

@@ -13,6 +13,9 @@ from traces.common.blocks import read_log
 from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S, REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
 
+SWF_READER_VERSION = 1
+"""Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
+
 FIELDS = (
     "job_number", "submit_s", "wait_s", "runtime_s", "allocated_procs", "average_cpu_s", "used_memory_kb",
     "requested_procs", "requested_walltime_s", "requested_memory_kb", "status", "user_id", "group_id",
