@@ -81,7 +81,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
     true = predictions["runtime_s"].to_numpy().astype(np.float64)
     requested = predictions["requested_walltime_s"].cast(pl.Float64).to_numpy()
     sections = [
-        Section("Leaderboard", _verdict(board), [evaluation_plots.leaderboard(board)], readable(board)),
+        Section("Leaderboard", _verdict(board), [evaluation_plots.ranked_intervals(board)], readable(board)),
         Section(
             "The whole period in one replay",
             "The same policies on all later jobs in one piece; the learned policy is the champion. "
