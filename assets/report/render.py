@@ -109,7 +109,7 @@ def render_report(warehouse: Warehouse, source: str) -> str:
         Section(
             "Predicted run times",
             "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
-            [predictions_plots.prediction_error(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
+            [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
             runtime_scores,
         ),
         Section("Training", "Validation windows choose the epoch and the seed.", [policies_plots.training_curve(curve, chosen, goal)]),

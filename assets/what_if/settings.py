@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from models.runtime.live import STATISTICS
+from models.runtime.live import LIVE_STATISTICS
 from models.runtime.predictor import PERCENTS
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
 from simulator.jobs.cluster import FOREVER, Outages
@@ -148,7 +148,7 @@ def usual_estimates(text: str) -> str:
             "live:STATISTIC (such as live:median)"
         )
     if head == "live":
-        _one_of("statistic of live estimates", tail or LIVE_DEFAULT, STATISTICS)
+        _one_of("statistic of live estimates", tail or LIVE_DEFAULT, LIVE_STATISTICS)
         return f"live:{tail or LIVE_DEFAULT}"
     if colon:
         _one_of("quantile of predicted estimates", tail, PERCENTS)

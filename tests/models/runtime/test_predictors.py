@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.challenge import train
+from models.runtime.challenge import train_challenger
+from models.runtime.model_file import predictor_from_bytes, predictor_to_bytes
 from models.runtime.named import PREDICTORS, make_predictor
-from models.runtime.predictor import LEVELS, Prediction, Predictor, predictor_from_bytes, predictor_to_bytes
+from models.runtime.predictor import LEVELS, Prediction, Predictor
 from models.runtime.predictors.columns import ColumnPredictor
-from models.runtime.predictors.encoding import MOST_NAMES, encoding_of
+from models.runtime.predictors.encoding import MOST_WORDS, encoding_of
 from models.runtime.predictors.stack import Stack, _greedy_shares
 
 ONLINE = ("online_regression", "online_squared")
@@ -109,7 +110,7 @@ def test_no_row_to_learn_from(rows: pl.DataFrame, name: str) -> None:
     with pytest.raises(ValueError, match="nothing to learn from"):
         predictor.fit(rows[:0])
     with pytest.raises(ValueError, match="nothing to learn from"):
-        train(rows, name, datetime(2000, 1, 1))
+        train_challenger(rows, name, datetime(2000, 1, 1))
 
 
 @every_predictor
@@ -253,7 +254,7 @@ def test_words_are_numbered_by_how_often_they_come(rows: pl.DataFrame) -> None:
     column = matrix[:, encoding.features.index("queue")]
     assert column[:2].tolist() == [2, 0] and np.isnan(column[2:]).all()
     many = pl.concat([rows] * 2)[:300].with_columns(pl.Series("queue", [f"q{k:03}" for k in range(300)]))
-    assert len(encoding_of(many).words["queue"]) == MOST_NAMES
+    assert len(encoding_of(many).words["queue"]) == MOST_WORDS
     procs = matrix[:, encoding.features.index("requested_procs")]
     np.testing.assert_allclose(procs, np.log1p(rows["requested_procs"].to_numpy()[:4]), rtol=1e-6)
 
