@@ -14,7 +14,16 @@ from simulator.engine.replay import replay
 from simulator.engine.running import CORRECTIONS
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.policies.registry import parse_policy
-from tests.models.live_oracle import BACKFILLS, POLICIES, PROCS, Log, Outcome, SlowReplay, assert_same, random_log
+from tests.models.runtime.live_oracle import (
+    BACKFILLS,
+    POLICIES,
+    PROCS,
+    Log,
+    Outcome,
+    SlowReplay,
+    assert_same,
+    random_log,
+)
 
 RESERVE_BY = ("estimate", "requested")
 

@@ -55,7 +55,11 @@ def test_predictions_help_where_users_repeat_themselves(log: search.Log) -> None
 
 
 def test_every_configuration_differs_and_replays(log: search.Log) -> None:
-    configurations = [*search.backfilling_configurations(), *search.ordering_configurations(), *search.PREDICTION_RIVALS.values()]
+    configurations = [
+        *search.backfilling_configurations(),
+        *search.ordering_configurations(),
+        *search.PREDICTION_RIVALS.values(),
+    ]
     assert len({str(c) for c in configurations}) == len(configurations) - 1  # EASY++ is tried, too
     assert all(c.order == "FCFS" for c in search.backfilling_configurations())
     few = log._replace(

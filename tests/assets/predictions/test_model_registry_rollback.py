@@ -13,7 +13,7 @@ from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import Verdict
-from tests.assets.registry import drift_of, kinds, model_file, night, registry, stored
+from tests.assets.predictions.registry import drift_of, kinds, model_file, night, registry, stored
 from tests.tiny import assert_same_tables
 from warehouse import Warehouse
 
