@@ -15,7 +15,7 @@ from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.runtime import search
-from models.runtime.search import Configuration, Outcome
+from models.runtime.search import Configuration, ReplayOutcome
 from warehouse import Warehouse, replace_partition
 
 SEARCH_COLUMNS = (
@@ -70,7 +70,7 @@ def prediction_search(
         best = int(np.argmin(merits))
         rows[best - len(configurations)]["chosen"] = True
         chosen.append((family, configurations[best]))
-    for name, rival in search.RIVALS.items():
+    for name, rival in search.PREDICTION_RIVALS.items():
         rows.append(_row("testing", "rival", name, rival, search.try_configuration(rest, rival)))
     for family, configuration in chosen:
         outcome = search.try_configuration(rest, configuration)
@@ -90,7 +90,7 @@ def prediction_search(
     )
 
 
-def _row(part: str, family: str, name: str, configuration: Configuration, outcome: Outcome) -> dict[str, Any]:
+def _row(part: str, family: str, name: str, configuration: Configuration, outcome: ReplayOutcome) -> dict[str, Any]:
     return {
         "part": part,
         "family": family,

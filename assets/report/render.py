@@ -156,7 +156,7 @@ def _predicted_runtimes(rows: Rows) -> Section:
     return Section(
         "Predicted run times",
         "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
-        [predictions_plots.prediction_error(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
+        [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
         rows["runtime_scores"],
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 import sql
 from assets.common.storage import data_folder
 from assets.predictions.features import runtime_rows, write_similar_jobs
-from assets.predictions.model_registry import RuntimeModelConfig, challenge, write_drift
+from assets.predictions.model_registry import challenge_champion, write_drift
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition_by_query
 
@@ -89,7 +89,7 @@ def night(
     warehouse: Warehouse, predictor: str, source: str = "mine", days: int = 10, rows: pl.DataFrame | None = None
 ) -> str:
     rows = runtime_rows(warehouse, source) if rows is None else rows
-    return challenge(warehouse, source, rows, RuntimeModelConfig(predictor=predictor, test_days=days))
+    return challenge_champion(warehouse, source, rows, predictor, days)
 
 
 def stored(warehouse: Warehouse, name: str, source: str = "mine") -> list[dict[str, Any]]:

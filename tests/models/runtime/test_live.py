@@ -9,12 +9,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.live import STATISTICS, LiveReplay, LiveSettings, live_policy, replay_live
+from models.runtime.live import LIVE_STATISTICS, LiveReplay, LiveSettings, live_policy, replay_live
 from simulator.engine.replay import replay
 from simulator.engine.running import CORRECTIONS
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.policies.registry import parse_policy
-from tests.models.live_oracle import BACKFILLS, POLICIES, PROCS, Log, Outcome, SlowReplay, assert_same, random_log
+from tests.models.runtime.live_oracle import (
+    BACKFILLS,
+    POLICIES,
+    PROCS,
+    Log,
+    Outcome,
+    SlowReplay,
+    assert_same,
+    random_log,
+)
 
 RESERVE_BY = ("estimate", "requested")
 
@@ -169,7 +178,7 @@ def test_policies_that_order_once_cannot_follow(policy: str) -> None:
 def test_an_unknown_statistic_is_told_the_known_ones() -> None:
     with pytest.raises(ValueError, match="'mode'") as raised:
         live(random_log(1), "FCFS", "easy", "requested", LiveSettings("mode"))
-    assert all(name in str(raised.value) for name in STATISTICS)
+    assert all(name in str(raised.value) for name in LIVE_STATISTICS)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.predictors.online import COUNTS, TIMES, OnlineRegression
+from models.runtime.predictors.online import COUNT_FEATURES, TIME_FEATURES, OnlineRegression
 
 BEGIN = datetime(2026, 1, 5)
 LONG_S = 30 * 86_400  # the longest that is ever predicted
@@ -21,8 +21,8 @@ def random_rows(seed: int, jobs: int = 60) -> pl.DataFrame:
     """Features of growing size, so that scales grow, some of them missing; ends known and unknown, many in the same second."""
     rng = np.random.default_rng(seed)
     growth = np.geomspace(1, 30, jobs)
-    data: dict[str, Any] = {name: np.rint(rng.lognormal(7, 1, jobs) * growth) for name in TIMES}
-    data |= {name: rng.integers(0, 9, jobs) * 1.0 for name in COUNTS}
+    data: dict[str, Any] = {name: np.rint(rng.lognormal(7, 1, jobs) * growth) for name in TIME_FEATURES}
+    data |= {name: rng.integers(0, 9, jobs) * 1.0 for name in COUNT_FEATURES}
     data |= {"hour_of_day": rng.integers(0, 24, jobs), "day_of_week": rng.integers(1, 8, jobs)}
     submit = np.sort(rng.integers(0, jobs, jobs)) * 60
     end = submit + rng.integers(0, 20, jobs) * 60
@@ -32,7 +32,7 @@ def random_rows(seed: int, jobs: int = 60) -> pl.DataFrame:
         "runtime_s": [int(r) if rng.random() < 0.95 else None for r in np.ceil(rng.lognormal(8, 1, jobs) * growth)],
     }
     rows = pl.DataFrame(data)
-    for name in TIMES[1:]:
+    for name in TIME_FEATURES[1:]:
         rows = rows.with_columns(pl.when(pl.Series(rng.random(jobs) < 0.9)).then(name).alias(name))
     request = rng.choice([LONG_S, LONG_S, 1, None], jobs)
     return rows.with_columns(pl.Series("requested_walltime_s", request.tolist(), dtype=pl.Int64))
@@ -71,7 +71,9 @@ class Learner:
 
 
 def polynomial(row: dict[str, Any]) -> dict[Any, float]:
-    x = {name: (row[name] or 0.0) / 3600 for name in TIMES} | {name: row[name] or 0.0 for name in COUNTS}
+    x = {name: (row[name] or 0.0) / 3600 for name in TIME_FEATURES} | {
+        name: row[name] or 0.0 for name in COUNT_FEATURES
+    }
     for name, period in (("hour_of_day", 24), ("day_of_week", 7)):
         angle = 2 * math.pi * row[name] / period
         x |= {f"sin {name}": math.sin(angle), f"cos {name}": math.cos(angle)}
@@ -122,7 +124,7 @@ def test_the_asymmetric_loss_underestimates_more_often() -> None:
     jobs = 1500
     rows = pl.concat([random_rows(seed, 60) for seed in range(jobs // 60)])
     rows = rows.with_columns(
-        *(pl.Series(name, rng.uniform(1, 3, jobs) * 3600) for name in TIMES[1:]),
+        *(pl.Series(name, rng.uniform(1, 3, jobs) * 3600) for name in TIME_FEATURES[1:]),
         pl.Series("requested_walltime_s", [100_000] * jobs),
     )
     true = rows["last_runtime_s"].to_numpy() * rng.lognormal(0, 0.5, jobs)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.registry import Opened, warehouse_with_features
+from tests.assets.predictions.registry import Opened, warehouse_with_features
 from warehouse import Warehouse
 
 

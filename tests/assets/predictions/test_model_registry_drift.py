@@ -9,7 +9,7 @@ import pytest
 import sql
 from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
-from tests.assets.registry import drift_of, night, stored
+from tests.assets.predictions.registry import drift_of, night, stored
 from warehouse import Warehouse
 
 

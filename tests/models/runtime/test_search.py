@@ -38,7 +38,7 @@ def test_rivals_are_what_their_names_say(log: search.Log) -> None:
     ):
         jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, estimates)
         wait = replay(jobs, 16, order, backfill).start - log.submit
-        found = search.try_configuration(log, search.RIVALS[name])
+        found = search.try_configuration(log, search.PREDICTION_RIVALS[name])
         assert found.bounded_slowdown == pytest.approx(bounded_slowdown(wait, log.runtime).mean())
         assert found.wait_s == pytest.approx(wait.mean())
         assert found.p99_wait_s == pytest.approx(np.percentile(wait, 99))
@@ -55,7 +55,11 @@ def test_predictions_help_where_users_repeat_themselves(log: search.Log) -> None
 
 
 def test_every_configuration_differs_and_replays(log: search.Log) -> None:
-    configurations = [*search.backfilling_configurations(), *search.ordering_configurations(), *search.RIVALS.values()]
+    configurations = [
+        *search.backfilling_configurations(),
+        *search.ordering_configurations(),
+        *search.PREDICTION_RIVALS.values(),
+    ]
     assert len({str(c) for c in configurations}) == len(configurations) - 1  # EASY++ is tried, too
     assert all(c.order == "FCFS" for c in search.backfilling_configurations())
     few = log._replace(
@@ -75,7 +79,7 @@ def test_predictions_made_at_submission(log: search.Log) -> None:
     found = search.try_configuration(
         known, search.Configuration("FCFS", "easy-sjbf", "predicted", reserve_by="estimate")
     )
-    assert found == search.try_configuration(log, search.RIVALS["EASY-SJBF, clairvoyant"])
+    assert found == search.try_configuration(log, search.PREDICTION_RIVALS["EASY-SJBF, clairvoyant"])
     planned = search.Configuration(
         "FCFS", "conservative", "predicted:p90", reserve_by="estimate", correction="doubling"
     )
@@ -90,7 +94,7 @@ def test_predictions_made_at_submission(log: search.Log) -> None:
 
 
 def test_merit_is_the_slowdown_unless_waits_grow() -> None:
-    easy = search.Outcome(100.0, 1000.0, 10_000.0, 0.0, 0.0, 0.0)
+    easy = search.ReplayOutcome(100.0, 1000.0, 10_000.0, 0.0, 0.0, 0.0)
     assert search.merit(easy, easy) == 0.0
     assert search.merit(easy._replace(bounded_slowdown=50.0, wait_s=900.0), easy) == pytest.approx(np.log(0.5))
     assert search.merit(easy._replace(wait_s=2000.0), easy) == pytest.approx(5 * np.log(2))

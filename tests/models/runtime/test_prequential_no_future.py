@@ -17,7 +17,7 @@ from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS
 from models.runtime.predictor import Prediction
 from models.runtime.prequential import periods_of, prequential
-from models.runtime.similar import similar_jobs
+from models.runtime.similar import similar_job_features
 from tests.models.runtime.rows import Chain, another_future, odd_log, telling_moments
 from tests.shared import shared_file
 
@@ -86,9 +86,9 @@ def test_ends_that_are_not_known(cuts: list[Cut], name: str) -> None:
 
 
 def test_similar_jobs_whatever_became_of_the_others(cuts: list[Cut]) -> None:
-    whole = similar_jobs(cuts[0].rows)
+    whole = similar_job_features(cuts[0].rows)
     for cut in cuts:
-        assert similar_jobs(cut.changed).equals(whole[: cut.known])
+        assert similar_job_features(cut.changed).equals(whole[: cut.known])
 
 
 def test_a_job_that_ended_before_it_was_submitted_breaks_nothing() -> None:

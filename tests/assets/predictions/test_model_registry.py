@@ -16,7 +16,7 @@ from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
-from tests.assets.registry import JOBS, ODD, drift_of, kinds, night, registry, stored
+from tests.assets.predictions.registry import JOBS, ODD, drift_of, kinds, night, registry, stored
 from tests.tiny import assert_same_tables, swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition_by_query
 
