@@ -72,57 +72,61 @@ def evaluate(ops, constants, slots, stack):
 def _of_two(op, left, right):
     """The value of an operation of two numbers, ADD to NE."""
     if op == ADD:
-        return left + right
-    if op == SUB:
-        return left - right
-    if op == MUL:
-        return left * right
-    if op == DIV:
-        return left / right
-    if op == FLOORDIV:
-        return left // right if right != 0.0 else np.nan
-    if op == MOD:
-        return left % right if right != 0.0 else np.nan
-    if op == POW:
-        return left**right
-    if op == MIN:
-        return min(left, right)
-    if op == MAX:
-        return max(left, right)
-    if op == LT:
-        return 1.0 if left < right else 0.0
-    if op == LE:
-        return 1.0 if left <= right else 0.0
-    if op == GT:
-        return 1.0 if left > right else 0.0
-    if op == GE:
-        return 1.0 if left >= right else 0.0
-    if op == EQ:
-        return 1.0 if left == right else 0.0
-    return 1.0 if left != right else 0.0
+        result = left + right
+    elif op == SUB:
+        result = left - right
+    elif op == MUL:
+        result = left * right
+    elif op == DIV:
+        result = left / right
+    elif op == FLOORDIV:
+        result = left // right if right != 0.0 else np.nan
+    elif op == MOD:
+        result = left % right if right != 0.0 else np.nan
+    elif op == POW:
+        result = left**right
+    elif op == MIN:
+        result = min(left, right)
+    elif op == MAX:
+        result = max(left, right)
+    elif op == LT:
+        result = 1.0 if left < right else 0.0
+    elif op == LE:
+        result = 1.0 if left <= right else 0.0
+    elif op == GT:
+        result = 1.0 if left > right else 0.0
+    elif op == GE:
+        result = 1.0 if left >= right else 0.0
+    elif op == EQ:
+        result = 1.0 if left == right else 0.0
+    else:
+        result = 1.0 if left != right else 0.0
+    return result
 
 
 @_inlined
 def _of_one(op, value):
     """The value of an operation of one number, NEG to ROUND."""
     if op == NEG:
-        return -value
-    if op == NOT:
-        return 1.0 if value == 0.0 else 0.0
-    if op == ABS:
-        return abs(value)
-    if op == SQRT:
-        return math.sqrt(value)
-    if op == LOG:
-        return math.log(value)
-    if op == LOG2:
-        return math.log2(value)
-    if op == LOG10:
-        return math.log10(value)
-    if op == EXP:
-        return math.exp(value)
-    if op == FLOOR:
-        return np.floor(value)
-    if op == CEIL:
-        return np.ceil(value)
-    return np.rint(value)
+        result = -value
+    elif op == NOT:
+        result = 1.0 if value == 0.0 else 0.0
+    elif op == ABS:
+        result = abs(value)
+    elif op == SQRT:
+        result = math.sqrt(value)
+    elif op == LOG:
+        result = math.log(value)
+    elif op == LOG2:
+        result = math.log2(value)
+    elif op == LOG10:
+        result = math.log10(value)
+    elif op == EXP:
+        result = math.exp(value)
+    elif op == FLOOR:
+        result = np.floor(value)
+    elif op == CEIL:
+        result = np.ceil(value)
+    else:
+        result = np.rint(value)
+    return result
