@@ -160,10 +160,10 @@ def try_configuration(log: Log, configuration: Configuration) -> ReplayOutcome:
         replayed = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
         settings = LiveSettings(believed.statistic, configuration.factor, reserve_by)
-        found = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
-    wait = found.schedule.start - jobs.submit
-    fate = found.fate(jobs)
-    return Outcome(
+        replayed = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
+    wait = replayed.schedule.start - jobs.submit
+    fate = replayed.fate(jobs)
+    return ReplayOutcome(
         float(bounded_slowdown(wait, jobs.runtime).mean()), float(wait.mean()), float(np.percentile(wait, 99)),
         fate["jobs_underestimated"] / len(jobs), fate["reservations_delayed"] / max(fate["reservations"], 1),
         float(fate["mean_reservation_delay_s"]),
