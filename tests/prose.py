@@ -130,11 +130,15 @@ def _faults_of_whole(counts: list[int], semicolons: list[int]) -> list[Fault]:
     return faults
 
 
+LABEL = re.compile(r"\A(?:\S+ ){0,2}\S+:\s")
+"""One to three words and a colon at the beginning: the name of a field, or whom a message is about."""
+
+
 def _long_or_chained(line: int, sentence: str, begin: str) -> Iterator[Fault]:
     if words(sentence) > MOST_WORDS:
         advice = f'{words(sentence)} words; expected {MOST_WORDS} at most: split the sentence "{begin} ..."'
         yield Fault("long", line, advice)
-    marks = len(re.findall(r";|:(?=\s)", sentence.rstrip(":")))
+    marks = len(re.findall(r";|:(?=\s)", LABEL.sub("", sentence.rstrip(":"))))
     if marks > MOST_COLONS:
         advice = f'{marks} colons and semicolons; expected {MOST_COLONS}: write sentences, or a list, "{begin} ..."'
         yield Fault("chains", line, advice)

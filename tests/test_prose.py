@@ -40,6 +40,8 @@ LONGISH = " ".join(["word"] * 24) + ". "
         (LONGISH * 5 + SENTENCE * 5, []),
         ("One; two; three.", ["chains"]),
         ("It has two parts: one is fast; one is slow.", ["chains"]),
+        ("Three words before: one; two.", []),
+        ("Three words before: one; two; three.", ["chains"]),
         ("One; two. Three; four. Five; six.", ["semicolons"]),
         ("It is slow (that is, slower (by half) than before).", ["brackets"]),
         ("It is slow (by half), and (later) fast.", []),
