@@ -54,6 +54,9 @@ BANNED_PHRASES = {
     r"the other way round": "and vice versa",
     r"by an accident": "by chance",
     r"gives? way": "is replaced",
+    r"scheduler (?:then )?believe[sd]?": "the estimate is, the scheduler uses",
+    r"made again": "recomputed",
+    r"goes on on": "continues on",
 }
 """Pattern -> what to write instead (STYLE: "Say it the usual way")."""
 
