@@ -67,7 +67,7 @@ class Log:
         --------
         >>> import tracehouse
         >>> tracehouse.load_log("lublin-256").jobs.select("job_id", "submit_time", "runtime_s", "procs").row(0)
-        ('1', datetime.datetime(2024, 12, 31, 23, 30, 16), 17421, 1)
+        ('1', datetime.datetime(2026, 1, 4, 23, 2, 43), 8, 4)
         """
         with self.warehouse.read() as connection:
             return connection.sql(
