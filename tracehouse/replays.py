@@ -189,9 +189,9 @@ def replay(
         return Run(str(log), replay_trace(str(log), chosen))
     chosen = check_settings(chosen)
     if not log.in_catalogue:
-        check_log_estimates(Path(log.name), chosen)
-    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.name)
-    return Run(log.name, replay_run(log.trace(chosen.cancelled), chosen, choice))
+        check_log_estimates(Path(log.given), chosen)
+    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
+    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice))
 
 
 def _settings_of(policy: str | Path | PolicyFile, backfill: str, settings: ReplaySettings) -> RunSettings:

@@ -38,7 +38,7 @@ def test_what_cannot_be_compared(log: Path) -> None:
     whole, part = tracehouse.replay(loaded), tracehouse.replay(loaded, window=(0, 100))
     with pytest.raises(ValueError, match="replay different jobs, the whole trace and window 0:100"):
         tracehouse.compare(whole, part)
-    with pytest.raises(ValueError, match="save the other with run.save"):
+    with pytest.raises(ValueError, match=r"save the other with run\.save"):
         tracehouse.compare(whole, "fcfs")
     with pytest.raises(ValueError, match="give the source of the saved runs"):
         tracehouse.compare("fcfs", "fcfs-easy")

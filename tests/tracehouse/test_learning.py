@@ -40,9 +40,11 @@ def test_environments_keep_gymnasiums_rules(log: Path) -> None:
 
 def test_windows_side_by_side_and_of_any_part(log: Path) -> None:
     loaded = tracehouse.load_log(log)
-    envs = tracehouse.make_vec_env(loaded, 3, layout="informed", estimates="actual", part="judge", window_jobs=32)
+    envs = tracehouse.make_vec_env(loaded, 3, layout="paper", estimates="actual", part="judge", window_jobs=32)
     observations, _ = envs.reset(seed=1)
     assert observations.shape[:2] == (3, 128)
+    with pytest.raises(ValueError, match="reads predicted_p10, predicted_p50, predicted_p90 of each job"):
+        tracehouse.make_env(loaded, layout="informed")
     for settings, message in (
         ({"layout": "fancy"}, "unknown layout 'fancy'; expected one of paper, plain, informed"),
         ({"part": "all"}, "unknown part 'all'; expected one of learn, choose, judge"),
