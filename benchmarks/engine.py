@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from models.scheduling.learning.networks import new_network, to_weights
+from models.scheduling.learning.networks import new_policy_network, to_weights
 from simulator.agents.batch import Batch, replay_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -91,7 +91,7 @@ def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
 
 def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
     layout = LAYOUTS["plain"]
-    weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
+    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
     print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
     for name, (jobs, procs) in traces.items():
         rates = []

@@ -23,14 +23,14 @@ import sql
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.predictions.features import runtime_rows, write_similar_jobs
-from assets.predictions.runtime_evaluation import SERVING, prediction_rows
 from assets.predictions.waits import load_wait_source, predict_history, wait_scores
 from benchmarks.agreement import SHARED
 from models.runtime import search
 from models.runtime.calibration import calibrated
-from models.runtime.named import PREDICTORS, make_predictor
+from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import runtimes
 from models.runtime.prequential import prequential
+from models.runtime.score_tables import prediction_rows
 from models.runtime.scores import gain_interval, score
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -160,7 +160,7 @@ def log_of(frame: pl.DataFrame, procs: int) -> search.Log:
 
 def waits(logs: dict[str, search.Log]) -> None:
     """Prints, for each log and family, the configuration chosen on the other logs and what it gives, beside its rivals."""
-    easy: dict[str, list[search.Outcome]] = {}
+    easy: dict[str, list[search.ReplayOutcome]] = {}
     trials: dict[str, list[search.Log]] = {}
     for name, log in logs.items():
         trials[name] = [log, *(search.shaken(log, seed) for seed in range(CHOOSING_SHAKES))]
@@ -194,7 +194,9 @@ def waits(logs: dict[str, search.Log]) -> None:
         shakes = [search.shaken(log, 100 + seed) for seed in range(DRAWS)]
         others = [search.resampled(log, 200 + seed) for seed in range(DRAWS)]
         references = _many(others, search.EASY)
-        contestants = search.RIVALS | {f"predicted, {family}": found for family, found in chosen[name].items()}
+        contestants = search.PREDICTION_RIVALS | {
+            f"predicted, {family}": found for family, found in chosen[name].items()
+        }
         for label, configuration in contestants.items():
             outcome = search.try_configuration(log, configuration)
             spread = np.percentile([x.bounded_slowdown for x in _many(shakes, configuration)], [2.5, 97.5])
@@ -264,7 +266,7 @@ def _easy_wait(log: search.Log) -> np.ndarray:
     return replay(log.jobs("requested"), log.cluster_procs, "FCFS", "easy").start - log.submit
 
 
-def _many(logs: list[search.Log], configuration: search.Configuration) -> list[search.Outcome]:
+def _many(logs: list[search.Log], configuration: search.Configuration) -> list[search.ReplayOutcome]:
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda log: search.try_configuration(log, configuration), logs))
 

@@ -16,7 +16,7 @@ from models.rlschert.cluster import Outcome, Setting, run_heuristic_on, some
 from models.rlschert.options import PAPER, RLSchertOptions
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences
 from models.scheduling.arena import Windows
-from models.scheduling.comparison import compare
+from models.scheduling.comparison import paired_difference
 from simulator.published.rlschert import LONGEST, WIDEST, Sequences
 from simulator.published.rlschert_view import HEURISTICS
 from warehouse import Warehouse
@@ -284,7 +284,7 @@ class Bench:
         sequences = len(next(iter(outcomes.values())).slowdowns())
         windows = Windows(np.arange(sequences), 1)
         for one, other in dict.fromkeys(pairs):
-            apart = compare(np.stack(costs[one]), np.stack(costs[other]), windows, 1)
+            apart = paired_difference(np.stack(costs[one]), np.stack(costs[other]), windows, 1)
             self._found.append(
                 {"experiment": experiment, "setting": float(setting), "policy": _named(one), "rival": _named(other)}
                 | {"cost": means[one], "difference": apart.mean}

@@ -1,11 +1,9 @@
 """Configuration that the assets which train policies share, for the launchpad."""
 
-from typing import TYPE_CHECKING
-
 import dagster as dg
 from pydantic import Field
 
-from assets.policies.training import Task
+from assets.policies.training import PolicyTask
 from models.scheduling.options import (
     EvolutionOptions,
     HindsightOptions,
@@ -14,12 +12,9 @@ from models.scheduling.options import (
     PPOOptions,
 )
 
-if TYPE_CHECKING:
-    pass
-
 
 class TaskConfig(dg.Config):
-    """What policies are trained for; the three assets below must be told the same."""
+    """What policies are trained for. The assets of the group `policies` must all have the same."""
 
     goal: str = Field(
         default="bsld", description="What to make small: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
@@ -50,5 +45,6 @@ class HindsightConfig(dg.Config, HindsightOptions):
     pass
 
 
-def task_of(config: TaskConfig) -> Task:
-    return Task(config.goal, config.backfill, config.estimates)
+def task_of(config: TaskConfig) -> PolicyTask:
+    """The task of a configuration, under the standard rules."""
+    return PolicyTask(config.goal, config.backfill, config.estimates)

@@ -21,7 +21,7 @@ from simulator.engine import episode as at
 from simulator.engine import general as engine
 from simulator.engine.episode import UNPROTECTED, Episode, new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, new_recorder, no_recorder, replay, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, no_recorder, replay, rules_of, scoring_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
@@ -30,7 +30,8 @@ from simulator.policies.network import VISIBLE_JOBS, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
-from simulator.published.rlscheduler import check_widths, inputs_of_policy, replay_range
+from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
+from simulator.published.rlscheduler_loop import replay_range
 
 IntArray = NDArray[np.int64]
 
@@ -190,14 +191,12 @@ def _rlscheduler_windows(
     start: IntArray, backfilled: NDArray[np.bool_],
 ) -> None:  # fmt: skip
     check_widths(jobs, cluster_procs)
-    number, given, network = inputs_of_policy(jobs, cluster_procs, policy)
+    loop_rules, loop_jobs = rlscheduler_inputs(
+        jobs, cluster_procs, policy, backfill != "none", wait_bug=rules == "rlscheduler"
+    )
 
     def work(begin: int, end: int) -> None:
-        replay_range(
-            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.origin, cluster_procs, number, backfill != "none",
-            rules == "rlscheduler", given, network, new_recorder(0, 0, network.facts.shape[1]), first, begin, end, start,
-            backfilled,
-        )  # fmt: skip
+        replay_range(loop_rules, loop_jobs, no_recorder(), first[begin:end], start[begin:end], backfilled[begin:end])
 
     Threads(threads).share(len(first), 1, work)
 

@@ -21,7 +21,8 @@ from simulator.jobs.tasks import tasks_of
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import network_policy
 from simulator.policies.sampling import DRAW, FOLLOW, seed_draws
-from simulator.published.rlscheduler import network_inputs, sample_range
+from simulator.published.rlscheduler import rlscheduler_inputs
+from simulator.published.rlscheduler_loop import sample_range
 
 IntArray = NDArray[np.int64]
 
@@ -126,13 +127,14 @@ def _standard(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds,
 
 
 def _rlscheduler(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher) -> Fill:
-    network = network_inputs(jobs, cluster_procs, weights)
+    policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
+    sample = DRAW if teacher is None else FOLLOW
+    rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> tuple[int, int]:
-        return sample_range(
-            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, cluster_procs, backfill != "none", network,
-            np.zeros(0) if teacher is None else teacher, recorder, first, window_jobs, begin, end, seeds, start, count,
-        )  # fmt: skip
+        part = slice(begin, end)
+        fitted, rows = sample_range(rules, loop_jobs, recorder, first[part], seeds[part], start[part], count[part])
+        return begin + fitted, rows
 
     return fill
 
