@@ -23,9 +23,11 @@ from models.rlschert.cluster import Cluster, Setting
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import new_state
 from simulator.published.rlschert_view import HEURISTICS, run_heuristic
+from traces.vasp.folders import find_runs
 from traces.vasp.outcar import Launch, read_outcar
-from traces.vasp.runs import find_runs, read_folder, tables_of
+from traces.vasp.runs import read_folder
 from traces.vasp.synthetic import SyntheticOptions, write_runs
+from traces.vasp.tables import tables_of
 
 REAL = SHARED.parent / "vasp"
 CUTS = 20

@@ -13,7 +13,7 @@ from pipelines.processes import close_dead_runs
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
-from traces.vasp.runs import find_runs
+from traces.vasp.folders import find_runs
 
 SETTLED_S = 10
 """A file is taken once nobody has written to it for this long, so that a copy under way is left alone."""
@@ -21,14 +21,14 @@ SETTLED_S = 10
 
 def nightly_schedule() -> dg.ScheduleDefinition:
     """`nightly_retraining`, one run per source."""
-    told = "Reads every source's logs again, retrains and re-evaluates, every night"
-    return _nightly(everything, "nightly_retraining", told, "sources")
+    description = "Reads every source's logs again, retrains and re-evaluates, every night"
+    return _nightly(everything, "nightly_retraining", description, "sources")
 
 
 def nightly_vasp_schedule() -> dg.ScheduleDefinition:
     """`nightly_vasp`, one run per folder of VASP runs."""
-    told = "Reads what has changed in the folders of VASP runs and learns remaining times again, every night"
-    return _nightly(vasp, "nightly_vasp", told, "vasp")
+    description = "Reads what has changed in the folders of VASP runs and learns remaining times again, every night"
+    return _nightly(vasp, "nightly_vasp", description, "vasp")
 
 
 def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.ScheduleDefinition:
@@ -63,13 +63,13 @@ def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
     from time import time
 
     try:
-        known = load_catalogue()
+        catalogue = load_catalogue()
     except CatalogueError as error:
         return dg.SkipReason(f"the catalogue has a fault: {error}")
-    register_sources(context.instance, list(known.vasp), "vasp")
+    register_sources(context.instance, list(catalogue.vasp), "vasp")
     seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
     state, requests = {}, []
-    for name, source in known.vasp.items():
+    for name, source in catalogue.vasp.items():
         if source.path is None or not source.path.is_dir():
             continue
         # a run that nobody writes to any more changes its state once: it is no longer taken for running
@@ -100,11 +100,11 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     close_dead_runs(context.instance)  # the sensor ticks anyway, and a dead run would keep its place in the queue
     seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
     try:
-        known = load_catalogue()
+        catalogue = load_catalogue()
     except CatalogueError as error:
         return dg.SkipReason(f"the catalogue has a fault: {error}")
     state, requests, additions = {}, [], []
-    for name, source in known.sources.items():
+    for name, source in catalogue.sources.items():
         if source.path is None or source.path.parent != inbox() or not source.path.exists():
             continue
         stamp, newest = _stamp(source.path)
@@ -117,7 +117,7 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
             additions.append(name)
             requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
     # so that the catalogue's sources are there to be picked in the UI; new ones come with their runs below
-    register_sources(context.instance, [name for name in known.sources if name not in additions])
+    register_sources(context.instance, [name for name in catalogue.sources if name not in additions])
     if not requests:
         return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=json.dumps(state))
     return dg.SensorResult(
@@ -129,8 +129,8 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
 
 def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:
     """Makes every named source a partition of this Dagster instance; partitions: "sources", or "vasp"."""
-    known = set(instance.get_dynamic_partitions(partitions))
-    missing = [name for name in names if name not in known]
+    registered = set(instance.get_dynamic_partitions(partitions))
+    missing = [name for name in names if name not in registered]
     if missing:
         instance.add_dynamic_partitions(partitions, missing)
 

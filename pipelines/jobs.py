@@ -37,22 +37,30 @@ experiments = _job(
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
 vasp = dg.define_asset_job(
-    "vasp", dg.AssetSelection.groups("vasp"), partitions_def=VASP,
+    "vasp",
+    dg.AssetSelection.groups("vasp"),
+    partitions_def=VASP,
     description="From a folder of VASP runs to remaining times of those that run",
-)  # fmt: skip
+)
 vasp_ingest = dg.define_asset_job(
-    "vasp_ingest", dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs"), partitions_def=VASP,
+    "vasp_ingest",
+    dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs"),
+    partitions_def=VASP,
     description="Read what has changed in a folder of VASP runs",
-)  # fmt: skip
+)
 vasp_watch = dg.define_asset_job(
-    "vasp_watch", dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs", "predictions/remaining_times"),
-    partitions_def=VASP, description="Read what has changed in a folder of VASP runs and predict remaining times again",
-)  # fmt: skip
+    "vasp_watch",
+    dg.AssetSelection.assets("raw/vasp_runs", "core/vasp_jobs", "predictions/remaining_times"),
+    partitions_def=VASP,
+    description="Read what has changed in a folder of VASP runs and predict remaining times again",
+)
 
 rlschert = dg.define_asset_job(
-    "rlschert", RLSCHERT, partitions_def=VASP,
+    "rlschert",
+    RLSCHERT,
+    partitions_def=VASP,
     description="Train and compare RLSchert's schedulers on synthetic VASP jobs; takes long",
-)  # fmt: skip
+)
 
 JOBS = [
     vasp,

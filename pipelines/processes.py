@@ -8,7 +8,7 @@ import dagster as dg
 
 PROCESS_TAG = "tracehouse/process"
 HOST_TAG = "tracehouse/host"
-UNFINISHED = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.NOT_STARTED]
+UNFINISHED_STATUSES = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.NOT_STARTED]
 
 
 def this_process() -> dict[str, str]:
@@ -22,7 +22,7 @@ def close_dead_runs(instance: dg.DagsterInstance) -> int:
     A run from the command line carries its process in its tags; one from the UI or the daemon has it in its events.
     """
     closed = 0
-    for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED)):
+    for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED_STATUSES)):
         process = run.tags.get(PROCESS_TAG) or _process_in_events(instance, run.run_id)
         if process is None or not _has_died(process, run.tags.get(HOST_TAG)):
             continue
@@ -35,9 +35,9 @@ def _process_in_events(instance: dg.DagsterInstance, run_id: str) -> str | None:
     """The process that a launched run says it started in, or None before it has."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         data = entry.dagster_event.event_specific_data if entry.dagster_event else None
-        found = getattr(data, "metadata", {}).get("pid")
-        if found is not None:
-            return str(found.value)
+        pid = getattr(data, "metadata", {}).get("pid")
+        if pid is not None:
+            return str(pid.value)
     return None
 
 

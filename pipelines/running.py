@@ -31,9 +31,8 @@ def dagster_instance() -> dg.DagsterInstance:
         shutil.copy(PROJECT / "dagster.yaml", settings)
     os.environ["DAGSTER_HOME"] = str(home())
     with (home() / ".dagster-setup.lock").open("w") as lock:
-        fcntl.flock(
-            lock, fcntl.LOCK_EX
-        )  # two first runs at once would both create Dagster's tables, and one would fail
+        # two first runs at once would both create Dagster's tables, and one would fail
+        fcntl.flock(lock, fcntl.LOCK_EX)
         instance = dg.DagsterInstance.get()
         instance.get_runs_count()
         instance.get_dynamic_partitions("sources")
@@ -85,11 +84,11 @@ def read_config(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found = yaml.safe_load(path.read_text())
+        config = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise ValueError(
             f"{path}: expected a mapping such as `ops: {{policies__scheduling_policy: {{config: {{epochs: 5}}}}}}`"
         )
-    return found
+    return config

@@ -9,6 +9,7 @@ import dagster as dg
 
 @dg.logger(config_schema={}, description="One line per finished asset, warnings and failed checks, on standard error")
 def step_logger(_context: dg.InitLoggerContext) -> logging.Logger:
+    """The logger `steps` of a Dagster run."""
     logger = logging.getLogger("tracehouse.steps")
     logger.setLevel(logging.DEBUG)
     logger.propagate = False

@@ -1,10 +1,12 @@
 """Every statement of tracehouse, one per file, read by name: `sql.load("core.jobs")` is the text of `tables/core/jobs.sql`.
 
-`tables/` and `views/` make what stands in the warehouse, `queries/` read and fill it, `checks/` must give no row.
+`tables/` and `views/` make what stands in the warehouse, `queries/` read and fill it, `checks/` must give no row. A line
+`{{ name }}` of a statement stands for the lines of `fragments/name.sql`, which several statements share.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +18,7 @@ def load(name: str) -> str:
     """The statement `schema.name`, or `checks.name`. Raises FileNotFoundError."""
     if name not in _files():
         raise FileNotFoundError(f"no statement {name!r} below {ROOT}")
-    return _files()[name].read_text()
+    return re.sub(r"^\{\{ (\w+) \}\}\n", _fragment, _files()[name].read_text(), flags=re.MULTILINE)
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
@@ -24,11 +26,17 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     return tuple(sorted(name for name, file in _files().items() if kind in (None, file.relative_to(ROOT).parts[0])))
 
 
+def _fragment(line: re.Match[str]) -> str:
+    return (ROOT / "fragments" / f"{line.group(1)}.sql").read_text()
+
+
 @cache
 def _files() -> dict[str, Path]:
     files: dict[str, Path] = {}
     for file in sorted(ROOT.rglob("*.sql")):
         kind, *place = file.relative_to(ROOT).with_suffix("").parts
+        if kind == "fragments":
+            continue
         name = ".".join([kind, *place] if kind == "checks" else place)
         assert name not in files, f"{file} and {files[name]} have one name"
         files[name] = file

@@ -9,19 +9,21 @@ import polars as pl
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 INK, BLUE, ORANGE, GREEN, GREY = "#22303c", "#2b6cb0", "#dd6b20", "#2f855a", "#a0aec0"
 
 
 POLICY_COLOURS = {
-    "FCFS": "#718096", "SJF": "#2f855a", "SAF": "#805ad5", "WFP3": "#b7791f", "UNICEP": "#319795",
-    "F1": "#c53030", "key": "#d69e2e", "learned": "#2b6cb0",
-}  # fmt: skip
+    "FCFS": "#718096",
+    "SJF": "#2f855a",
+    "SAF": "#805ad5",
+    "WFP3": "#b7791f",
+    "UNICEP": "#319795",
+    "F1": "#c53030",
+    "key": "#d69e2e",
+    "learned": "#2b6cb0",
+}
 
 
 def figure(width: float = 9.6, height: float = 3.2, rows: int = 1, share_x: bool = False) -> tuple[Figure, np.ndarray]:

@@ -21,10 +21,12 @@ def data_folder() -> Path:
 
 
 def open_warehouse() -> Warehouse:
+    """The warehouse of `home()`; the file is made by the first write."""
     return Warehouse(data_folder() / "tracehouse.duckdb")
 
 
 def report_path(source: str) -> Path:
+    """Where the HTML report of a source is written."""
     return data_folder() / "reports" / f"{source}.html"
 
 

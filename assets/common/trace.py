@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import sql
+from models.runtime.estimates import Estimates
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
 from simulator.policies.observation import log_seconds
@@ -47,26 +48,22 @@ class Trace:
     procs_per_node: float
     log_faults: dict[str, int]
 
-    def jobs(self, estimates: str = "requested") -> Jobs:
+    def jobs(self, estimates: Estimates | str = "requested") -> Jobs:
         """All jobs in `rows`. Raises ValueError when predictions are asked for and a job has none."""
         return self.jobs_of(self.rows, estimates)
 
-    def jobs_of(self, rows: pl.DataFrame, estimates: str = "requested", reserve_by: str = "estimate") -> Jobs:
-        """The simulator's jobs for some of the rows, which stay in their order. estimates: as in assets.what_if.settings; jobs of
-        live ones begin with what was requested. Raises as `jobs` does."""
-
-        predicted = None
-        kind, _, quantile = estimates.partition(":")
-        if kind == "live":
-            kind = "requested"
-        if kind == "predicted":
-            column = f"runtime_{quantile}_s" if quantile else "predicted_runtime_s"
-            if rows[column].null_count():
+    def jobs_of(
+        self, rows: pl.DataFrame, estimates: Estimates | str = "requested", reserve_by: str = "estimate"
+    ) -> Jobs:
+        """The simulator's jobs for some of the rows, which stay in their order. Raises as `jobs` does."""
+        believed, predicted = Estimates.of(estimates), None
+        if believed.is_predicted:
+            if rows[believed.column].null_count():
                 raise ValueError(
                     f"source {self.source!r} has no predicted run times yet: make them with "
                     f"`tracehouse run --source {self.source}`"
                 )
-            predicted = rows[column].to_numpy()
+            predicted = rows[believed.column].to_numpy()
         submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
         user, cancel = rows["user_number"].to_numpy(), rows["cancel_s"].fill_null(NEVER).to_numpy()
         return jobs_from_log(
@@ -74,16 +71,16 @@ class Trace:
             runtime,
             procs,
             requested,
-            kind,
+            believed.at_submission,
             predicted,
             self.origin,
             user,
             cancel,
             reserve_by,
-            known_of(rows, kind),
+            logged_facts(rows, believed),
         )
 
-    def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:
+    def running_at(self, rows: pl.DataFrame, moment: int, estimates: Estimates | str = "requested") -> RunningJobs:
         """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start
         and run time were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
 
@@ -108,19 +105,21 @@ KNOWN_COLUMNS = {
 PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent in ("p10", "p50", "p90")}
 
 
-def known_of(rows: pl.DataFrame, estimates: str) -> dict[str, NDArray[np.float32]]:
-    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.known has it; no predictions where a job
-    has none. A job without a request has its run time for one where the scheduler is told so, too (estimates), else none."""
+def logged_facts(rows: pl.DataFrame, estimates: Estimates) -> dict[str, NDArray[np.float32]]:
+    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.known has it.
 
-    found = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
+    There are no predictions where a job has none. A job without a request counts as having requested its run time, except
+    with predicted estimates, where it has requested the longest.
+    """
+    facts = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
     request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
-    instead = longest if estimates == "predicted" else rows["runtime_s"].to_numpy()
-    found["request_share"] = np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
-    found["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
+    instead = longest if estimates.is_predicted else rows["runtime_s"].to_numpy()
+    facts["request_share"] = np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
+    facts["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
     for name, column in PREDICTED_COLUMNS.items():
         if not rows[column].null_count():
-            found[name] = log_seconds(rows[column].to_numpy())
-    return {name: values.astype(np.float32) for name, values in found.items()}
+            facts[name] = log_seconds(rows[column].to_numpy())
+    return {name: values.astype(np.float32) for name, values in facts.items()}
 
 
 def trace_sha256(rows: pl.DataFrame) -> str:
@@ -140,13 +139,13 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
     with warehouse.read() as connection:
-        found = first_row(
+        about = first_row(
             connection,
             "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone, format FROM core.sources "
             "WHERE source = ?",
             [source],
         )
-        if found is None:
+        if about is None:
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
             )
@@ -163,7 +162,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         ).fetchall()
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
-    procs, procs_from, origin, clock_zero, time_zone, log_format = found
+    procs, procs_from, origin, clock_zero, time_zone, log_format = about
     replayable = rows.filter(pl.col("cancel_s").is_null())
     return Trace(
         source,

@@ -38,7 +38,7 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
         metadata={
             "waits": plot(plots.waits_by_queue(queues)),
             "waits_by_hour": plot(plots.waits_by_hour(hours)),
-            "usage": plot(plots.usage(months)),
+            "usage": plot(plots.core_hours_by_account(months)),
             "walltime": plot(plots.walltime_used(used["share"].to_numpy())),
             "accounts": table(accounts),
             "failures": table(failures),

@@ -60,7 +60,7 @@ def waits_by_hour(waits: pl.DataFrame) -> Figure:
     return canvas
 
 
-def usage(core_hours: pl.DataFrame) -> Figure:
+def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
     """core_hours: month, account, core_hours; stacked by account."""
     canvas, (ax,) = figure(height=3.0)
     total = (

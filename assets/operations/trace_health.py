@@ -34,12 +34,12 @@ def trace_health(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[
             "WHERE source = $source ORDER BY day",
             params={"source": source},
         ).pl()
-    found = [f"{row['found']:,} {row['unit']}: {row['finding']}" for row in report.to_dicts() if row["found"]]
-    context.log.info("; ".join(found) or "nothing found")
+    findings = [f"{row['found']:,} {row['unit']}: {row['finding']}" for row in report.to_dicts() if row["found"]]
+    context.log.info("; ".join(findings) or "nothing found")
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows,
-            "findings": len(found),
+            "findings": len(findings),
             "report": table(report),
             "capacity": plot(plots.capacity(capacity)),
         }

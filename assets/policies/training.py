@@ -13,7 +13,7 @@ import polars as pl
 from assets.common.storage import write_whole
 from assets.common.trace import Trace, trace_sha256
 from assets.policies import plots
-from assets.what_if.settings import usual_estimates
+from models.runtime.estimates import AS_LOGGED, Estimates
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import Difference, compare
 from models.scheduling.goals import parse_goal
@@ -61,18 +61,18 @@ class Rival:
 def arena_of_task(trace: Trace, task: Task) -> Arena:
     """The trace as a place to train and compare policies in. Raises ValueError, with the remedy, for a task that cannot be."""
 
-    estimates, rows = usual_estimates(task.estimates), trace.rows
-    if estimates.startswith("live"):
+    estimates, rows = Estimates.parse(task.estimates), trace.rows
+    if estimates.is_live:
         raise ValueError(
             "networks read estimates at submission and cannot follow live ones: train with --estimates predicted"
         )
     if task.rules == "rlscheduler":
-        if estimates != "requested" or task.backfill not in ("none", "easy"):
+        if estimates.kind != "requested" or task.backfill not in ("none", "easy"):
             raise ValueError(
                 "the RLScheduler rules know requested times only, and the backfilling none or easy (their own): leave "
                 "--estimates out and choose one of these, or train with --rules standard"
             )
-        estimates, rows = "as logged", rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
+        estimates, rows = AS_LOGGED, rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     return Arena(trace.jobs_of(rows, estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
 
 

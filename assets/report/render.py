@@ -1,13 +1,15 @@
 """The content of a source's HTML report, from what the warehouse holds."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 import sql
 from assets.common import plots as common_plots
-from assets.common.trace import load_trained_trace
+from assets.common.trace import Trace, load_trained_trace
 from assets.evaluation import plots as evaluation_plots
 from assets.evaluation.contestants import BACKFILL
 from assets.evaluation.ranking import readable
@@ -22,110 +24,159 @@ from warehouse import Warehouse
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Rows = dict[str, pl.DataFrame]
 
 GANTT_JOBS = 200
+
+QUERIES = {
+    "board": "SELECT * EXCLUDE (source) FROM marts.leaderboard WHERE source = $source ORDER BY rank",
+    "summary": "SELECT * FROM marts.ingest_summary WHERE source = $source",
+    "about": "SELECT * FROM core.sources WHERE source = $source",
+    "span": (
+        "SELECT timezone(any_value(s.time_zone), timezone('UTC', min(submit_time))) AS first, "
+        "timezone(any_value(s.time_zone), timezone('UTC', max(submit_time))) AS last "
+        "FROM core.jobs AS j INNER JOIN core.sources AS s ON j.source = s.source WHERE j.source = $source"
+    ),
+    "curve": "SELECT * FROM policies.training_curve WHERE source = $source ORDER BY seed, epoch",
+    "usage": sql.load("replay.usage_over_time"),
+    "runtime_scores": (
+        'SELECT predictor, median_absolute_error_s AS "median error, s", mean_absolute_error_s AS "mean error, s", '
+        'underestimated_share AS underestimated, mae_gain_over_last_two_s AS "gain over last two, s", '
+        "format('{:.0f} to {:.0f}', mae_gain_low_s, mae_gain_high_s) AS \"95 % interval\" "
+        "FROM predictions.runtime_scores WHERE source = $source ORDER BY predictor"
+    ),
+    "predictions": (
+        "SELECT p.predicted_runtime_s, j.runtime_s, j.requested_walltime_s FROM predictions.runtime_predictions AS p "
+        "INNER JOIN core.jobs AS j ON p.source = j.source AND p.job_index = j.job_index "
+        "WHERE p.source = $source ORDER BY p.job_index"
+    ),
+    "periods": (
+        'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '
+        'p95_wait_s AS "p95 wait, s", max_wait_s / 86400 AS "longest wait, days", utilisation '
+        "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown, policy, estimates"
+    ),
+    "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
+    "champion": (
+        "SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND champion AND newest"
+    ),
+}
+"""What the sections show, by name."""
 
 
 def render_report(warehouse: Warehouse, source: str) -> str:
     """The page of one source, from what the warehouse holds."""
-
-    def ask(query: str, **parameters: Any) -> pl.DataFrame:
-        return connection.sql(query, params={"source": source} | parameters).pl()
-
-    with warehouse.read() as connection:
-        board = ask("SELECT * EXCLUDE (source) FROM marts.leaderboard WHERE source = $source ORDER BY rank")
-        summary = ask("SELECT * FROM marts.ingest_summary WHERE source = $source")
-        about = ask("SELECT * FROM core.sources WHERE source = $source")
-        span = ask(
-            "SELECT count(*), timezone(any_value(s.time_zone), timezone('UTC', min(submit_time))), "
-            "timezone(any_value(s.time_zone), timezone('UTC', max(submit_time))) "
-            "FROM core.jobs AS j INNER JOIN core.sources AS s ON j.source = s.source WHERE j.source = $source"
-        )
-        curve = ask("SELECT * FROM policies.training_curve WHERE source = $source ORDER BY seed, epoch")
-        usage = ask(sql.load("replay.usage_over_time"))
-        by_size = ask(sql.load("marts.class_waits"), kind="size")
-        by_runtime = ask(sql.load("marts.class_waits"), kind="runtime")
-        runtime_scores = ask(
-            'SELECT predictor, median_absolute_error_s AS "median error, s", mean_absolute_error_s AS "mean error, s", '
-            'underestimated_share AS underestimated, mae_gain_over_last_two_s AS "gain over last two, s", '
-            "format('{:.0f} to {:.0f}', mae_gain_low_s, mae_gain_high_s) AS \"95 % interval\" "
-            "FROM predictions.runtime_scores WHERE source = $source ORDER BY predictor"
-        )
-        predictions = ask(
-            "SELECT p.predicted_runtime_s, j.runtime_s, j.requested_walltime_s FROM predictions.runtime_predictions AS p "
-            "INNER JOIN core.jobs AS j ON p.source = j.source AND p.job_index = j.job_index "
-            "WHERE p.source = $source ORDER BY p.job_index"
-        )
-        periods = ask(
-            'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '
-            'p95_wait_s AS "p95 wait, s", max_wait_s / 86400 AS "longest wait, days", utilisation '
-            "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown, policy, estimates"
-        )
-        goal = ask("SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest").item(0, 0)
-        champion = ask(
-            "SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND champion AND newest"
-        )
-    chosen = champion.row(0) if champion.height else None
+    rows = _rows_of(warehouse, source)
     trace, test_position = load_trained_trace(warehouse, source)
-    cluster_procs = trace.cluster_procs
-    facts = {
-        "format": about["format"][0],
-        "cluster": f"{cluster_procs} processors (from the {about['cluster_procs_from'][0]})",
-        "submitted": f"{span[0, 1]:%Y-%m-%d} to {span[0, 2]:%Y-%m-%d} ({about['time_zone'][0]})",
-        "lines": f"{summary['lines'][0]:,} read = {summary['accepted'][0]:,} jobs + {summary['kept'][0]:,} other "
-        f"records + {summary['ignored'][0]:,} ignored + {summary['rejected'][0]:,} rejected",
+    sections = [
+        _leaderboard(rows),
+        _whole_period(rows),
+        _use_and_queue(rows, trace),
+        _schedules(warehouse, trace, test_position),
+        _who_waits(rows),
+        _predicted_runtimes(rows),
+        _training(rows),
+    ]
+    return page(source, rows["about"]["description"][0] or "", _facts(rows, trace, test_position), sections)
+
+
+def _rows_of(warehouse: Warehouse, source: str) -> Rows:
+    """The rows of QUERIES, and waits by class as waits_by_size and waits_by_runtime."""
+    with warehouse.read() as connection:
+        rows = {name: connection.sql(query, params={"source": source}).pl() for name, query in QUERIES.items()}
+        for kind in ("size", "runtime"):
+            parameters = {"source": source, "kind": kind}
+            rows[f"waits_by_{kind}"] = connection.sql(sql.load("marts.class_waits"), params=parameters).pl()
+    return rows
+
+
+def _facts(rows: Rows, trace: Trace, test_position: int) -> dict[str, str]:
+    """What stands above the sections, by its heading."""
+    about, summary, span = (rows[name].row(0, named=True) for name in ("about", "summary", "span"))
+    return {
+        "format": about["format"],
+        "cluster": f"{trace.cluster_procs} processors (from the {about['cluster_procs_from']})",
+        "submitted": f"{span['first']:%Y-%m-%d} to {span['last']:%Y-%m-%d} ({about['time_zone']})",
+        "lines": f"{summary['lines']:,} read = {summary['accepted']:,} jobs + {summary['kept']:,} other "
+        f"records + {summary['ignored']:,} ignored + {summary['rejected']:,} rejected",
         "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen; "
-        f"{board['windows'][0]} windows",
+        f"{rows['board']['windows'][0]} windows",
         "left out of replays": f"{trace.jobs_left_out:,} jobs without a run time or a processor count",
     }
+
+
+def _leaderboard(rows: Rows) -> Section:
+    board = rows["board"]
+    return Section("Leaderboard", _verdict(board), [evaluation_plots.leaderboard(board)], readable(board))
+
+
+def _whole_period(rows: Rows) -> Section:
+    return Section(
+        "The whole period in one replay",
+        "The same policies on all later jobs in one piece; the learned policy is the champion. "
+        "Policies that prefer short or small jobs let some wait for very long: the longest wait shows it.",
+        [],
+        rows["periods"],
+    )
+
+
+def _use_and_queue(rows: Rows, trace: Trace) -> Section:
+    return Section(
+        "Utilisation and queue length",
+        "Daily means under EASY with requested times.",
+        [evaluation_plots.usage_over_time(rows["usage"], trace.cluster_procs)],
+    )
+
+
+def _schedules(warehouse: Warehouse, trace: Trace, test_position: int) -> Section:
+    return Section(
+        f"Schedule of {GANTT_JOBS} jobs",
+        "The busiest stretch of the evaluated period under FCFS and under the learned policy, both with EASY and "
+        "requested times, from an empty cluster. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, "
+        "green up to 1/4, orange wider.",
+        _gantt_charts(warehouse, trace, test_position),
+    )
+
+
+def _who_waits(rows: Rows) -> Section:
+    return Section(
+        "Who waits",
+        "Average replayed wait with EASY and requested times. Serial is one processor, small up to 1/16 of the cluster, "
+        "medium up to 1/4, large wider.",
+        [
+            evaluation_plots.waits_by_class(rows["waits_by_size"], "by job size"),
+            evaluation_plots.waits_by_class(rows["waits_by_runtime"], "by run time"),
+        ],
+    )
+
+
+def _predicted_runtimes(rows: Rows) -> Section:
+    predictions = rows["predictions"]
     true = predictions["runtime_s"].to_numpy().astype(np.float64)
     requested = predictions["requested_walltime_s"].cast(pl.Float64).to_numpy()
-    sections = [
-        Section("Leaderboard", _verdict(board), [evaluation_plots.leaderboard(board)], readable(board)),
-        Section(
-            "The whole period in one replay",
-            "The same policies on all later jobs in one piece; the learned policy is the champion. "
-            "Policies that prefer short or small jobs let some wait for very long: the longest wait shows it.",
-            [],
-            periods,
-        ),
-        Section(
-            "Utilisation and queue length", "Daily means under EASY with requested times.",
-            [evaluation_plots.usage_over_time(usage, cluster_procs)],
-        ),
-        Section(
-            f"Schedule of {GANTT_JOBS} jobs",
-            "The busiest stretch of the evaluated period under FCFS and under the learned policy, both with EASY and "
-            "requested times, from an empty cluster. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, "
-            "green up to 1/4, orange wider.",
-            _gantt_charts(warehouse, source, trace.jobs(), test_position, cluster_procs),
-        ),
-        Section(
-            "Who waits",
-            "Average replayed wait with EASY and requested times. Serial is one processor, small up to 1/16 of the cluster, "
-            "medium up to 1/4, large wider.",
-            [evaluation_plots.waits_by_class(by_size, "by job size"), evaluation_plots.waits_by_class(by_runtime, "by run time")],
-        ),
-        Section(
-            "Predicted run times",
-            "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
-            [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
-            runtime_scores,
-        ),
-        Section("Training", "Validation windows choose the epoch and the seed.", [policies_plots.training_curve(curve, chosen, goal)]),
-    ]  # fmt: skip
-    return page(source, about["description"][0] or "", facts, sections)
+    return Section(
+        "Predicted run times",
+        "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
+        [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
+        rows["runtime_scores"],
+    )
 
 
-def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, cluster_procs: int) -> "list[Figure]":
+def _training(rows: Rows) -> Section:
+    champion, goal = rows["champion"], rows["goal"].item(0, 0)
+    chosen = champion.row(0) if champion.height else None
+    curve = policies_plots.training_curve(rows["curve"], chosen, goal)
+    return Section("Training", "Validation windows choose the epoch and the seed.", [curve])
 
+
+def _gantt_charts(warehouse: Warehouse, trace: Trace, first: int) -> list[Figure]:
+    jobs, cluster_procs = trace.jobs(), trace.cluster_procs
     # the stretch of the period in which the most work was asked for in the shortest time
     work, submit = np.cumsum(jobs.runtime * jobs.procs), jobs.submit
     length = min(GANTT_JOBS, len(jobs) - first)
     starts = np.arange(first, len(jobs) - length + 1)
     pressure = (work[starts + length - 1] - work[starts]) / (submit[starts + length - 1] - submit[starts] + 3600)
     window = jobs.window(int(starts[pressure.argmax()]), length)
-    weights = next(policy.weights for policy in learned_policies(warehouse, source) if policy.champion)
+    weights = next(policy.weights for policy in learned_policies(warehouse, trace.source) if policy.champion)
     width = size_classes(window.procs, cluster_procs)
     schedules = {policy: replay(window, cluster_procs, policy, BACKFILL, weights) for policy in ("FCFS", "learned")}
     until = max(int((schedule.start + window.runtime).max()) for schedule in schedules.values())
@@ -140,16 +191,16 @@ def _gantt_charts(warehouse: Warehouse, source: str, jobs: Any, first: int, clus
 def _verdict(board: pl.DataFrame) -> str:
     """What may be said: a difference counts only when its interval excludes zero."""
     learned = board.filter((pl.col("policy") == "learned") & (pl.col("estimates") == "requested")).row(0, named=True)
-    said = []
+    verdicts = []
     for rival in ("FCFS", "SAF"):
         name = f"minus_{rival.lower()}"
         low, high = learned[f"{name}_low"], learned[f"{name}_high"]
         if low is None:
-            said.append(f"cannot be compared with {rival}: too few windows")
+            verdicts.append(f"cannot be compared with {rival}: too few windows")
             continue
         word = "is better than" if high < 0 else "is worse than" if low > 0 else "cannot be told apart from"
-        said.append(f"{word} {rival} (difference {learned[name]:+.2f}, 95 % interval {low:+.2f} to {high:+.2f})")
+        verdicts.append(f"{word} {rival} (difference {learned[name]:+.2f}, 95 % interval {low:+.2f} to {high:+.2f})")
     return (
         f"Average bounded slowdown on {board['windows'][0]} windows that no training has seen; lower is better. With "
-        f"requested times the learned policy (mean of {learned['seeds']} training seeds) {said[0]} and {said[1]}."
+        f"requested times the learned policy (mean of {learned['seeds']} training seeds) {verdicts[0]} and {verdicts[1]}."
     )

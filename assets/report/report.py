@@ -1,7 +1,5 @@
 """The asset marts/report: the HTML report of a source, one self-contained file."""
 
-from typing import TYPE_CHECKING
-
 import dagster as dg
 
 from assets.common.partitions import OWNERS, SOURCES
@@ -10,11 +8,8 @@ from assets.evaluation.leaderboard import leaderboard
 from assets.evaluation.replay_evaluation import replay_evaluation
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
-from warehouse import Warehouse
-
-if TYPE_CHECKING:
-    pass
 from assets.report.render import render_report
+from warehouse import Warehouse
 
 
 @dg.asset(

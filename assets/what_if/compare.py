@@ -11,29 +11,43 @@ import sql
 from simulator.metrics.metrics import METRICS, SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse
 
-RESAMPLES = 2000
-SEED = 1
+BLOCK_RESAMPLES = 2000
+RESAMPLING_SEED = 1
 LEAST_BLOCKS = 5
 """With fewer blocks of submission time there is no interval: it would say nothing."""
 WANTED_BLOCKS = 20
 LONGEST_BLOCK_DAYS = 7
-DAY_S = 86_400
+_DAY_S = 86_400
 PAIRED = ("average_wait_s", "average_turnaround_s", "average_bounded_slowdown")
 """Metrics that are means over jobs, so that their difference is a mean of differences job by job and gets an interval."""
 
-SETTINGS = ("policy", "policy_sha256", "backfill", "estimates", "reserve_by", "correction", "rules", "warm_start",
-            "outages", "cancelled", "drop_wider", "procs", "engine")  # fmt: skip
+COMPARED_SETTINGS = (
+    "policy",
+    "policy_sha256",
+    "backfill",
+    "estimates",
+    "reserve_by",
+    "correction",
+    "rules",
+    "warm_start",
+    "outages",
+    "cancelled",
+    "drop_wider",
+    "procs",
+    "engine",
+)
 
 
 def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> dict[str, Any]:
     """How run B of a source differs from run A over the same jobs; all differences are B minus A.
 
-    settings: by name, the pair of values that differ. metrics: for each of METRICS a, b, difference, and low and high of the
-    95 % interval where there is one. paired: the same means over the jobs that started in both, all and by size class (of
-    run A's cluster), with the share of jobs that wait less (better), as long (equal), longer (worse) under B.
-    blocks, block_days: what was resampled. Raises ValueError for unknown runs and for runs that were not over the same jobs.
-    """
+    settings: by name, the pair of values that differ. metrics: for each of METRICS a, b and difference, and low and high of
+    the 95 % interval where there is one. paired: the means of PAIRED over the jobs that started in both, for all jobs and by
+    size class of run A's cluster. Each has the shares of jobs that wait less (better), as long (equal) and longer (worse)
+    under B. blocks, block_days: what was resampled.
 
+    Raises ValueError for unknown runs and for runs that were not over the same jobs.
+    """
     a, b = _rows(warehouse, source, run_a, run_b)
     _check_comparable(source, a, b)
     with warehouse.read() as connection:
@@ -41,36 +55,17 @@ def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> d
         jobs = connection.sql(sql.load("replay.paired_jobs"), params=parameters).pl()
     if jobs.is_empty():
         raise ValueError(f"no job started in both {run_a!r} and {run_b!r}: nothing to compare")
-    submit, runtime, procs, wait_a, wait_b = (jobs[name].to_numpy() for name in jobs.columns)
-    days, block = blocks_of(submit)
-    values = {}  # by metric: per job, under A and under B
-    for name in PAIRED:
-        if name == "average_bounded_slowdown":
-            values[name] = bounded_slowdown(wait_a, runtime), bounded_slowdown(wait_b, runtime)
-        else:
-            more = runtime if name == "average_turnaround_s" else 0
-            values[name] = (wait_a + more).astype(np.float64), (wait_b + more).astype(np.float64)
+    days, block = blocks_of(jobs["submit_s"].to_numpy())
     metrics = {name: {"a": a[name], "b": b[name], "difference": b[name] - a[name]} for name in METRICS}
-    paired = []
-    for label, members in _classes(procs, a["procs"]):
-        row: dict[str, Any] = {"jobs_of": label, "jobs": int(members.sum())}
-        for name, (under_a, under_b) in values.items():
-            difference = (under_b - under_a)[members]
-            low, high = paired_interval(difference, block[members])
-            row[name] = {
-                "a": float(under_a[members].mean()), "b": float(under_b[members].mean()),
-                "difference": float(difference.mean()), "low": low, "high": high,
-            }  # fmt: skip
-            if label == "all" and len(jobs) == a["jobs"]:
-                metrics[name] |= {"low": low, "high": high}
-        change = np.sign((wait_b - wait_a)[members])
-        row |= {"better_share": float((change < 0).mean()), "equal_share": float((change == 0).mean())}
-        paired.append(row | {"worse_share": float((change > 0).mean())})
+    paired = _paired_by_class(jobs, block, a["procs"])
+    if len(jobs) == a["jobs"]:  # else the means over all jobs are not those over the paired ones
+        for name in PAIRED:
+            metrics[name] |= {end: paired[0][name][end] for end in ("low", "high")}
     return {
         "source": source,
         "run_a": run_a,
         "run_b": run_b,
-        "settings": {name: [a[name], b[name]] for name in SETTINGS if a[name] != b[name]},
+        "settings": {name: [a[name], b[name]] for name in COMPARED_SETTINGS if a[name] != b[name]},
         "jobs": a["jobs"],
         "paired_jobs": len(jobs),
         "block_days": days,
@@ -81,6 +76,29 @@ def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> d
     }
 
 
+def _paired_by_class(jobs: pl.DataFrame, block: np.ndarray, cluster_procs: int) -> list[dict[str, Any]]:
+    """The rows `paired` of compare_runs, all jobs first. jobs: of replay.paired_jobs; block: int (jobs,)."""
+    runtime, procs = jobs["runtime_s"].to_numpy(), jobs["procs"].to_numpy()
+    wait_a, wait_b = jobs["wait_a_s"].to_numpy(), jobs["wait_b_s"].to_numpy()
+    values = {  # by metric: per job, under A and under B
+        "average_wait_s": (wait_a.astype(np.float64), wait_b.astype(np.float64)),
+        "average_turnaround_s": ((wait_a + runtime).astype(np.float64), (wait_b + runtime).astype(np.float64)),
+        "average_bounded_slowdown": (bounded_slowdown(wait_a, runtime), bounded_slowdown(wait_b, runtime)),
+    }
+    paired = []
+    for label, members in _classes(procs, cluster_procs):
+        row: dict[str, Any] = {"jobs_of": label, "jobs": int(members.sum())}
+        for name in PAIRED:
+            under_a, under_b = (side[members] for side in values[name])
+            low, high = paired_interval(under_b - under_a, block[members])
+            means = {"a": float(under_a.mean()), "b": float(under_b.mean())}
+            row[name] = means | {"difference": float((under_b - under_a).mean()), "low": low, "high": high}
+        change = np.sign((wait_b - wait_a)[members])
+        row |= {"better_share": float((change < 0).mean()), "equal_share": float((change == 0).mean())}
+        paired.append(row | {"worse_share": float((change > 0).mean())})
+    return paired
+
+
 def blocks_of(submit: np.ndarray) -> tuple[int, np.ndarray]:
     """(length in days, block of each job int64 (jobs,)) for submissions in seconds, int64 (jobs,).
 
@@ -88,13 +106,13 @@ def blocks_of(submit: np.ndarray) -> tuple[int, np.ndarray]:
     many days as do, at least one.
     """
     since = submit - submit.min()
-    spanned = int(since.max()) // DAY_S + 1  # days, the last one not always whole
+    spanned = int(since.max()) // _DAY_S + 1  # days, the last one not always whole
     days = int(np.clip(spanned // WANTED_BLOCKS, 1, LONGEST_BLOCK_DAYS))
-    return days, since // (days * DAY_S)
+    return days, since // (days * _DAY_S)
 
 
 def paired_interval(
-    difference: np.ndarray, block: np.ndarray, resamples: int = RESAMPLES, seed: int = SEED
+    difference: np.ndarray, block: np.ndarray, resamples: int = BLOCK_RESAMPLES, seed: int = RESAMPLING_SEED
 ) -> tuple[float | None, float | None]:
     """95 % percentile bootstrap interval of the mean of `difference` (jobs,) when whole blocks are resampled.
 
@@ -116,21 +134,21 @@ def paired_interval(
 def saved_runs(warehouse: Warehouse, source: str) -> list[str]:
     """Names of the saved runs of a source, sorted."""
     with warehouse.read() as connection:
-        found = connection.execute("SELECT run FROM replay.runs WHERE source = ? ORDER BY run", [source]).fetchall()
-    return [row[0] for row in found]
+        rows = connection.execute("SELECT run FROM replay.runs WHERE source = ? ORDER BY run", [source]).fetchall()
+    return [row[0] for row in rows]
 
 
 def _rows(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    known = saved_runs(warehouse, source)
-    if not known:
+    names = saved_runs(warehouse, source)
+    if not names:
         raise ValueError(
             f"source {source!r} has no saved runs yet: `tracehouse run --source {source}` saves some, `tracehouse replay "
             f"{source} ... --save NAME` one of yours"
         )
     for run in (run_a, run_b):
-        if run not in known:
+        if run not in names:
             raise ValueError(
-                f"source {source!r} has no saved run {run!r}; it has {', '.join(known)}. Save one with `tracehouse replay "
+                f"source {source!r} has no saved run {run!r}; it has {', '.join(names)}. Save one with `tracehouse replay "
                 f"{source} ... --save {run}`"
             )
     with warehouse.read() as connection:
@@ -168,7 +186,6 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
 
 def _classes(procs: np.ndarray, cluster_procs: int) -> list[tuple[str, np.ndarray]]:
     """("all" or a size class, its jobs as bool (jobs,)), the classes of marts.job_facts, those without jobs left out."""
-
     size = size_classes(procs, cluster_procs)
     classes = [(name, size == k) for k, name in enumerate(SIZE_CLASSES)]
     return [("all", np.ones(len(procs), dtype=np.bool_)), *((name, jobs) for name, jobs in classes if jobs.any())]

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from assets.common.plots import INK, figure, gantt
+from assets.common.plots import INK, RUN_COLOURS, WEEKDAYS, figure, gantt, heat_map
 from assets.what_if.run import ReplayRun
 from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, size_classes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from assets.common.plots import RUN_COLOURS, WEEKDAYS, heat_map
-
 GANTT_STARTS = 300
 """Starts in the stretch that the Gantt chart shows: more would be too narrow to be seen."""
-
 
 MOST_POINTS = 500
 """Points of a curve: neighbouring steps are averaged, so that it can be read."""
@@ -27,7 +24,6 @@ MOST_POINTS = 500
 
 def gantt_of(run: ReplayRun, title: str) -> Figure:
     """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
-
     jobs, running, started = run.jobs, run.cluster.running, run.schedule.started
     start = np.concatenate([running.start, run.schedule.start[started]])
     runtime = np.concatenate([running.runtime, jobs.runtime[started]])
@@ -53,7 +49,7 @@ def gantt_of(run: ReplayRun, title: str) -> Figure:
     return canvas
 
 
-def usage(series: dict[str, pl.DataFrame], run_procs: dict[str, int], has_calendar: bool = True) -> Figure:
+def use_and_queue(series: dict[str, pl.DataFrame], run_procs: dict[str, int], has_calendar: bool = True) -> Figure:
     """Utilisation of each run, and the queues of all. series: by run, rows of replay.run_series (time, step_s,
     procs_in_use, jobs_waiting); run_procs: processors of each run's cluster. Without a calendar, time is drawn in days."""
     canvas, axes = figure(height=1.3 * len(series) + 2.4, rows=len(series) + 1, share_x=True)
@@ -118,7 +114,6 @@ def _fewer(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
-
     hours = np.full((len(SIZE_CLASSES), len(RUNTIME_CLASSES)), np.nan)
     jobs = np.zeros(hours.shape, dtype=np.int64)
     for row in run.by_class():
@@ -158,9 +153,3 @@ def _hour_map(ax: Any, run: ReplayRun) -> None:
     ax.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)], fontsize=8)
     ax.set_yticks(range(7), WEEKDAYS, fontsize=8)
     ax.set_title(f"mean wait by submission ({run.trace.time_zone})", fontsize=9, loc="left")
-
-
-def series_with_time(series: pl.DataFrame, run: ReplayRun) -> pl.DataFrame:
-    """Rows of assets.what_if.tables.series_of with the UTC time that replay.run_series stores."""
-    zero = run.trace.clock_zero
-    return series.with_columns(time=pl.lit(zero) + pl.duration(seconds="time_s"))

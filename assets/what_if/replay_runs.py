@@ -16,8 +16,19 @@ from assets.what_if.settings import Outage, RunSettings, check_run_name, check_s
 from assets.what_if.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
-SHOWN = ("run", "policy", "backfill", "estimates", "jobs", "average_wait_s", "p95_wait_s", "max_wait_s",
-         "average_bounded_slowdown", "utilisation", "hindsight_least_average_wait_s")  # fmt: skip
+SHOWN_COLUMNS = (
+    "run",
+    "policy",
+    "backfill",
+    "estimates",
+    "jobs",
+    "average_wait_s",
+    "p95_wait_s",
+    "max_wait_s",
+    "average_bounded_slowdown",
+    "utilisation",
+    "hindsight_least_average_wait_s",
+)
 
 
 class OutageConfig(dg.Config, Outage):
@@ -56,7 +67,6 @@ def replay_runs(
 ) -> dg.MaterializeResult:
     """What-if replays of the whole trace or a window of it, by name: each with its settings, all metrics, the schedule and the
     queue over time. `tracehouse replay SOURCE ... --save NAME` adds one, `tracehouse compare` compares two."""
-
     source = context.partition_key
     wanted = {check_run_name(run.name): check_settings(settings_of(run)) for run in config.runs}
     if len(wanted) < len(config.runs):
@@ -82,8 +92,8 @@ def replay_runs(
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": len(runs),
-            "runs": table(pl.concat(rows).select(SHOWN)),
-            "usage": plot(plots.usage(series, procs, has_calendar)),
+            "runs": table(pl.concat(rows).select(SHOWN_COLUMNS)),
+            "usage": plot(plots.use_and_queue(series, procs, has_calendar)),
             "waits": plot(plots.waits(runs)),
         }
     )

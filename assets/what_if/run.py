@@ -1,4 +1,4 @@
-"""What-if replays: one run of a trace under given settings, and everything that is told of it."""
+"""What-if replays: one run of a trace under given settings, and its results."""
 
 from __future__ import annotations
 
@@ -67,49 +67,47 @@ class ReplayRun:
 
     @property
     def procs_from(self) -> str:
+        """Where the number of processors comes from."""
         return SETTINGS_GIVE_PROCS if self.settings.procs else self.trace.cluster_procs_from
 
     @property
     def estimates(self) -> str:
-        return self.settings.estimates if self.settings.is_standard else "as logged"
+        """The run times that the scheduler believed, as tables hold them."""
+        return str(self.settings.believed)
 
     @property
     def trace_sha256(self) -> str:
+        """Hash of the jobs replayed, see assets.common.trace.trace_sha256."""
         return trace_sha256(self.rows)
 
     def metrics(self) -> dict[str, float]:
         """All metrics of simulator.metrics.metrics.METRICS over all jobs."""
-
         return metrics(self.jobs, self.schedule, self.cluster)
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
-
         if not self.settings.trim:
             return None
         return metrics(self.jobs, self.schedule, self.cluster, measured_jobs(self.jobs, self.settings.trim))
 
     def rlscheduler_metrics(self) -> dict[str, float | None]:
         """The figures that only the RLScheduler code knows; empty under the standard rules."""
-
         if self.settings.is_standard:
             return {}
-        found = rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
-        return {name: None if math.isnan(x) else x for name, x in found.items() if name not in METRICS}
+        figures = rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
+        return {name: None if math.isnan(x) else x for name, x in figures.items() if name not in METRICS}
 
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
-
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.jobs, self.cluster).items()}
 
     def by_class(self) -> list[dict[str, str | int | float]]:
-
+        """Jobs and waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
         return metrics_by_class(self.jobs, self.schedule, self.cluster.procs)
 
 
 def engine_version() -> str:
     """Version of tracehouse and hash of the engine's source: with equal ones, equal settings give equal schedules."""
-
     return f"{version('tracehouse')}+{SOURCE_HASH}"
 
 
@@ -118,7 +116,6 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
 
     Raises ValueError with the remedy.
     """
-
     text = settings.policy.strip()
     name = text.lower()
     if not settings.is_standard:
@@ -143,18 +140,16 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
 
 
 def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-
     if warehouse is None:
         raise ValueError(
             f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
             f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
         )
-    found = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
-    return ChosenPolicy("learned", parse_policy("learned", found.weights), found.sha256, found.trained_jobs)
+    champion = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
+    return ChosenPolicy("learned", parse_policy("learned", champion.weights), champion.sha256, champion.trained_jobs)
 
 
 def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
-
     weights, card = load_policy(Path(text))
     digest = hashlib.sha256(Path(text).read_bytes()).hexdigest()
     seen = card.get("trained_jobs", 0) if source is not None and card.get("source") == source else 0
@@ -162,7 +157,6 @@ def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
 
 
 def _rlscheduler_name(text: str) -> str:
-
     usual = {name.lower(): name for name in POLICIES}
     if text.lower() not in usual:
         raise ValueError(
@@ -185,8 +179,7 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
-    estimates = settings.estimates if settings.is_standard else "as logged"
-    jobs = trace.jobs_of(replayed, estimates, settings.reserve_by)
+    jobs = trace.jobs_of(replayed, settings.believed, settings.reserve_by)
     cluster = _cluster(trace, rows, int(jobs.submit[0]), cluster_procs, settings)
     counts = {
         "jobs": len(jobs),
@@ -231,10 +224,9 @@ def _without_wider(
 
 
 def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, settings: RunSettings) -> Cluster:
-
     running = RunningJobs()
     if settings.warm_start:
-        running = trace.running_at(rows, begin, settings.estimates)
+        running = trace.running_at(rows, begin, settings.believed)
         held = int(running.procs.sum())
         if held > cluster_procs:
             raise ValueError(
@@ -249,7 +241,6 @@ def _schedule(
     trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
 ) -> tuple[Schedule, dict[str, int]]:
     """The schedule, and what became of underestimated jobs where the scheduler believed predictions."""
-
     if not settings.is_standard:
         wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
         return replay_rlscheduler(
@@ -258,10 +249,11 @@ def _schedule(
     assert policy.policy is not None
     try:
         if _reports_fate(settings, cluster):
-            statistic = settings.estimates.partition(":")[2] if settings.estimates.startswith("live") else "given"
-            live = LiveSettings(statistic, reserve_by=settings.reserve_by)
-            found = replay_live(jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live)
-            return found.schedule, found.fate(jobs)
+            live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by)
+            outcome = replay_live(
+                jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live
+            )
+            return outcome.schedule, outcome.fate(jobs)
         return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction), {}
     except NeverStarts as error:
         raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
@@ -277,8 +269,7 @@ def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
     """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
     cluster that is whole and empty."""
     plain = not len(cluster.running) and not len(cluster.outages) and not settings.cancelled
-    predicts = settings.estimates.startswith(("live", "predicted"))
-    return predicts and plain and settings.backfill in ("none", "easy", "easy-sjbf")
+    return settings.believed.may_underestimate and plain and settings.backfill in ("none", "easy", "easy-sjbf")
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:

@@ -1,4 +1,4 @@
-"""What a what-if replay is told to do: the settings of one run, checked before anything is loaded."""
+"""The settings of one what-if replay, checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from pydantic import BaseModel, Field, PrivateAttr
 
-from models.runtime.live import LIVE_STATISTICS
-from models.runtime.predictor import PERCENTS
+from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
 from simulator.jobs.cluster import FOREVER, Outages
+from simulator.jobs.words import CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
 from simulator.policies.registry import parse_options
 
-ESTIMATES = ("requested", "actual", "predicted", "live")
-LIVE_DEFAULT = "mean"
-RESERVE_BY = ("estimate", "requested")
-CORRECTIONS = ("requested", "increments", "doubling")
-RULES = ("standard", "rlscheduler", "rlscheduler-corrected")
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
@@ -43,6 +39,7 @@ class Outage(BaseModel):
 
     @property
     def where(self) -> str:
+        """File and line that it comes from, empty where it comes from none."""
         return self._where
 
 
@@ -82,7 +79,13 @@ class RunSettings(BaseModel):
 
     @property
     def is_standard(self) -> bool:
+        """Whether the replay follows our rules, not those of the RLScheduler code."""
         return self.rules == "standard"
+
+    @property
+    def believed(self) -> Estimates:
+        """What the scheduler believes of run times. Raises ValueError where `estimates` names none."""
+        return Estimates.parse(self.estimates) if self.is_standard else AS_LOGGED
 
     def window_of(self, jobs: int) -> tuple[int, int]:
         """(first position, number of jobs) of the window in a trace of `jobs` jobs. Raises ValueError outside of it."""
@@ -103,10 +106,10 @@ class RunSettings(BaseModel):
 
 def check_settings(settings: RunSettings) -> RunSettings:
     """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
-    _one_of("rules", settings.rules, RULES)
-    settings = settings.model_copy(update={"estimates": usual_estimates(settings.estimates)})
-    _one_of("reserve_by", settings.reserve_by, RESERVE_BY)
-    _one_of("correction", settings.correction, CORRECTIONS)
+    one_of("rules", settings.rules, RULE_SETS)
+    settings = settings.model_copy(update={"estimates": str(Estimates.parse(settings.estimates))})
+    one_of("reserve_by", settings.reserve_by, RESERVE_BY)
+    one_of("correction", settings.correction, CORRECTIONS)
     if settings.window is not None:
         parse_window(settings.window)
     if not 0 <= settings.trim < 0.5:
@@ -117,6 +120,12 @@ def check_settings(settings: RunSettings) -> RunSettings:
         settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
         _check_beliefs(settings)
         return settings
+    _check_rlscheduler(settings)
+    return settings
+
+
+def _check_rlscheduler(settings: RunSettings) -> None:
+    """Raises ValueError for a setting that the RLScheduler rules do not have."""
     if settings.backfill not in ("none", "easy"):
         raise ValueError(
             f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
@@ -136,24 +145,6 @@ def check_settings(settings: RunSettings) -> RunSettings:
                 f"the RLScheduler rules know no --{name} (that code takes requests as logged, on a cluster that is whole and "
                 "empty): leave it out, or replay with --rules standard"
             )
-    return settings
-
-
-def usual_estimates(text: str) -> str:
-    """Estimates in their usual form: `live` with what it takes from similar jobs. Raises ValueError for what is none."""
-    head, colon, tail = text.strip().lower().partition(":")
-    if head not in ESTIMATES or (colon and head not in ("predicted", "live")):
-        raise ValueError(
-            f"unknown estimates {text!r}; expected one of {', '.join(ESTIMATES)}, predicted:QUANTILE (such as predicted:p80) or "
-            "live:STATISTIC (such as live:median)"
-        )
-    if head == "live":
-        _one_of("statistic of live estimates", tail or LIVE_DEFAULT, LIVE_STATISTICS)
-        return f"live:{tail or LIVE_DEFAULT}"
-    if colon:
-        _one_of("quantile of predicted estimates", tail, PERCENTS)
-        return f"predicted:{tail}"
-    return head
 
 
 def _check_beliefs(settings: RunSettings) -> None:
@@ -164,7 +155,7 @@ def _check_beliefs(settings: RunSettings) -> None:
             f"--reserve-by {settings.reserve_by} does not go with {settings.backfill} backfilling, which plans every job by its "
             "estimate: use --backfill easy or easy-sjbf"
         )
-    if not settings.estimates.startswith("live"):
+    if not settings.believed.is_live:
         return
     if plans:
         raise ValueError(
@@ -179,7 +170,6 @@ def _check_beliefs(settings: RunSettings) -> None:
 
 def usual_backfill(text: str) -> str:
     """A backfilling rule in its usual form, `selective` with its threshold. Raises ValueError for what is none."""
-
     rules_of(text, "requested", 1)
     head, _, tail = text.lower().partition(":")
     if head != "selective":
@@ -189,13 +179,13 @@ def usual_backfill(text: str) -> str:
 
 def parse_window(text: str) -> tuple[int, int]:
     """(first position, number of jobs) of START:LENGTH. Raises ValueError that says what is expected."""
-    found = re.fullmatch(r"(\d+):(\d+)", text.strip())
-    if found is None or int(found.group(2)) < 1:
+    numbers = re.fullmatch(r"(\d+):(\d+)", text.strip())
+    if numbers is None or int(numbers.group(2)) < 1:
         raise ValueError(
             f"window {text!r}: expected START:LENGTH, the position of the first job (from 0) and the number of jobs (from "
             "1), such as 0:1024"
         )
-    return int(found.group(1)), int(found.group(2))
+    return int(numbers.group(1)), int(numbers.group(2))
 
 
 def check_run_name(name: str) -> str:
@@ -225,7 +215,7 @@ def read_outages(path: Path) -> list[Outage]:
         raise ValueError(
             f"{path}:1: expected the columns start,end,procs and optionally announced, found {','.join(header) or 'nothing'}"
         )
-    found = []
+    outages = []
     for cells in rows:
         where = f"{path}:{rows.line_num}"
         if not any(cell.strip() for cell in cells):
@@ -233,16 +223,14 @@ def read_outages(path: Path) -> list[Outage]:
         if len(cells) != len(header):
             raise ValueError(f"{where}: expected {len(header)} values ({','.join(header)}), found {len(cells)}")
         values = {name: _whole(cell, name, where) for name, cell in zip(header, cells, strict=True)}
-        found.append(_checked_outage(values, where))
-    if not found:
+        outages.append(_checked_outage(values, where))
+    if not outages:
         raise ValueError(f"{path}: holds no outage; expected a line start,end,procs and one line per outage")
-    return found
+    return outages
 
 
 def outages_of(settings: RunSettings, cluster_procs: int) -> Outages:
     """The outages as the simulator takes them. Raises ValueError that says which is wrong, counted from 1."""
-    import numpy as np
-
     rows = []
     for number, outage in enumerate(settings.outages, start=1):
         where = outage.where or f"outage {number}"
@@ -281,8 +269,3 @@ def _whole(cell: str, name: str, where: str) -> int | None:
     if abs(value) > 1e11:
         raise ValueError(f"{where}: {name} is out of range: {value}")
     return value
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; expected one of {', '.join(known)}")

@@ -16,11 +16,21 @@ STEPS_S = (60, 300, 900, 3600, 6 * 3600, 86_400)
 MOST_STEPS = 20_000
 """A series has hourly steps where that gives between a hundred and this many of them (two years), else shorter or longer."""
 LEAST_STEPS = 100
+COUNT_COLUMNS = (
+    "jobs",
+    "jobs_left_out",
+    "requests_below_runtime",
+    "jobs_out_of_order",
+    "equal_submit_times",
+    "repeated_job_ids",
+    "jobs_wider_than_cluster",
+    "cancelled_jobs",
+    "running_jobs",
+)
 
 
 def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
     """The row of replay.runs (without `source`)."""
-
     settings, trimmed = run.settings, run.trimmed_metrics()
     first, length = parse_window(settings.window) if settings.window else (None, None)
     row: dict[str, Any] = {
@@ -41,7 +51,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "trim_share": settings.trim,
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
-        **{name: run.counts[name] for name in COUNTS},
+        **{name: run.counts[name] for name in COUNT_COLUMNS},
         "trace_sha256": run.trace_sha256,
         "engine": engine_version(),
         "semantics": SEMANTICS,
@@ -49,17 +59,10 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         **run.hindsight(),
         "trimmed_metrics": None if trimmed is None else json.dumps(trimmed),
     }
-    text, number = pl.Utf8, pl.Int64
-    types = {"policy_sha256": text, "reserve_by": text, "correction": text, "outages": text, "trimmed_metrics": text} | {
-        "window_first": number, "window_jobs": number,
-    }  # fmt: skip
+    text, number = pl.Utf8(), pl.Int64()
+    types = dict.fromkeys(("policy_sha256", "reserve_by", "correction", "outages", "trimmed_metrics"), text)
+    types |= {"window_first": number, "window_jobs": number}
     return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself
-
-
-COUNTS = (
-    "jobs", "jobs_left_out", "requests_below_runtime", "jobs_out_of_order", "equal_submit_times", "repeated_job_ids",
-    "jobs_wider_than_cluster", "cancelled_jobs", "running_jobs",
-)  # fmt: skip
 
 
 def run_jobs(name: str, run: ReplayRun) -> pl.DataFrame:
@@ -80,12 +83,13 @@ def run_jobs(name: str, run: ReplayRun) -> pl.DataFrame:
 def run_series(name: str, run: ReplayRun) -> pl.DataFrame:
     """The rows of replay.run_series (without `source`): means over equal steps of the log's clock, first submission to last
     completion."""
-    series = series_of(run)
-    zero = pl.lit(run.trace.clock_zero)
-    return series.select(
-        pl.lit(name).alias("run"), (zero + pl.duration(seconds="time_s")).alias("time"),
-        "step_s", "procs_in_use", "jobs_waiting", "procs_waiting",
-    )  # fmt: skip
+    series = with_time(series_of(run), run)
+    return series.select(pl.lit(name).alias("run"), "time", "step_s", "procs_in_use", "jobs_waiting", "procs_waiting")
+
+
+def with_time(series: pl.DataFrame, run: ReplayRun) -> pl.DataFrame:
+    """Rows of series_of with the UTC time that replay.run_series stores."""
+    return series.with_columns(time=pl.lit(run.trace.clock_zero) + pl.duration(seconds="time_s"))
 
 
 def series_of(run: ReplayRun) -> pl.DataFrame:

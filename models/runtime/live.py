@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled
+from models.runtime.estimates import GIVEN_STATISTIC, LIVE_STATISTICS
 from models.runtime.similar import (
     MOST_VALUES,
     NO_REQUEST_S,
@@ -47,10 +48,6 @@ IntArray = NDArray[np.int64]
 
 GIVEN, MEAN, SLOWDOWN, LAST_TWO, QUANTILE = range(5)
 
-LIVE_STATISTICS = ("mean", "slowdown", "last_two", "median", "p60", "p70", "p75", "p80", "p90", "p95")
-"""What of the similar jobs' run times is the estimate: their mean; the run time with which a job's bounded slowdown is what it is
-on average, sqrt(mean / mean of 1 / max(run time, 10 s)); the mean of the user's last two (Tsafrir et al. 2007); a quantile."""
-
 _BY_ESTIMATE = {"SJF": "-estimate", "LJF": "estimate", "SAF": "-area"}
 """Policies whose order changes with the estimates, as formulas (highest first)."""
 _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
@@ -58,7 +55,8 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """statistic: one of LIVE_STATISTICS, or "given" for estimates that stay as the jobs have them. factor: by which it is multiplied.
+    """statistic: one of LIVE_STATISTICS in models/runtime/estimates.py, or "given" for estimates that stay as the jobs have them.
+    factor: by which it is multiplied.
     reserve_by: see simulator.jobs.jobs.jobs_from_log."""
 
     statistic: str = "mean"
@@ -178,7 +176,7 @@ def live_policy(policy: Policy) -> Policy:
 
 
 def _statistic(name: str) -> tuple[int, float]:
-    if name == "given":
+    if name == GIVEN_STATISTIC:
         return GIVEN, 0.0
     if name not in LIVE_STATISTICS:
         raise ValueError(f"unknown statistic {name!r} of similar jobs; expected one of {', '.join(LIVE_STATISTICS)}")

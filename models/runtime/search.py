@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
@@ -21,8 +22,8 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True)
 class Configuration:
-    """order: a policy; estimates: "requested", "actual", "live:" and a statistic of similar jobs, or "predicted" (the predictor
-    in use) and a quantile of it, such as "predicted:p80"; the rest as in LiveSettings and simulator.engine.replay.replay."""
+    """order: a policy. estimates: the text of models.runtime.estimates.Estimates. The rest: as in LiveSettings and
+    simulator.engine.replay.replay."""
 
     order: str = "FCFS"
     backfill: str = "easy-sjbf"
@@ -33,7 +34,7 @@ class Configuration:
 
     def __str__(self) -> str:
         words = [self.order.removeprefix("formula:"), self.backfill, self.estimates]
-        if self.estimates.startswith(("live", "predicted")):
+        if Estimates.parse(self.estimates).may_underestimate:
             words += [f"x{self.factor:g}"] if self.factor != 1 else []
             words += [f"reserve by {self.reserve_by}"]
             words += [self.correction] if self.reserve_by == "estimate" else []
@@ -127,18 +128,13 @@ class Log(NamedTuple):
         """Number of each job's user, int64 (jobs,); the unknown are one."""
         return self.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
 
-    def jobs(self, estimates: str, reserve_by: str = "estimate") -> Jobs:
+    def jobs(self, estimates: Estimates | str, reserve_by: str = "estimate") -> Jobs:
         """The simulator's jobs; live estimates begin with the requests. Predicted ones come from the columns of `rows` that
         predictions.runtime_predictions has."""
-        kind, _, quantile = estimates.partition(":")
-        predicted = None
-        if kind == "predicted":
-            predicted = self.rows[f"runtime_{quantile}_s" if quantile else "predicted_runtime_s"].to_numpy()
-        elif kind == "live":
-            kind = "requested"
-        return jobs_from_log(
-            self.submit, self.runtime, self.procs, self.requested, kind, predicted, reserve_by=reserve_by
-        )
+        believed = Estimates.of(estimates)
+        predicted = self.rows[believed.column].to_numpy() if believed.is_predicted else None
+        columns = (self.submit, self.runtime, self.procs, self.requested)
+        return jobs_from_log(*columns, believed.at_submission, predicted, reserve_by=reserve_by)
 
 
 class ReplayOutcome(NamedTuple):
@@ -155,17 +151,15 @@ class ReplayOutcome(NamedTuple):
 
 def try_configuration(log: Log, configuration: Configuration) -> ReplayOutcome:
     """Replays the whole log."""
-    live = configuration.estimates.startswith("live:")
-    statistic = configuration.estimates.removeprefix("live:") if live else "given"
-    is_predicted = live or configuration.estimates.startswith("predicted")
-    reserve_by = configuration.reserve_by if is_predicted else "estimate"
-    jobs = log.jobs(configuration.estimates, reserve_by)
+    believed = Estimates.parse(configuration.estimates)
+    reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
+    jobs = log.jobs(believed, reserve_by)
     order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
     if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
         schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
         replayed = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
-        settings = LiveSettings(statistic, configuration.factor, reserve_by)
+        settings = LiveSettings(believed.statistic, configuration.factor, reserve_by)
         replayed = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
     wait = replayed.schedule.start - jobs.submit
     fate = replayed.fate(jobs)

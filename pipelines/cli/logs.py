@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,10 +13,14 @@ from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, remove_source
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
-from traces.catalogue.sources import FORMATS
+from traces.catalogue.sources import FORMATS, Source
 from traces.common import pseudonyms
-from traces.common.pseudonyms import KINDS
+from traces.common.pseudonyms import PSEUDONYM_KINDS
 from warehouse import first_row
+
+OUTCOMES = ("kept", "ignored", "rejected")
+"""What can become of a line that is no job, each for a reason."""
+LINE_COUNTS = ("lines", "accepted", *OUTCOMES)
 
 
 @click.command()
@@ -23,21 +28,28 @@ from warehouse import first_row
 @plain_errors
 def sources(as_json: bool) -> None:
     """List the sources of the catalogue."""
-    found = list(load_catalogue().sources.values())
+    listed = list(load_catalogue().sources.values())
     if as_json:
-        rows = [
-            {"name": s.name, "format": s.format, "path": str(s.path) if s.path else None, "procs": s.procs,
-             "time_zone": s.time_zone, "description": s.description, "declared_at": s.declared_at}
-            for s in found
-        ]  # fmt: skip
-        click.echo(json.dumps(rows, indent=1))
+        click.echo(json.dumps([source_row(source) for source in listed], indent=1))
         return
-    width = max((len(source.name) for source in found), default=4)
-    for source in found:
+    width = max((len(source.name) for source in listed), default=4)
+    for source in listed:
         where = str(source.path) if source.path else "generated"
         procs = f"{source.procs} procs" if source.procs else "procs from the log"
         click.echo(f"{source.name:<{width}}  {source.format:<4}  {procs:<18}  {source.description or where}")
     click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
+
+
+def source_row(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "format": source.format,
+        "path": str(source.path) if source.path else None,
+        "procs": source.procs,
+        "time_zone": source.time_zone,
+        "description": source.description,
+        "declared_at": source.declared_at,
+    }
 
 
 @click.command()
@@ -46,8 +58,11 @@ def sources(as_json: bool) -> None:
 @click.option("--name", help="Name of the source; default: the file's name.")
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
-@click.option("--keep-names", is_flag=True, help="Keep users, groups, accounts, projects and job names as they are, instead of "
-              "pseudonyms.")  # fmt: skip
+@click.option(
+    "--keep-names",
+    is_flag=True,
+    help="Keep users, groups, accounts, projects and job names as they are, instead of pseudonyms.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def ingest(
@@ -64,23 +79,38 @@ def ingest(
     Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
     """
     from pipelines.cli.replaying import warn_of_peak
-    from pipelines.running import run_job
     from traces.formats import guess_format
 
     name = name or inbox_name(path)
-    log_format = log_format or guess_format(path)
-    replaced = add_source(name, path, log_format, procs, time_zone, keep_names)
+    _load_log(name, add_source(name, path, log_format or guess_format(path), procs, time_zone, keep_names))
+    summary = _ingest_summary(name)
+    if as_json:
+        click.echo(json.dumps(summary))
+        return
+    click.echo(_ingest_text(summary))
+    warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
+    click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+def _load_log(name: str, replaced: str) -> None:
+    """Runs the job `ingest`. A log that cannot be loaded leaves the catalogue as it was: `replaced` is its former entry."""
+    from pipelines.running import run_job
+
     loaded = False
     try:
         raise_failures(run_job("ingest", [name]))
         loaded = True
     finally:
-        if not loaded:  # a log that cannot be loaded leaves the catalogue as it was
+        if not loaded:
             remove_source(name, replaced)
+
+
+def _ingest_summary(name: str) -> dict[str, Any]:
+    """What became of the lines of a source, and how large its cluster is: what `tracehouse ingest --json` prints."""
     with open_warehouse().read() as connection:
         totals = first_row(
             connection,
-            "SELECT lines, accepted, kept, ignored, rejected FROM marts.ingest_summary WHERE source = ?",
+            f"SELECT {', '.join(LINE_COUNTS)} FROM marts.ingest_summary WHERE source = ?",
             [name],
         )
         reasons = connection.execute(
@@ -92,23 +122,24 @@ def ingest(
             connection, "SELECT cluster_procs, cluster_procs_from FROM core.sources WHERE source = ?", [name]
         )
     assert totals is not None and cluster is not None
-    counts = dict(zip(("lines", "accepted", "kept", "ignored", "rejected"), totals, strict=True))
     by_reason = {
-        outcome: {reason: lines for kind, reason, lines in reasons if kind == outcome}
-        for outcome in ("kept", "ignored", "rejected")
+        f"{outcome}_by_reason": {reason: lines for of_reason, reason, lines in reasons if of_reason == outcome}
+        for outcome in OUTCOMES
     }
-    if as_json:
-        told = {"source": name} | counts | {f"{outcome}_by_reason": reasons for outcome, reasons in by_reason.items()}
-        click.echo(json.dumps(told | {"cluster_procs": cluster[0], "cluster_procs_from": cluster[1]}))
-        return
-    click.echo(f"source    {name} ({cluster[0]} processors, from the {cluster[1]})")
-    click.echo(f"lines     {counts['lines']:,}\naccepted  {counts['accepted']:,}")
-    for outcome in ("kept", "ignored", "rejected"):
-        click.echo(f"{outcome:<9} {counts[outcome]:,}")
-        for reason, lines in by_reason[outcome].items():
-            click.echo(f"          {lines:>9,}  {reason}")
-    warn_of_peak(*cluster)
-    click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+    summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
+    return summary | {"cluster_procs": cluster[0], "cluster_procs_from": cluster[1]}
+
+
+def _ingest_text(summary: dict[str, Any]) -> str:
+    lines = [
+        f"source    {summary['source']} ({summary['cluster_procs']} processors, from the {summary['cluster_procs_from']})",
+        f"lines     {summary['lines']:,}",
+        f"accepted  {summary['accepted']:,}",
+    ]
+    for outcome in OUTCOMES:
+        lines.append(f"{outcome:<9} {summary[outcome]:,}")
+        lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]
+    return "\n".join(lines)
 
 
 @click.command()
@@ -117,16 +148,15 @@ def ingest(
 @plain_errors
 def health(source: str, as_json: bool) -> None:
     """Print what looks wrong in the log of a source that is in the warehouse, worst first."""
-
     source = load_catalogue().source(source).name
     with open_warehouse().read() as connection:
-        found = connection.sql(sql_text("marts.health_report"), params={"source": source}).pl().to_dicts()
-    if not found:
+        findings = connection.sql(sql_text("marts.health_report"), params={"source": source}).pl().to_dicts()
+    if not findings:
         raise ValueError(f"no report on source {source!r} yet: `tracehouse run --source {source} --job ingest`")
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(findings, indent=1))
         return
-    for row in found:
+    for row in findings:
         share = f" ({row['share']:.2%})" if row["found"] and row["share"] is not None else ""
         click.echo(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}")
         if row["found"]:
@@ -134,7 +164,7 @@ def health(source: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", type=click.Choice(list(PSEUDONYM_KINDS)))
 @click.argument("names", nargs=-1, required=True)
 @plain_errors
 def pseudonym(kind: str, names: tuple[str, ...]) -> None:
@@ -142,14 +172,13 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
 
     To find who is behind a pseudonym, give all names: getent passwd | cut -d: -f1 | tracehouse pseudonym user -
     """
-
     path = pseudonym_key_path()
     if not path.exists():
         raise click.ClickException(f"{path}: no key yet; the first PBS or Slurm log that is loaded makes one")
     key = pseudonyms.read_key(path)
     given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
     for name in given:
-        click.echo(f"{pseudonyms.pseudonym(key, kind, name)}\t{name}")
+        click.echo(f"{pseudonyms.pseudonym_of(key, kind, name)}\t{name}")
 
 
 @click.command()

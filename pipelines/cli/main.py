@@ -23,9 +23,25 @@ def main() -> None:
 
 
 COMMANDS = (
-    sources, run, ingest, health, pseudonym, export, sql, report, ui, train, distil, replay, compare, wait, walltime, models,
-    rollback, vasp,
-)  # fmt: skip
+    sources,
+    run,
+    ingest,
+    health,
+    pseudonym,
+    export,
+    sql,
+    report,
+    ui,
+    train,
+    distil,
+    replay,
+    compare,
+    wait,
+    walltime,
+    models,
+    rollback,
+    vasp,
+)
 for command in COMMANDS:
     main.add_command(command)
 

@@ -2,32 +2,36 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
+from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @click.command()
 @click.argument("query")
-@click.option("--format", "output_format", type=click.Choice(["table", "csv", "json", "parquet"]), default="table",
-              show_default=True)  # fmt: skip
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
 @plain_errors
 def sql(query: str, output_format: str, output: Path | None) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach."""
-    import duckdb
     import polars as pl
 
     if output_format == "parquet" and output is None and sys.stdout.isatty():
         raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")
-    with open_warehouse().read() as connection:
-        try:
-            rows = _rows_of(connection.sql(query), output_format)
-        except (duckdb.Error, pl.exceptions.PolarsError) as error:
-            raise click.ClickException(f"SQL: {error}") from None
+    rows = query_rows(open_warehouse(), query, output_format)
     target: Any = output if output is not None else sys.stdout.buffer
     if output_format == "parquet":
         rows.write_parquet(target)
@@ -51,6 +55,18 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
         output.write_text(text)
     else:
         click.echo(text, nl=False)
+
+
+def query_rows(warehouse: Warehouse, query: str, output_format: str = "table") -> "pl.DataFrame":
+    """The rows of a query, read-only, as a frame that the output format can hold. Raises ValueError for bad SQL."""
+    import duckdb
+    import polars as pl
+
+    with warehouse.read() as connection:
+        try:
+            return _rows_of(connection.sql(query), output_format)
+        except (duckdb.Error, pl.exceptions.PolarsError) as error:
+            raise ValueError(f"SQL: {error}") from None
 
 
 def _rows_of(relation: Any, output_format: str) -> Any:

@@ -1,8 +1,10 @@
 """The commands `tracehouse replay` and `tracehouse compare`."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,46 +12,94 @@ from assets.common.storage import open_warehouse
 from assets.what_if.compare import compare_runs
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, replay_text
+from simulator.jobs.words import CORRECTIONS, RESERVE_BY, RULE_SETS
 from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from assets.what_if.run import ReplayRun
 
 
 @click.command()
 @click.argument("trace_or_source")
 @click.option("--policy", "-p", default="FCFS", show_default=True, help="Order of the queue, one of the list above.")
-@click.option("--backfill", "-b", default="easy", show_default=True,
-              help="none, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).")  # fmt: skip
-@click.option("--estimates", default="requested", show_default=True,
-              help="Run times the scheduler believes: requested, actual, predicted (or a quantile, predicted:p80), or live: from "
-              "similar jobs that have ended in the replay, renewed while a job waits (live:mean, live:median, live:p80, "
-              "live:slowdown, live:last_two).")  # fmt: skip
-@click.option("--reserve-by", type=click.Choice(["estimate", "requested"]), default="estimate", show_default=True,
-              help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
-              "underestimate can upset.")  # fmt: skip
-@click.option("--correction", type=click.Choice(["requested", "increments", "doubling"]), default="requested",
-              show_default=True, help="What it believes of a job that outlives its estimate.")  # fmt: skip
-@click.option("--rules", type=click.Choice(["standard", "rlscheduler", "rlscheduler-corrected"]), default="standard",
-              show_default=True,
-              help="rlscheduler: the rules of that paper's code, its own backfilling included, for comparison with its tables; "
-              "corrected: with the true wait in WFP3 and UNICEP.")  # fmt: skip
-@click.option("--window", metavar="START:LENGTH", help="Only these jobs: position of the first among the replayable jobs, from "
-              "0, and how many.")  # fmt: skip
+@click.option(
+    "--backfill",
+    "-b",
+    default="easy",
+    show_default=True,
+    help="none, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).",
+)
+@click.option(
+    "--estimates",
+    default="requested",
+    show_default=True,
+    help="Run times the scheduler believes: requested, actual, predicted (or a quantile, predicted:p80), or live: from "
+    "similar jobs that have ended in the replay, renewed while a job waits (live:mean, live:median, live:p80, "
+    "live:slowdown, live:last_two).",
+)
+@click.option(
+    "--reserve-by",
+    type=click.Choice(RESERVE_BY),
+    default="estimate",
+    show_default=True,
+    help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
+    "underestimate can upset.",
+)
+@click.option(
+    "--correction",
+    type=click.Choice(CORRECTIONS),
+    default="requested",
+    show_default=True,
+    help="What it believes of a job that outlives its estimate.",
+)
+@click.option(
+    "--rules",
+    type=click.Choice(RULE_SETS),
+    default="standard",
+    show_default=True,
+    help="rlscheduler: the rules of that paper's code, its own backfilling included, for comparison with its tables; "
+    "corrected: with the true wait in WFP3 and UNICEP.",
+)
+@click.option(
+    "--window",
+    metavar="START:LENGTH",
+    help="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
+)
 @click.option("--warm-start", is_flag=True, help="Begin with the jobs that were running by the log's own times.")
-@click.option("--outages", type=click.Path(path_type=Path), metavar="FILE",
-              help="CSV with start,end,procs and optionally announced, in the log's own seconds: "
-              "processors missing.")  # fmt: skip
+@click.option(
+    "--outages",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV with start,end,procs and optionally announced, in the log's own seconds: processors missing.",
+)
 @click.option("--cancelled", is_flag=True, help="Replay jobs, too, that were cancelled before they started.")
 @click.option("--drop-wider", is_flag=True, help="Leave out jobs wider than the cluster instead of failing.")
-@click.option("--trim", type=click.FloatRange(0, 0.5, max_open=True), default=0.0, metavar="SHARE",
-              help="Also give metrics without warm-up and cool-down: this share of the submission span cut "
-              "at both ends.")  # fmt: skip
+@click.option(
+    "--trim",
+    type=click.FloatRange(0, 0.5, max_open=True),
+    default=0.0,
+    metavar="SHARE",
+    help="Also give metrics without warm-up and cool-down: this share of the submission span cut at both ends.",
+)
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
-@click.option("--schedule", type=click.Path(dir_okay=False, writable=True, path_type=Path),
-              help="Write the start of every job to this CSV file, times in the log's own seconds.")  # fmt: skip
-@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-              help="Write gantt.png, usage.png and waits.png there.")  # fmt: skip
-@click.option("--save", metavar="NAME", help="Keep the run of a source in the warehouse (replay.runs), for SQL and "
-              "`tracehouse compare`; a run of that name is replaced.")  # fmt: skip
+@click.option(
+    "--schedule",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the start of every job to this CSV file, times in the log's own seconds.",
+)
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write gantt.png, usage.png and waits.png there.",
+)
+@click.option(
+    "--save",
+    metavar="NAME",
+    help="Keep the run of a source in the warehouse (replay.runs), for SQL and "
+    "`tracehouse compare`; a run of that name is replaced.",
+)
 @plain_errors
 def replay(
     trace_or_source: str,
@@ -82,15 +132,7 @@ def replay(
       FILE.json                  a trained policy
     """
     from assets.what_if.settings import RunSettings, read_outages
-    from pipelines.cli.replaying import (
-        check_can_be_saved,
-        replay_trace,
-        run_to_compare,
-        save_run,
-        starts_table,
-        summary,
-        write_plots,
-    )
+    from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     if save is not None:
         check_can_be_saved(trace_or_source, save)
@@ -99,19 +141,31 @@ def replay(
     run = replay_trace(
         trace_or_source, RunSettings(outages=read_outages(outages) if outages is not None else [], **settings)
     )
-    told = summary(run, trace_or_source)
-    click.echo(json.dumps(told) if as_json else replay_text(told))
+    results = summary(run, trace_or_source)
+    click.echo(json.dumps(results) if as_json else replay_text(results))
+    _write_files(run, trace_or_source, schedule, plots)
+    if save is not None:
+        _save(run, trace_or_source, save, quiet=as_json)
+
+
+def _write_files(run: ReplayRun, trace_or_source: str, schedule: Path | None, plots: Path | None) -> None:
+    from pipelines.cli.replaying import starts_table, write_plots
+
     if schedule is not None:
         starts_table(run).write_csv(schedule)
     if plots is not None:
         title = f"{Path(trace_or_source).name}: {run.policy.text}, {run.settings.backfill}"
         for path in write_plots(run, title, plots):
             click.echo(f"wrote {path}", err=True)
-    if save is not None:
-        save_run(trace_or_source, save, run.settings)
-        other = run_to_compare(trace_or_source, save)
-        if other is not None and not as_json:
-            click.echo(f"\nSaved. Next: tracehouse compare {trace_or_source} {other} {save}", err=True)
+
+
+def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
+    from pipelines.cli.replaying import run_to_compare, save_run
+
+    save_run(source, name, run.settings)
+    other = run_to_compare(source, name)
+    if other is not None and not quiet:
+        click.echo(f"\nSaved. Next: tracehouse compare {source} {other} {name}", err=True)
 
 
 @click.command()
@@ -128,6 +182,5 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
     or as many days as give at least 20 blocks, one at least. Fewer than 5 blocks give no interval. An interval that contains 0
     says that the difference could be chance.
     """
-
-    found = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
-    click.echo(json.dumps(found) if as_json else compare_text(found))
+    comparison = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
+    click.echo(json.dumps(comparison) if as_json else compare_text(comparison))

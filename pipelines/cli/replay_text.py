@@ -2,29 +2,62 @@
 
 from typing import Any
 
-STATISTICS = ("average", "median", "p90", "p95", "p99", "max")
+SHOWN_STATISTICS = ("average", "median", "p90", "p95", "p99", "max")
 PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
 GROUPS = {
-    "jobs": ("area_weighted_wait_s", "area_weighted_turnaround_s", "backfilled_share", "waits_over_24_h_share",
-             "jobs_cancelled"),
-    "users": ("average_user_wait_s", "max_user_wait_s", "average_user_bounded_slowdown", "max_user_bounded_slowdown",
-              "jain_index_user_bounded_slowdown"),
-    "machine": ("utilisation", "loss_of_capacity", "average_queue_length", "average_job_load_proc_s",
-                "throughput_jobs_per_hour", "makespan_s"),
-}  # fmt: skip
-COUNTS = (
-    "jobs", "jobs_left_out", "jobs_wider_than_cluster", "requests_below_runtime", "jobs_out_of_order", "equal_submit_times",
-    "repeated_job_ids", "running_jobs", "cancelled_jobs", "outages", "jobs_seen_in_training",
-    "jobs_underestimated", "reservations", "reservations_delayed", "mean_reservation_delay_s",
-)  # fmt: skip
+    "jobs": (
+        "area_weighted_wait_s",
+        "area_weighted_turnaround_s",
+        "backfilled_share",
+        "waits_over_24_h_share",
+        "jobs_cancelled",
+    ),
+    "users": (
+        "average_user_wait_s",
+        "max_user_wait_s",
+        "average_user_bounded_slowdown",
+        "max_user_bounded_slowdown",
+        "jain_index_user_bounded_slowdown",
+    ),
+    "machine": (
+        "utilisation",
+        "loss_of_capacity",
+        "average_queue_length",
+        "average_job_load_proc_s",
+        "throughput_jobs_per_hour",
+        "makespan_s",
+    ),
+}
+SHOWN_COUNTS = (
+    "jobs",
+    "jobs_left_out",
+    "jobs_wider_than_cluster",
+    "requests_below_runtime",
+    "jobs_out_of_order",
+    "equal_submit_times",
+    "repeated_job_ids",
+    "running_jobs",
+    "cancelled_jobs",
+    "outages",
+    "jobs_seen_in_training",
+    "jobs_underestimated",
+    "reservations",
+    "reservations_delayed",
+    "mean_reservation_delay_s",
+)
 ALWAYS_SHOWN = (
-    "jobs", "jobs_left_out", "jobs_seen_in_training", "jobs_underestimated", "reservations", "reservations_delayed",
-)  # fmt: skip
+    "jobs",
+    "jobs_left_out",
+    "jobs_seen_in_training",
+    "jobs_underestimated",
+    "reservations",
+    "reservations_delayed",
+)
 LABEL = 42
 
 
-def replay_text(told: dict[str, Any]) -> str:
-    """told: the summary of a replay (pipelines.cli.replaying.summary)."""
+def replay_text(summary: dict[str, Any]) -> str:
+    """summary: of a replay, as pipelines.cli.replaying.summary gives it."""
     lines = ["settings"]
     for name in (
         "trace",
@@ -38,26 +71,37 @@ def replay_text(told: dict[str, Any]) -> str:
         "window",
         "trim",
     ):
-        if told.get(name) and (name, told[name]) not in (("rules", "standard"), ("reserve_by", "estimate")):
-            lines.append(_line(name, told[name]))
-    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if told[name]]
-    lines.append(_line("procs", f"{told['procs']:,} (from the {told['procs_from']})"))
+        if summary.get(name) and (name, summary[name]) not in (("rules", "standard"), ("reserve_by", "estimate")):
+            lines.append(_line(name, summary[name]))
+    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
+    lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     lines += ["", "counts"]
-    lines += [_line(name, told[name]) for name in COUNTS if name in told and (told[name] or name in ALWAYS_SHOWN)]
-    lines += ["", *_metrics(told, "")]
-    extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in told]
+    lines += [
+        _line(name, summary[name])
+        for name in SHOWN_COUNTS
+        if name in summary and (summary[name] or name in ALWAYS_SHOWN)
+    ]
+    lines += ["", *_metrics(summary, "")]
+    extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
-        lines += ["", "as the RLScheduler code reports", *(_line(name, told[name]) for name in extras)]
-    if told["trim"]:
-        lines += ["", f"without {100 * told['trim']:g} % of the submission span at both ends (trimmed_...)"]
-        lines += _metrics(told, "trimmed_")
-    lines += ["", "in hindsight: no schedule of these jobs has less", *(
-        _line(name, told[name])
-        for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s")
-    )]  # fmt: skip
-    lines += ["", f"  {'size':<8} {'run time':<14} {'jobs':>9} {'average_wait_s':>15} {'median_wait_s':>14} {'p95_wait_s':>14} "
-              f"{'bounded slowdown':>17}"]  # fmt: skip
-    for row in told["by_class"]:
+        lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]
+    if summary["trim"]:
+        lines += ["", f"without {100 * summary['trim']:g} % of the submission span at both ends (trimmed_...)"]
+        lines += _metrics(summary, "trimmed_")
+    lines += [
+        "",
+        "in hindsight: no schedule of these jobs has less",
+        *(
+            _line(name, summary[name])
+            for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s")
+        ),
+    ]
+    lines += [
+        "",
+        f"  {'size':<8} {'run time':<14} {'jobs':>9} {'average_wait_s':>15} {'median_wait_s':>14} {'p95_wait_s':>14} "
+        f"{'bounded slowdown':>17}",
+    ]
+    for row in summary["by_class"]:
         lines.append(
             f"  {row['size_class']:<8} {row['runtime_class']:<14} {row['jobs']:>9,} {_number(row['average_wait_s']):>15} "
             f"{_number(row['median_wait_s']):>14} {_number(row['p95_wait_s']):>14} "
@@ -65,47 +109,47 @@ def replay_text(told: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        f"tracehouse semantics {told['semantics']}, engine {told['engine']}, trace {told['trace_sha256'][:12]}",
+        f"tracehouse semantics {summary['semantics']}, engine {summary['engine']}, trace {summary['trace_sha256'][:12]}",
     ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def compare_text(found: dict[str, Any]) -> str:
-    """found: what assets.what_if.compare.compare_runs returns."""
-    a, b = found["run_a"], found["run_b"]
-    lines = [f"{found['source']}: {b} (B) against {a} (A), {found['jobs']:,} jobs"]
-    if found["paired_jobs"] < found["jobs"]:
-        lines.append(f"{found['paired_jobs']:,} of them started in both")
-    lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in found["settings"].items()]
+def compare_text(comparison: dict[str, Any]) -> str:
+    """comparison: what assets.what_if.compare.compare_runs returns."""
+    a, b = comparison["run_a"], comparison["run_b"]
+    lines = [f"{comparison['source']}: {b} (B) against {a} (A), {comparison['jobs']:,} jobs"]
+    if comparison["paired_jobs"] < comparison["jobs"]:
+        lines.append(f"{comparison['paired_jobs']:,} of them started in both")
+    lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
     lines += ["", f"  {'metric':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}  95 % interval"]
-    for name, row in found["metrics"].items():
+    for name, row in comparison["metrics"].items():
         lines.append(f"  {name:<{LABEL}} {_columns(row)}  {_interval(row)}")
     lines += ["", f"  {'job by job':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}  95 % interval"]
-    for group in found["paired"]:
+    for group in comparison["paired"]:
         lines.append(
             f"  {group['jobs_of']}: {group['jobs']:,} jobs; under B {100 * group['better_share']:.1f} % wait less, "
             f"{100 * group['equal_share']:.1f} % as long, {100 * group['worse_share']:.1f} % longer"
         )
         for name in ("average_wait_s", "average_bounded_slowdown"):
             lines.append(f"    {name:<{LABEL - 2}} {_columns(group[name])}  {_interval(group[name])}")
-    length = "a week" if found["block_days"] == 7 else f"{found['block_days']} day(s)"
-    if found["paired"][0]["average_wait_s"]["low"] is not None:  # the first group is all jobs
-        lines += ["", f"Intervals: {found['blocks']} blocks of submission time, {length} each, resampled whole."]
+    length = "a week" if comparison["block_days"] == 7 else f"{comparison['block_days']} day(s)"
+    if comparison["paired"][0]["average_wait_s"]["low"] is not None:  # the first group is all jobs
+        lines += ["", f"Intervals: {comparison['blocks']} blocks of submission time, {length} each, resampled whole."]
     else:
         lines += [
             "",
-            f"No intervals: {found['blocks']} block(s) of submission time, {length} each; fewer than 5 say nothing.",
+            f"No intervals: {comparison['blocks']} block(s) of submission time, {length} each; fewer than 5 say nothing.",
         ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _metrics(told: dict[str, Any], prefix: str) -> list[str]:
-    lines = [f"  {'':<{LABEL}}" + "".join(f" {statistic:>14}" for statistic in STATISTICS)]
+def _metrics(summary: dict[str, Any], prefix: str) -> list[str]:
+    lines = [f"  {'':<{LABEL}}" + "".join(f" {statistic:>14}" for statistic in SHOWN_STATISTICS)]
     for value in PER_JOB:
-        cells = "".join(f" {_number(told[f'{prefix}{statistic}_{value}']):>14}" for statistic in STATISTICS)
+        cells = "".join(f" {_number(summary[f'{prefix}{statistic}_{value}']):>14}" for statistic in SHOWN_STATISTICS)
         lines.append(f"  {value:<{LABEL}}{cells}")
     for title, names in GROUPS.items():
-        lines += ["", title, *(_line(name, told[f"{prefix}{name}"]) for name in names)]
+        lines += ["", title, *(_line(name, summary[f"{prefix}{name}"]) for name in names)]
     return lines
 
 

@@ -1,10 +1,8 @@
 """`tracehouse replay`: a log or a source, settings, and what comes of them."""
 
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,14 @@ import click
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.common.trace import Trace, load_trace
-from assets.ingest.canonical_jobs import write_jobs
-from assets.ingest.reading import COMMAND_LINE
-from assets.ingest.update import update_raw_log
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if import plots as replay_plots
+from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
+from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
+from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
 from simulator.metrics.metrics import SEMANTICS
-from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.sources import Source
-from warehouse import Warehouse, first_row
+from warehouse import first_row
 
 SLOW_S = 1.5
 """What takes longer says what it is doing."""
@@ -32,11 +27,13 @@ def replay_trace(trace_or_source: str, settings: RunSettings) -> ReplayRun:
     """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy."""
     settings = check_settings(settings)
     is_log = is_path(trace_or_source)
-    source = _log_source(Path(trace_or_source), settings) if is_log else _known_source(trace_or_source)
+    if is_log:
+        check_log_estimates(Path(trace_or_source), settings)
+    source = log_source(Path(trace_or_source), settings.procs) if is_log else catalogue_source(trace_or_source)
     # before the log is read, which may take a while
     policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
     with say_if_slow(f"reading {trace_or_source}"):
-        trace = _load_log(source, settings) if is_log else _load_source(source, settings)
+        trace = load_any_trace(source, settings, in_catalogue=not is_log)
     if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
@@ -44,9 +41,7 @@ def replay_trace(trace_or_source: str, settings: RunSettings) -> ReplayRun:
 
 
 def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
-    """Everything that is told of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
-    from assets.what_if.run import engine_version
-
+    """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
     settings = run.settings
     with say_if_slow("looking for the least average wait that any schedule could have"):
         hindsight = run.hindsight()
@@ -89,14 +84,11 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
-    from assets.what_if import plots as replay_plots
-    from assets.what_if.tables import series_of
-
     folder.mkdir(parents=True, exist_ok=True)
-    series = replay_plots.series_with_time(series_of(run), run)
+    series = with_time(series_of(run), run)
     pictures = {
         "gantt": replay_plots.gantt_of(run, title),
-        "usage": replay_plots.usage({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
+        "usage": replay_plots.use_and_queue({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
         "waits": replay_plots.waits({title: run}),
     }
     for name, picture in pictures.items():
@@ -112,8 +104,8 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
             f"{trace_or_source}: runs of a log are not saved, only runs of a source: add the log with `tracehouse ingest "
             f"{trace_or_source} --name NAME`, then `tracehouse replay NAME ... --save {name}`"
         )
-    source = _known_source(trace_or_source).name
-    if not _is_loaded(source):
+    source = catalogue_source(trace_or_source).name
+    if not is_loaded(source):
         raise ValueError(
             f"source {source!r} is not in the warehouse yet, so that nothing can be saved beside it: load it with "
             f"`tracehouse run --source {source} --job ingest`"
@@ -123,13 +115,13 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
 def run_to_compare(source: str, name: str) -> str | None:
     """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one."""
     with open_warehouse().read() as connection:
-        found = first_row(
+        other = first_row(
             connection,
             "SELECT b.run FROM replay.runs AS a JOIN replay.runs AS b USING (source, trace_sha256) "
             "WHERE a.source = ? AND a.run = ? AND a.run <> b.run ORDER BY b.run <> 'fcfs-easy', b.run LIMIT 1",
             [source, name],
         )
-    return found[0] if found else None
+    return other[0] if other else None
 
 
 def save_run(source: str, name: str, settings: RunSettings) -> None:
@@ -164,55 +156,3 @@ def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
             fg="yellow",
             err=True,
         )
-
-
-def is_path(trace_or_source: str) -> bool:
-    """Whether a log lies there; a name of a source otherwise."""
-    return bool(trace_or_source) and Path(trace_or_source).exists()
-
-
-def _log_source(path: Path, settings: RunSettings) -> Source:
-    if settings.estimates.startswith("predicted"):
-        raise ValueError(
-            f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
-            "`tracehouse run --source NAME`, then replay NAME"
-        )
-    return Source(path.name, "auto", path, settings.procs, declared_at=COMMAND_LINE)
-
-
-def _known_source(name: str) -> Source:
-    if not name:
-        raise ValueError("give a log (a path) or a source (see `tracehouse sources`)")
-    catalogue = load_catalogue()
-    looks_like_a_path = "/" in name or Path(name).suffix in (".swf", ".gz", ".zst", ".xz", ".log", ".psv")
-    if looks_like_a_path and name not in catalogue.sources:
-        raise ValueError(f"{name}: no such log file, and no source of that name (see `tracehouse sources`)")
-    return catalogue.source(name)
-
-
-def _load_source(source: Source, settings: RunSettings) -> Trace:
-    if _is_loaded(source.name):
-        return load_trace(open_warehouse(), source.name, settings.cancelled)
-    if settings.estimates.startswith("predicted"):
-        raise ValueError(
-            f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
-        )
-    return _load_log(source, settings)
-
-
-def _is_loaded(source: str) -> bool:
-    warehouse = open_warehouse()
-    if not warehouse.path.exists():
-        return False
-    with warehouse.read() as connection:
-        return first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source]) is not None
-
-
-def _load_log(source: Source, settings: RunSettings) -> Trace:
-    """The trace of a log that is not in the warehouse: it goes through one of its own, so that all rules are the same."""
-    source = replace(source, drop_wider=source.drop_wider or settings.drop_wider)
-    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
-        warehouse = Warehouse(Path(folder) / "one-log.duckdb")
-        update_raw_log(warehouse, source)
-        write_jobs(warehouse, source.name)
-        return load_trace(warehouse, source.name, settings.cancelled)

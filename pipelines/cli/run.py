@@ -11,10 +11,18 @@ from traces.catalogue.catalogue import load_catalogue
 
 @click.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
-@click.option("--job", type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "everything"]),
-              default="everything", show_default=True, help="Part of the pipeline to run.")  # fmt: skip
-@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.")  # fmt: skip
+@click.option(
+    "--job",
+    type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "everything"]),
+    default="everything",
+    show_default=True,
+    help="Part of the pipeline to run.",
+)
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.",
+)
 @plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print the leaderboard."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,6 +10,8 @@ from assets.common.storage import open_warehouse
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
+
+PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 
 
 @click.command()
@@ -20,21 +22,40 @@ from traces.catalogue.catalogue import load_catalogue
 )
 @click.option("--user", "-u", help="User who submits it: what waits and ran of the same user tells much.")
 @click.option("--job", "job_id", metavar="ID", help="Instead of a new job: one that waits at that time.")
-@click.option("--at", "at", metavar="TIME", help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
-              "the log's own clock. Default: the last submission in the log.")  # fmt: skip
+@click.option(
+    "--at",
+    "at",
+    metavar="TIME",
+    help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
+    "the log's own clock. Default: the last submission in the log.",
+)
 @click.option(
     "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
-@click.option("--policy", "-p", default="FCFS", show_default=True,
-              help="Order of the queue in the replays, as in `tracehouse replay`.")  # fmt: skip
+@click.option(
+    "--policy",
+    "-p",
+    default="FCFS",
+    show_default=True,
+    help="Order of the queue in the replays, as in `tracehouse replay`.",
+)
 @click.option("--backfill", "-b", default="easy", show_default=True, help="Backfilling in the replays, as there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
 def wait(
-    source: str, procs: int | None, walltime: str | None, user: str | None, job_id: str | None, at: str | None,
-    samples: int, seed: int, policy: str, backfill: str, as_json: bool,
-) -> None:  # fmt: skip
+    source: str,
+    procs: int | None,
+    walltime: str | None,
+    user: str | None,
+    job_id: str | None,
+    at: str | None,
+    samples: int,
+    seed: int,
+    policy: str,
+    backfill: str,
+    as_json: bool,
+) -> None:
     """How long would a job wait? The distribution of its start, at a moment of the log.
 
     The queue of that moment is replayed many times with run times drawn from what was predicted for each job; the answer is
@@ -46,81 +67,123 @@ def wait(
     tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
     tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
     """
-    from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
     from assets.what_if.settings import usual_backfill
-    from pipelines.cli.replaying import say_if_slow
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
-    request = -1 if walltime is None else seconds_of(walltime)
-    backfill = usual_backfill(backfill)
-    name = load_catalogue().source(source).name
-    with say_if_slow(f"reading {name}"):
-        found = load_wait_source(open_warehouse(), name)
-    moment = found.moment(at)
-    settings = (samples, seed, policy, backfill)
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
+    replays = QueueReplays(samples, seed, policy, usual_backfill(backfill))
+    result = answer_wait(load_catalogue().source(source).name, question, replays)
+    click.echo(json.dumps(result) if as_json else wait_text(result))
+
+
+class WaitQuestion(NamedTuple):
+    """What is asked: a job that waits, or processors, requested wall time in s (-1 for none) and user of a new one; when."""
+
+    job_id: str | None
+    procs: int | None
+    request: int
+    user: str | None
+    at: str | None
+
+
+class QueueReplays(NamedTuple):
+    """How the queue is replayed, in the order of assets.predictions.waits.new_job_wait."""
+
+    samples: int
+    seed: int
+    policy: str
+    backfill: str
+
+
+def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
+    """What `tracehouse wait --json` prints."""
+    from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
+    from pipelines.cli.replaying import say_if_slow
+
+    job_id, procs, request, user, at = question
+    with say_if_slow(f"reading {source}"):
+        log = load_wait_source(open_warehouse(), source)
+    moment = log.moment(at)
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
-            number = found.job_number(job_id, moment)
-            procs, request = int(found.history.procs[number]), int(found.history.request[number])
-            answer = queued_job_wait(found.history, moment, number, *settings)
+            number = log.job_number(job_id, moment)
+            procs, request = int(log.history.procs[number]), int(log.history.request[number])
+            answer = queued_job_wait(log.history, moment, number, *replays)
         else:
             assert procs is not None
-            user_number = found.user_number(user) if user is not None else -1
-            answer = new_job_wait(found.history, moment, procs, request, user_number, *settings)
+            user_number = log.user_number(user) if user is not None else -1
+            answer = new_job_wait(log.history, moment, procs, request, user_number, *replays)
     state, submitted = answer.state, moment - answer.waited_s
-    told = {
-        "source": name, "at_s": moment, "at": found.clock(moment), "time_zone": found.trace.time_zone, "job": job_id,
-        "user": user, "procs": procs, "requested_walltime_s": request if request >= 1 else None,
-        "cluster_procs": state.cluster_procs, "busy_procs": state.busy_procs, "running_jobs": len(state.running),
-        "waiting_jobs": len(state.waiting) - (job_id is None), "waited_s": answer.waited_s,
-        "told_by": answer.told_by, "neighbours": answer.neighbours, "policy": policy, "backfill": backfill,
-        "samples": samples, "seed": seed,
-        **{f"wait_p{p}_s": float(x) for p, x in zip((10, 25, 50, 75, 90), answer.quantiles, strict=True)},
-        **{f"start_p{p}": found.clock(submitted + x) for p, x in zip((10, 25, 50, 75, 90), answer.quantiles, strict=True)},
-        **{f"replay_p{p}_s": float(x) for p, x in zip((10, 25, 50, 75, 90), answer.replayed, strict=True)},
+    waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
+    replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
+    return {
+        "source": source,
+        "at_s": moment,
+        "at": log.clock(moment),
+        "time_zone": log.trace.time_zone,
+        "job": job_id,
+        "user": user,
+        "procs": procs,
+        "requested_walltime_s": request if request >= 1 else None,
+        "cluster_procs": state.cluster_procs,
+        "busy_procs": state.busy_procs,
+        "running_jobs": len(state.running),
+        "waiting_jobs": len(state.waiting) - (job_id is None),
+        "waited_s": answer.waited_s,
+        "told_by": answer.told_by,
+        "neighbours": answer.neighbours,
+        "policy": replays.policy,
+        "backfill": replays.backfill,
+        "samples": replays.samples,
+        "seed": replays.seed,
+        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        **{f"start_p{percent}": log.clock(submitted + wait_s) for percent, wait_s in waits.items()},
+        **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,
-    }  # fmt: skip
-    click.echo(json.dumps(told) if as_json else wait_text(told))
+    }
 
 
-def wait_text(told: dict[str, Any]) -> str:
-    """told: what `tracehouse wait --json` prints."""
+def wait_text(answer: dict[str, Any]) -> str:
+    """answer: what `tracehouse wait --json` prints."""
     asked = (
-        f"job {told['job']}"
-        if told["job"] is not None
-        else "a new job" + (f" of {told['user']}" if told["user"] else "")
+        f"job {answer['job']}"
+        if answer["job"] is not None
+        else "a new job" + (f" of {answer['user']}" if answer["user"] else "")
     )
-    limit = f", {duration(told['requested_walltime_s'])} requested" if told["requested_walltime_s"] else ""
+    limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
     lines = [
-        f"{told['source']} at {told['at']} ({told['time_zone']})",
-        f"  machine  {told['busy_procs']:,} of {told['cluster_procs']:,} processors busy, {told['running_jobs']:,} jobs running, "
-        f"{told['waiting_jobs']:,} waiting",
-        f"  job      {asked}: {told['procs']:,} processors{limit}"
-        + (f", has waited {duration(told['waited_s'])}" if told["job"] is not None else ""),
+        f"{answer['source']} at {answer['at']} ({answer['time_zone']})",
+        f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
+        f"{answer['waiting_jobs']:,} waiting",
+        f"  job      {asked}: {answer['procs']:,} processors{limit}"
+        + (f", has waited {duration(answer['waited_s'])}" if answer["job"] is not None else ""),
         "",
         f"  {'chance':>8}  {'waits at most':<14}  starts by",
     ]
-    for p in (10, 25, 50, 75, 90):
-        lines.append(f"  {p:>6} %  {duration(told[f'wait_p{p}_s']):<14}  {told[f'start_p{p}']}")
+    for p in PERCENTS_SHOWN:
+        lines.append(f"  {p:>6} %  {duration(answer[f'wait_p{p}_s']):<14}  {answer[f'start_p{p}']}")
     alone = (
-        f"the replays alone say {duration(told['replay_p50_s'])} "
-        f"({duration(told['replay_p10_s'])} to {duration(told['replay_p90_s'])})"
+        f"the replays alone say {duration(answer['replay_p50_s'])} "
+        f"({duration(answer['replay_p10_s'])} to {duration(answer['replay_p90_s'])})"
     )
-    if told["told_by"] == "replay":
+    if answer["told_by"] == "replay":
         how = (
             "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
         )
-    elif told["job"] is not None:
-        how = f"from {told['neighbours']:,} jobs that had waited as long, of a year; {alone}"
+    elif answer["job"] is not None:
+        how = f"from {answer['neighbours']:,} jobs that had waited as long, of a year; {alone}"
     else:
-        how = f"from {told['neighbours']} past jobs submitted in like circumstances; {alone}"
-    lines += ["", f"  8 in 10 such jobs wait {duration(told['wait_p10_s'])} to {duration(told['wait_p90_s'])}; {how}."]
-    if told["similar_mean_s"] is not None:
+        how = f"from {answer['neighbours']} past jobs submitted in like circumstances; {alone}"
+    lines += [
+        "",
+        f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
+    ]
+    if answer["similar_mean_s"] is not None:
         lines.append(
-            f"  Recent jobs of its classes of size and request waited {duration(told['similar_mean_s'])} on average."
+            f"  Recent jobs of its classes of size and request waited {duration(answer['similar_mean_s'])} on average."
         )
     return "\n".join(lines)
 
@@ -132,8 +195,13 @@ def wait_text(told: dict[str, Any]) -> str:
     "--procs", "-n", type=click.IntRange(min=1), help="Processors: look at the user's jobs of this size, if enough."
 )
 @click.option("--executable", "-x", help="Executable or job name, as the log has it: look at these jobs, if enough.")
-@click.option("--risk", type=click.FloatRange(0.005, 0.5), default=0.05, show_default=True,
-              help="Largest acceptable risk of being killed at the limit.")  # fmt: skip
+@click.option(
+    "--risk",
+    type=click.FloatRange(0.005, 0.5),
+    default=0.05,
+    show_default=True,
+    help="Largest acceptable risk of being killed at the limit.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
 def walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float, as_json: bool) -> None:
@@ -146,63 +214,79 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     \b
     tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
     """
+    advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
+    click.echo(json.dumps(advice) if as_json else walltime_text(advice))
+
+
+def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
+    """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
     from assets.predictions.waits import load_walltime_jobs
 
-    name = load_catalogue().source(source).name
-    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), name, user, executable)
+    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
     moment = int(jobs.end.max())
     trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
     aimed = trial.aimed_risk if trial is not None else risk
-    found = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
-    if found is None:
+    advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
+    if advice is None:
         ended = int((jobs.user == user_number).sum())
         raise ValueError(
-            f"source {name!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
+            f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
             f"{-int(-(1 - risk) / risk // 1)}: give a larger --risk"
         )
-    told = {
-        "source": name, "user": user, "procs": procs, "executable": executable, "risk": risk,
-        "walltime_s": found.walltime_s, "same": found.group, "jobs": found.jobs, "jobs_at_limit": found.at_limit,
-        "median_runtime_s": found.median_runtime_s, "median_request_s": found.median_request_s,
-        "tried_jobs": trial.jobs if trial else 0, "tried_killed_share": trial.killed if trial else None,
+    return {
+        "source": source,
+        "user": user,
+        "procs": procs,
+        "executable": executable,
+        "risk": risk,
+        "walltime_s": advice.walltime_s,
+        "same": advice.group,
+        "jobs": advice.jobs,
+        "jobs_at_limit": advice.at_limit,
+        "median_runtime_s": advice.median_runtime_s,
+        "median_request_s": advice.median_request_s,
+        "tried_jobs": trial.jobs if trial else 0,
+        "tried_killed_share": trial.killed if trial else None,
         "tried_median_advised_s": trial.median_advised_s if trial else None,
         "tried_median_requested_s": trial.median_requested_s if trial else None,
-        "tried_advised_by_requested": trial.requested_share if trial else None, "aimed_risk": aimed,
-    }  # fmt: skip
-    click.echo(json.dumps(told) if as_json else walltime_text(told))
+        "tried_advised_by_requested": trial.requested_share if trial else None,
+        "aimed_risk": aimed,
+    }
 
 
-def walltime_text(told: dict[str, Any]) -> str:
-    """told: what `tracehouse walltime --json` prints."""
+def walltime_text(advice: dict[str, Any]) -> str:
+    """advice: what `tracehouse walltime --json` prints."""
     lines = [
-        f"{told['source']}, user {told['user']}: request {duration(told['walltime_s'])} aiming at a risk of {told['risk']:.1%}",
-        f"  from the last {told['jobs']:,} ended jobs of the same {told['same']}: they ran "
-        f"{duration(told['median_runtime_s'])} in the median"
-        + (f" and requested {duration(told['median_request_s'])}" if told["median_request_s"] is not None else ""),
+        f"{advice['source']}, user {advice['user']}: request {duration(advice['walltime_s'])} aiming at a risk of {advice['risk']:.1%}",
+        f"  from the last {advice['jobs']:,} ended jobs of the same {advice['same']}: they ran "
+        f"{duration(advice['median_runtime_s'])} in the median"
+        + (f" and requested {duration(advice['median_request_s'])}" if advice["median_request_s"] is not None else ""),
     ]
-    if told["jobs_at_limit"]:
+    if advice["jobs_at_limit"]:
         lines.append(
-            f"  {told['jobs_at_limit']:,} of them ended at their limit: they may have needed more than this advice knows"
+            f"  {advice['jobs_at_limit']:,} of them ended at their limit: they may have needed more than this advice knows"
         )
-    if told["tried_jobs"]:
+    if advice["tried_jobs"]:
         lines.append(
-            f"  tried on the user's last {told['tried_jobs']:,} jobs, each with what was known then: "
-            f"{told['tried_killed_share']:.1%} would have been killed"
+            f"  tried on the user's last {advice['tried_jobs']:,} jobs, each with what was known then: "
+            f"{advice['tried_killed_share']:.1%} would have been killed"
         )
-        if told["tried_advised_by_requested"] is not None:
+        if advice["tried_advised_by_requested"] is not None:
             lines.append(
-                f"  advised {duration(told['tried_median_advised_s'])} in the median where "
-                f"{duration(told['tried_median_requested_s'])} was requested; processor-hours advised by those requested: "
-                f"{told['tried_advised_by_requested']:.0%}"
+                f"  advised {duration(advice['tried_median_advised_s'])} in the median where "
+                f"{duration(advice['tried_median_requested_s'])} was requested; processor-hours advised by those requested: "
+                f"{advice['tried_advised_by_requested']:.0%}"
             )
     return "\n".join(lines)
 
 
 def seconds_of(text: str) -> int:
     """Seconds of [D-]H:M:S, M:S or a number of seconds. Raises ValueError."""
-    found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)|(\d+)", text.strip())
-    if found is not None:
-        days, hours, minutes, seconds, short_minutes, short_seconds, plain = (int(part or 0) for part in found.groups())
+    numbers = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)|(\d+)", text.strip())
+    if numbers is not None:
+        days, hours, minutes, seconds, short_minutes, short_seconds, plain = (
+            int(part or 0) for part in numbers.groups()
+        )
         total = 86_400 * days + 3600 * hours + 60 * (minutes + short_minutes) + seconds + short_seconds + plain
         if 1 <= total <= 10**9:
             return total

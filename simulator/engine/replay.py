@@ -15,7 +15,7 @@ from simulator.engine import static as static_engine
 from simulator.engine.episode import Episode, new_episode
 from simulator.engine.general import Recorder, Rules, advance
 from simulator.engine.queue_tree import MOST_PROCS, queue_by
-from simulator.engine.running import CORRECTIONS
+from simulator.engine.running import CORRECTION_IDS
 from simulator.engine.static import run_static
 from simulator.formula import machine as formula_machine
 from simulator.formula.parsing import explain_failure
@@ -23,13 +23,13 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
+from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
 from simulator.policies.sampling import TAKE_BEST
 from simulator.policies.scoring import FIXED, Scoring
 
-BACKFILLING = ("none", "easy", "easy-sjbf", "conservative", "selective")
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
 _IDS = {"none": engine.NO_BACKFILL, "easy": engine.EASY, "easy-sjbf": engine.EASY_SJBF}
@@ -80,12 +80,10 @@ def rules_of(
         raise ValueError(
             f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X"
         )
-    if correction not in CORRECTIONS:
-        raise ValueError(f"unknown correction {correction!r}; expected one of {', '.join(CORRECTIONS)}")
+    one_of("correction", correction, CORRECTIONS)
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
-    return Rules(
-        cluster_procs, _IDS.get(head, engine.RESERVE), threshold, CORRECTIONS[correction], planned, sample, False, False
-    )
+    rule, correcting = _IDS.get(head, engine.RESERVE), CORRECTION_IDS[correction]
+    return Rules(cluster_procs, rule, threshold, correcting, planned, sample, False, False)
 
 
 def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:

@@ -7,15 +7,11 @@ import numpy as np
 
 from simulator.compiled import lean
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.words import CORRECTIONS
 
 CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING = range(3)
 
-CORRECTIONS = {
-    "requested": CORRECT_REQUESTED,
-    "increments": CORRECT_INCREMENTS,
-    "doubling": CORRECT_DOUBLING,
-}
-"""What the scheduler believes of a job that outlives its estimate; names as users write them."""
+CORRECTION_IDS = dict(zip(CORRECTIONS, (CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING), strict=True))
 
 INCREMENTS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
 """Tsafrir, Etsion and Feitelson 2007, section 5: 1 min, 5 min, 15 min, 30 min, 1 h, 2 h, 5 h, 10 h, 20 h, 50 h, 100 h."""

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.words import RESERVE_BY, one_of
+
 IntArray = NDArray[np.int64]
 
 NEVER = 1 << 61
 """`cancel` of a job that waits until it starts."""
 
 COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold")
-
-
-RESERVE_BY = ("estimate", "requested")
-"""What a reservation can believe of jobs that run."""
 
 
 def column_of(values: object) -> IntArray:
@@ -140,8 +138,7 @@ def jobs_from_log(
     else:
         raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
     limit = np.maximum(longest, estimate)
-    if reserve_by not in RESERVE_BY:
-        raise ValueError(f"unknown reserve_by {reserve_by!r}; expected one of {', '.join(RESERVE_BY)}")
+    one_of("reserve_by", reserve_by, RESERVE_BY)
     hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
     optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
     submit = np.asarray(submit, dtype=np.int64)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assets.what_if.compare import DAY_S, blocks_of, compare_runs, paired_interval
+from assets.what_if.compare import blocks_of, compare_runs, paired_interval
 from simulator.metrics.metrics import METRICS
 from tests.assets.test_replay_runs import materialize
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
+DAY_S = 86_400
 RUNS: list[dict[str, Any]] = [
     {"name": "a"},
     {"name": "b", "policy": "SAF"},

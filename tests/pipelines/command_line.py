@@ -50,6 +50,7 @@ def use_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
     patch.setenv("DAGSTER_HOME", str(folder))  # set again by tracehouse itself; so that it is undone after the tests
     # The definitions know the warehouse of the home that they were loaded in. A user's process has one home, this one
     # has many: each loads its own, and leaves those of other tests as they were.
-    patch.setitem(sys.modules, "pipelines.definitions", None)
-    del sys.modules["pipelines.definitions"]
+    for module in ("pipelines.definitions", "pipelines.running"):
+        patch.setitem(sys.modules, module, None)
+        del sys.modules[module]
     return catalogue

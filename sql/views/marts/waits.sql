@@ -9,6 +9,4 @@ SELECT
     avg(wait_s) AS average_wait_s, -- mean wait, seconds
     median(wait_s) AS median_wait_s, -- median wait, seconds
     quantile_cont(wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds
-FROM marts.job_facts
-WHERE wait_s IS NOT NULL
-GROUP BY ALL
+{{ of_known_waits }}

@@ -1,15 +1,7 @@
 -- Waits on the real system by month and size.
 CREATE OR REPLACE VIEW marts.waits_by_size AS
-SELECT
-    source AS source, -- name of the source in the catalogue
-    month AS month, -- of the submission, first day
+{{ waits_by_month }}
     size_class AS size_class, -- size class: serial, small (up to 1/16 of the cluster), medium (up to 1/4), large
-    count(*) AS jobs, -- jobs with a known wait
-    avg(wait_s) AS average_wait_s, -- mean wait from submission, seconds
-    median(wait_s) AS median_wait_s, -- median wait, seconds
-    quantile_cont(wait_s, 0.95) AS p95_wait_s, -- 95th percentile of the wait, seconds
-    max(wait_s) AS max_wait_s, -- longest wait, seconds
-    avg(eligible_wait_s) AS average_eligible_wait_s, -- mean wait in which nothing but resources held jobs back, seconds
-FROM marts.job_facts
-WHERE wait_s IS NOT NULL
-GROUP BY ALL
+{{ wait_statistics }}
+{{ longest_waits }}
+{{ of_known_waits }}

@@ -1,0 +1,23 @@
+"""The words that choose a rule of the replay, as users write them. docs/semantics.md says what each means.
+
+Every set of words is defined here alone. This module loads no numba, so that the command line can list the words at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+BACKFILLING = ("none", "easy", "easy-sjbf", "conservative", "selective")
+CORRECTIONS = ("requested", "increments", "doubling")
+"""What the scheduler believes of a job that outlives its estimate."""
+RESERVE_BY = ("estimate", "requested")
+"""What a reservation believes of jobs that run."""
+RULE_SETS = ("standard", "rlscheduler", "rlscheduler-corrected")
+"""Our rules, those of the RLScheduler code, and the same with the true wait in WFP3 and UNICEP."""
+
+
+def one_of(name: str, word: str, words: Iterable[str]) -> str:
+    """The word. Raises ValueError, naming what it is for and what is expected, when it is not among `words`."""
+    if word not in words:
+        raise ValueError(f"unknown {name} {word!r}; expected one of {', '.join(words)}")
+    return word

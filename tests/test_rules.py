@@ -1,0 +1,117 @@
+"""The code keeps its rules (`tests/rules.py`), and each rule notices when it is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import rules
+from tests.rules import CodeBase
+
+LONG_FUNCTIONS: set[str] = set()
+WIDE_FUNCTIONS: set[str] = set()
+UNDOCUMENTED_FUNCTIONS: set[str] = set()
+SAME_NAMES: set[str] = set()
+"""Names that several modules may define, each with the reason beside it."""
+
+
+@pytest.fixture(scope="module")
+def code() -> CodeBase:
+    return CodeBase()
+
+
+def test_functions_are_short(code: CodeBase) -> None:
+    assert set(rules.long_functions(code)) == LONG_FUNCTIONS
+
+
+def test_functions_have_few_parameters(code: CodeBase) -> None:
+    assert set(rules.wide_functions(code)) == WIDE_FUNCTIONS
+
+
+def test_public_functions_have_a_docstring(code: CodeBase) -> None:
+    assert set(rules.undocumented_functions(code)) == UNDOCUMENTED_FUNCTIONS
+
+
+def test_every_module_has_a_test_file_of_its_name(code: CodeBase) -> None:
+    assert rules.modules_without_tests(code) == []
+
+
+def test_every_test_file_has_a_module_of_its_name(code: CodeBase) -> None:
+    assert rules.tests_without_modules(code) == []
+
+
+def test_imports_stand_at_the_top(code: CodeBase) -> None:
+    assert rules.hidden_imports(code) == []
+
+
+def test_a_name_means_one_thing(code: CodeBase) -> None:
+    assert set(rules.repeated_names(code)) == SAME_NAMES
+
+
+def test_names_say_what_a_thing_is(code: CodeBase) -> None:
+    assert rules.vague_names(code) == {}
+
+
+def test_files_and_folders_are_small(code: CodeBase) -> None:
+    assert rules.large_files(code) == {}
+    assert rules.crowded_folders(code) == {}
+
+
+def test_the_formatter_formats(code: CodeBase) -> None:
+    assert sum(rules.unformatted(code).values()) <= rules.MOST_FMT_SKIPS
+
+
+def test_an_asset_stands_in_the_file_of_its_key_and_the_folder_of_its_group(code: CodeBase) -> None:
+    assert rules.misplaced_assets(code) == []
+
+
+def broken(folder: Path, files: dict[str, str]) -> CodeBase:
+    """A small tree that breaks a rule."""
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return CodeBase(folder)
+
+
+ASSET = '@dg.asset(\n    key=["raw", "log"],\n    group_name="{group}",\n)\ndef raw_log(): ...\n'
+
+
+def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
+    body = "    x = 1\n" * rules.MOST_LINES
+    parameters = ", ".join(f"p{k}" for k in range(rules.MOST_PARAMETERS + 1))
+    code = broken(
+        tmp_path,
+        {
+            "models/long.py": f"def long():\n{body}",
+            "models/wide.py": f"def wide({parameters}): ...\n",
+            "models/inner.py": "def inner():\n    from models.wide import wide\n",
+            "models/twice.py": "class Wide: ...\nLIMIT = 1\n",
+            "simulator/twice.py": "class Wide: ...\nLIMIT = 2\n",
+            "simulator/vague.py": "def f():\n    found = 1  # fmt: skip\n",
+            "simulator/large.py": "x = 1\n" * (rules.MOST_FILE_LINES + 1),
+            "tests/models/test_wide_things.py": "",
+            "tests/models/test_else.py": "",
+            "assets/ingest/reading.py": ASSET.format(group="ingest"),
+            "assets/ingest/raw_log.py": ASSET.format(group="raw"),
+        }
+        | {f"traces/file{k}.py": "" for k in range(rules.MOST_FILES + 1)},
+    )
+    assert rules.long_functions(code) == {"models.long:long": rules.MOST_LINES + 1}
+    assert rules.wide_functions(code) == {"models.wide:wide": rules.MOST_PARAMETERS + 1}
+    assert "models.long:long" in rules.undocumented_functions(code)
+    missing = rules.modules_without_tests(code)
+    assert "models.long" in missing and "models.wide" not in missing
+    assert rules.tests_without_modules(code) == ["tests/models/test_else.py"]
+    assert rules.hidden_imports(code) == ["models.inner:2 models.wide"]
+    assert rules.repeated_names(code) == {
+        "LIMIT": ["models.twice", "simulator.twice"],
+        "Wide": ["models.twice", "simulator.twice"],
+        "raw_log": ["assets.ingest.raw_log", "assets.ingest.reading"],
+    }
+    assert rules.vague_names(code) == {"simulator.vague": 1}
+    assert rules.unformatted(code) == {"simulator.vague": 1}
+    assert rules.large_files(code) == {"simulator.large": rules.MOST_FILE_LINES + 1}
+    assert rules.crowded_folders(code) == {"traces": rules.MOST_FILES + 1}
+    assert len(rules.misplaced_assets(code)) == 2
