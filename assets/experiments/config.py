@@ -3,13 +3,13 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig
-from models.scheduling.options import ImitationOptions, InputLayout, LearningMethod, Recipe, StartingPoint
+from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig, text_field
+from models.scheduling.options import ImitationOptions, InputLayout, LearningMethod, Recipe
 
 
 class LearningConfig(dg.Config):
     methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
-    start: StartingPoint = Field(default="saf", description="What training starts from: nothing, key, saf or best")
+    start: str = text_field(Recipe, "start")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     ppo: PPOConfig = PPOConfig(layout="informed")

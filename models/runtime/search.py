@@ -164,8 +164,11 @@ def try_configuration(log: Log, configuration: Configuration) -> ReplayOutcome:
     wait = replayed.schedule.start - jobs.submit
     fate = replayed.fate(jobs)
     return ReplayOutcome(
-        float(bounded_slowdown(wait, jobs.runtime).mean()), float(wait.mean()), float(np.percentile(wait, 99)),
-        fate["jobs_underestimated"] / len(jobs), fate["reservations_delayed"] / max(fate["reservations"], 1),
+        float(bounded_slowdown(wait, jobs.runtime).mean()),
+        float(wait.mean()),
+        float(np.percentile(wait, 99)),
+        fate["jobs_underestimated"] / len(jobs),
+        fate["reservations_delayed"] / max(fate["reservations"], 1),
         float(fate["mean_reservation_delay_s"]),
     )
 

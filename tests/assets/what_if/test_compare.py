@@ -10,7 +10,7 @@ import pytest
 
 from assets.what_if.compare import blocks_of, compare_runs, paired_interval
 from simulator.metrics.metrics import METRICS
-from tests.assets.test_replay_runs import materialize
+from tests.assets.what_if.test_replay_runs import materialize
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 

@@ -110,7 +110,7 @@ class Story:
 
 def run_night(number: int, predictor: str) -> Night:
     """A night of the schedule on what lies in the home's log now; what it does with a log that grows stands in
-    test_incremental_runs.py and is done by hand here."""
+    test_automation_incremental.py and is done by hand here."""
     from pipelines.definitions import defs
 
     update_raw_log(open_warehouse(), load_catalogue().source("site"))

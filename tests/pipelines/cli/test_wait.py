@@ -15,15 +15,11 @@ from click.testing import CliRunner
 
 from assets.common.trace import Trace, load_trace
 from models.waits.wait_times import QUANTILE_COLUMNS
-from pipelines.cli import wait as cli_wait
 from pipelines.cli.main import main
+from pipelines.cli.wait import duration, seconds_of
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log, swf_line
 from warehouse import Warehouse
-
-if "wait" not in main.commands:
-    main.add_command(cli_wait.wait)
-    main.add_command(cli_wait.walltime)
 
 NEW = ("--procs", "4", "--walltime", "2:00:00")
 
@@ -139,9 +135,9 @@ def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:
 
 def test_durations_are_read_and_said() -> None:
     read = {"90": 90, "4:00": 240, "4:00:00": 14_400, "1-02:03:04": 93_784}
-    assert {text: cli_wait.seconds_of(text) for text in read} == read
+    assert {text: seconds_of(text) for text in read} == read
     said = {0: "0 s", 59: "59 s", 60: "1 min", 3700: "1 h 1 min", 90_000: "1 d 1 h", 7200: "2 h"}
-    assert {seconds: cli_wait.duration(seconds) for seconds in said} == said
+    assert {seconds: duration(seconds) for seconds in said} == said
 
 
 # Wall times.

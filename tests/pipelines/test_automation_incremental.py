@@ -20,9 +20,7 @@ from pipelines.running import dagster_instance
 from tests.pipelines.command_line import use_home
 from tests.tiny import assert_same_tables
 
-OF_THE_LOG = [
-    dg.AssetKey(key) for key in (["raw", "log"], ["core", "jobs"], ["marts", "trace_health"], ["marts", "operations"])
-]
+OF_THE_LOG = [dg.AssetKey(key) for key in (["raw", "log"], ["core", "jobs"], ["marts", "trace_health"])]
 
 
 def deliver(path: Path, content: bytes, age_s: int) -> None:
