@@ -11,7 +11,7 @@ from assets.policies.registry import learned_policies
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import RIVALS
+from simulator.policies.registry import RIVAL_HEURISTICS
 from warehouse import Warehouse, first_row
 
 ESTIMATES = ("requested", "predicted")
@@ -66,7 +66,7 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
             f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
         )
     return [
-        *(Contestant(name, name) for name in RIVALS),
+        *(Contestant(name, name) for name in RIVAL_HEURISTICS),
         Contestant("key", key[0]),
         *(
             Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, evaluate
 from simulator.formula.language import ATTRIBUTES
+from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, evaluate
 from simulator.formula.parsing import Formula, explain_failure, parse_formula
 from simulator.formula.text import FormulaError
 
