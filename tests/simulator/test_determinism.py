@@ -19,12 +19,12 @@ from simulator.jobs.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import metrics
-from simulator.policies.registry import NAMES
+from simulator.policies.registry import POLICY_NAMES
 from simulator.published.rlscheduler import replay_rlscheduler
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 PROJECT = Path(__file__).resolve().parents[2]
-POLICIES = (*NAMES, "learned", "formula:estimate * procs", "formula:wait / estimate - user_share")
+POLICIES = (*POLICY_NAMES, "learned", "formula:estimate * procs", "formula:wait / estimate - user_share")
 
 
 def eventful_cluster(jobs: Jobs) -> Cluster:
