@@ -1,4 +1,4 @@
-"""A checker of prose: pages, and the docstrings, comments and messages of product code.
+"""A checker of prose: pages, and the docstrings, comments and messages of product code, comments of SQL too.
 
 `python -m tests.prose` compares every file with the exceptions in `tests/prose_exceptions.toml`. That list may only shrink:
 a file fails with more faults than its number, and also with fewer, until the number is lowered.
@@ -21,7 +21,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.prose_passages import Passage, cleaned, passages_of_module, passages_of_page, sentences, words
+from tests.prose_passages import (
+    Passage,
+    cleaned,
+    passages_of_module,
+    passages_of_page,
+    passages_of_statement,
+    sentences,
+    words,
+)
 from tests.rules import PROJECT, ROOMS
 
 GLOSSARY = "docs/glossary.md"
@@ -177,23 +185,29 @@ def _wrong_words(passage: Passage, text: str, terms: list[Term]) -> Iterator[Fau
 
 
 def checked_files(root: Path = PROJECT) -> list[Path]:
-    """README, pages of docs/, and modules of the product's rooms."""
+    """README, pages of docs/, and modules and statements of the product's rooms."""
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    modules = [file for room in CODE_ROOMS for file in sorted((root / room).rglob("*.py"))]
-    return [file for file in pages + modules if file.exists() and "__pycache__" not in file.parts]
+    code = [
+        file for room in CODE_ROOMS for file in sorted((root / room).rglob("*.*")) if file.suffix in (".py", ".sql")
+    ]
+    return [file for file in pages + code if file.exists() and "__pycache__" not in file.parts]
 
 
 def faults_of(file: Path, terms: list[Term]) -> list[Fault]:
-    """All faults of a page or module. The glossary has to name wrong variants, so there they are none."""
+    """All faults of a page, module or statement.
+
+    The glossary has to name wrong variants, so there they are none. Notes on columns, in SQL, may have a semicolon each.
+    """
     text = file.read_text()
     if file.suffix == ".py":
         return faults_in(passages_of_module(text), terms)
-    is_glossary = file.match(GLOSSARY)
-    return [
-        fault
-        for fault in faults_in(passages_of_page(text), terms)
-        if not (is_glossary and fault.kind in ("terms", "phrases"))
-    ]
+    if file.suffix == ".sql":
+        return _without(("semicolons",), faults_in(passages_of_statement(text), terms))
+    return _without(("terms", "phrases") if file.match(GLOSSARY) else (), faults_in(passages_of_page(text), terms))
+
+
+def _without(kinds: tuple[str, ...], faults: list[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.kind not in kinds]
 
 
 Counts = Mapping[str, Mapping[str, int]]

@@ -1,4 +1,4 @@
-"""Prose as the checker reads it: passages of pages and of modules, cleaned of code and marks, and their sentences."""
+"""Prose as the checker reads it: passages of pages, modules and statements, cleaned of code and marks, and their sentences."""
 
 from __future__ import annotations
 
@@ -135,6 +135,22 @@ def _comments(text: str) -> Iterator[Passage]:
                 pending = []
     if pending:
         yield _joined(pending)
+
+
+def passages_of_statement(text: str) -> list[Passage]:
+    """Comments of a SQL statement, which become those of the tables and columns in the database."""
+    passages: list[Passage] = []
+    pending: list[tuple[int, str]] = []
+    for number, line in enumerate([*text.split("\n"), ""], start=1):
+        code, _, comment = re.sub(r"'[^']*'", "''", line).partition("--")
+        if pending and (code.strip() or not comment):
+            passages.append(_joined(pending))
+            pending = []
+        if comment.strip() and code.strip():
+            passages.append(Passage(comment.strip(), (number,)))
+        elif comment.strip():
+            pending.append((number, comment.strip()))
+    return passages
 
 
 def _joined(lines: list[tuple[int, str]]) -> Passage:

@@ -10,7 +10,15 @@ import pytest
 
 from tests import prose
 from tests.prose import Fault, Term
-from tests.prose_passages import Passage, cleaned, passages_of_module, passages_of_page, sentences, words
+from tests.prose_passages import (
+    Passage,
+    cleaned,
+    passages_of_module,
+    passages_of_page,
+    passages_of_statement,
+    sentences,
+    words,
+)
 
 TERMS = [Term("wait", "The seconds from submission to start.", ("waiting time", "queue time"))]
 GLOSSARY_TEXT = (prose.PROJECT / prose.GLOSSARY).read_text()
@@ -137,6 +145,18 @@ def test_comments_to_tools_and_examples_are_no_prose() -> None:
     return 1  # type: ignore[queue time]  # noqa: {LONG}
 '''
     assert faults_of_module(module) == []
+
+
+def test_comments_of_a_statement_are_checked() -> None:
+    statement = """-- One row per job; its
+-- queue time.
+CREATE TABLE core.jobs (
+    wait_s BIGINT, -- waiting time, '--' where unknown
+    name TEXT DEFAULT '-- queue time'
+)
+"""
+    faults = prose.faults_in(passages_of_statement(statement), TERMS)
+    assert [(fault.line, fault.kind) for fault in faults] == [(2, "terms"), (4, "terms")]
 
 
 FAULTS = {"a.md": [Fault("long", 3, "split"), Fault("long", 9, "split"), Fault("terms", 1, "write")]}
