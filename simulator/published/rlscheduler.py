@@ -8,17 +8,15 @@ a blocked job, and its WFP3 and UNICEP reckon with a wrong wait: do not use it t
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
-from simulator.engine import episode as at
-from simulator.engine.replay import new_recorder
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import bounded_slowdown
+from simulator.policies.moment import Moment
 from simulator.policies.network import (
     RUNNING_WORK,
     SIGNALS,
@@ -26,12 +24,23 @@ from simulator.policies.network import (
     USER_SHARE,
     VISIBLE_JOBS,
     KernelWeights,
+    NetworkInputs,
     observe,
     score_rows,
 )
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy
-from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice, seed_draws
+from simulator.policies.sampling import (
+    DECISIONS,
+    DRAW,
+    FOLLOW,
+    ROWS,
+    TAKE_BEST,
+    draw_choice,
+    new_recorder,
+    record_choice,
+    seed_draws,
+)
 
 POLICIES = (
     "FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF", "F1", "F2", "F3", "F4", "WFP3", "UNICEP",
@@ -41,13 +50,6 @@ POLICIES = (
 _FCFS, _LCFS, _SJF, _LJF, _SMALLEST, _LARGEST, _SAF, _F1, _F2, _F3, _F4, _WFP3, _UNICEP = range(len(POLICIES))
 _GIVEN, _NETWORK = len(POLICIES), len(POLICIES) + 1
 """Priorities that come from outside, known at submission; and a kernel network, which that code calls RL."""
-
-
-class NetworkInputs(NamedTuple):
-    """What a kernel network reads in these rules. facts: float32 (num_jobs, facts)."""
-
-    weights: KernelWeights
-    facts: NDArray[np.float32]
 
 
 def network_inputs(jobs: Jobs, cluster_procs: int, weights: KernelWeights) -> NetworkInputs:
@@ -122,7 +124,7 @@ def replay_rlscheduler(
     _replay(
         jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.origin, need, nodes, float(procs_per_node),
         number, backfill, wait_bug, given, network, TAKE_BEST, new_recorder(0, 0, network.facts.shape[1]),
-        np.zeros(at.NUM_COUNTERS, dtype=np.int64), start, backfilled,
+        start, backfilled,
     )  # fmt: skip
     return Schedule(start, backfilled)
 
@@ -240,12 +242,12 @@ def _by_estimated_end(running, start, estimate, est_end, est_job):
 @compiled
 def _replay(
     submit, runtime, procs, estimate, origin, need, nodes, procs_per_node, policy, backfill, wait_bug, given, network,
-    sample, recorder, counters, start, backfilled,
+    sample, recorder, start, backfilled,
 ):  # fmt: skip
     """Fills `start` and `backfilled` (n,); `need` is in nodes. The lists' order decides ties, as in that code.
 
-    given: scores of policy _GIVEN, and of the teacher that _NETWORK follows. sample: see simulator/policies/sampling.py; counters: of
-    what the recorder holds. False when the recorder is full.
+    given: scores of policy _GIVEN, and of the teacher that _NETWORK follows. sample: see simulator/policies/sampling.py.
+    False when the recorder is full.
     """
     n = len(submit)
     queue = np.empty(n, dtype=np.int64)  # in the order of the last sort, then of arrival
@@ -283,11 +285,11 @@ def _replay(
                     visible = min(queued, VISIBLE_JOBS)
                     if reads_running:
                         _by_estimated_end(running[:num_running], start, estimate, est_end, est_job)
-                    observe(
-                        queue, 0, visible, queued, now, int(free * procs_per_node), submit, procs, estimate,
-                        int(nodes * procs_per_node), network.facts, network.weights.signals, est_end, est_job,
-                        num_running, nobody, unused, unused, nobody, 1.0, room, rows,
+                    moment = Moment(
+                        now, int(free * procs_per_node), int(nodes * procs_per_node), queued, num_running, queue, submit,
+                        procs, estimate, nobody, est_end, est_job, unused, unused, nobody, 1.0,
                     )  # fmt: skip
+                    observe(moment, network, 0, visible, room, rows)
                     score_rows(rows, visible, network.weights, outputs)
                     if sample == DRAW:
                         place, log_probability = draw_choice(outputs, visible)
@@ -300,7 +302,7 @@ def _replay(
                             if outputs[k] > outputs[place]:
                                 place = k
                     if sample != TAKE_BEST and not record_choice(
-                        counters, recorder, rows, visible, place, log_probability
+                        recorder, rows, visible, place, log_probability
                     ):
                         return False
                 head = queue[place]
@@ -363,22 +365,21 @@ def sample_range(
     """Replays windows begin : end of a trace with a network whose choices are drawn, or those of the teacher where it has scores;
     fills their start times and numbers of decisions. Returns the first window that did not fit into the recorder, or `end`, and
     the rows of those before it."""
-    counters = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
     backfilled = np.empty(window_jobs, dtype=np.bool_)
     follows = len(teacher) > 0
     for k in range(begin, end):
         seed_draws(seeds[k])
         low, high = first[k], first[k] + window_jobs
-        before, rows = counters[at.CHOICES], counters[at.ROWS]
+        before, rows = recorder.used[DECISIONS], recorder.used[ROWS]
         of_window = NetworkInputs(network.weights, network.facts[low:high])
         if not _replay(
             submit[low:high], runtime[low:high], procs[low:high], estimate[low:high], 0, procs[low:high], cluster_procs,
             1.0, _NETWORK, backfill, True, teacher[low:high] if follows else teacher, of_window,
-            FOLLOW if follows else DRAW, recorder, counters, start[k], backfilled,
+            FOLLOW if follows else DRAW, recorder, start[k], backfilled,
         ):  # fmt: skip
             return k, rows
-        count[k] = counters[at.CHOICES] - before
-    return end, counters[at.ROWS]
+        count[k] = recorder.used[DECISIONS] - before
+    return end, recorder.used[ROWS]
 
 
 @compiled
@@ -387,13 +388,12 @@ def replay_range(
     begin, end, start, backfilled,
 ):  # fmt: skip
     """Replays windows begin : end of a trace, each on an initially empty cluster; fills their start times."""
-    counters = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
     for k in range(begin, end):
         low, high = first[k], first[k] + start.shape[1]
         of_window = NetworkInputs(network.weights, network.facts[low:high])
         backfilled[k] = False
         _replay(
             submit[low:high], runtime[low:high], procs[low:high], estimate[low:high], origin, procs[low:high],
-            cluster_procs, 1.0, policy, backfill, wait_bug, given[low:high], of_window, TAKE_BEST, recorder, counters,
+            cluster_procs, 1.0, policy, backfill, wait_bug, given[low:high], of_window, TAKE_BEST, recorder,
             start[k], backfilled[k],
         )  # fmt: skip
