@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.goals import Goal
-from simulator.agents.batch import replay_windows
+from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
 from simulator.policies.network import KernelWeights
@@ -58,9 +58,8 @@ class Arena:
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
         return replay_windows(
-            self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self.backfill,
-            threads=self.threads, rules=self.rules,
-        )[0]  # fmt: skip
+            self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules
+        )[0]
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""
@@ -79,9 +78,19 @@ class Arena:
     ) -> Trajectories:
         """Replays with every choice drawn, or the teacher's, and recorded; see simulator.agents.trajectories."""
         return sample_windows(
-            self.jobs, self.cluster_procs, windows.first, windows.jobs, weights, seed, self.backfill, self.rules,
-            teacher, self.threads,
-        )  # fmt: skip
+            self.jobs,
+            self.cluster_procs,
+            windows.first,
+            windows.jobs,
+            weights,
+            seed,
+            teacher,
+            self._window_rules,
+        )
+
+    @property
+    def _window_rules(self) -> WindowRules:
+        return WindowRules(self.backfill, rule_set=self.rules, threads=self.threads)
 
 
 def relative(costs: FloatArray, reference: FloatArray) -> FloatArray:
