@@ -76,11 +76,11 @@ class Trace:
             requested,
             kind,
             predicted,
-            self.origin,
-            user,
-            cancel,
             reserve_by,
-            known_of(rows, kind),
+            origin=self.origin,
+            user=user,
+            cancel=cancel,
+            known=known_of(rows, kind),
         )
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: str = "requested") -> RunningJobs:

@@ -57,9 +57,7 @@ class Arena:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
-        return replay_windows(
-            self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules
-        )[0]
+        return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules)[0]
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""

@@ -29,9 +29,10 @@ from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
-from simulator.policies.sampling import new_recorder, no_recorder
+from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
-from simulator.published.rlscheduler import check_widths, inputs_of_policy, replay_range
+from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
+from simulator.published.rlscheduler_loop import replay_range
 
 IntArray = NDArray[np.int64]
 
@@ -45,7 +46,9 @@ class Observation(NamedTuple):
     """What whoever chooses sees of every episode. Features are zero beyond the visible jobs; an episode that is over has an
     empty mask."""
 
-    features: NDArray[np.float32]  # (episodes, VISIBLE_JOBS, inputs of the layout), see simulator/policies/observation.py
+    features: NDArray[
+        np.float32
+    ]  # (episodes, VISIBLE_JOBS, inputs of the layout), see simulator/policies/observation.py
     mask: NDArray[np.bool_]  # (episodes, VISIBLE_JOBS), True where a job waits that may be chosen
     choosing: NDArray[np.bool_]  # (episodes,), False for an episode that is over
 
@@ -62,6 +65,9 @@ class WindowRules:
     correction: str = "requested"
     rule_set: str = "standard"
     threads: int | None = None
+
+
+USUAL_RULES = WindowRules()
 
 
 class Batch:
@@ -198,7 +204,7 @@ def replay_windows(
     first: IntArray,
     window_jobs: int,
     policy: str | Policy = "FCFS",
-    rules: WindowRules = WindowRules(),
+    rules: WindowRules = USUAL_RULES,
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """Replays windows of a trace under one policy, each on an initially empty cluster, as `replay` would.
 
@@ -247,14 +253,14 @@ def _rlscheduler_windows(
     jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: _Schedules
 ) -> None:
     check_widths(jobs, cluster_procs)
-    number, given, network = inputs_of_policy(jobs, cluster_procs, policy)
+    loop_rules, loop_jobs = rlscheduler_inputs(
+        jobs, cluster_procs, policy, rules.backfill != "none", wait_bug=rules.rule_set == "rlscheduler"
+    )
 
     def work(begin: int, end: int) -> None:
-        replay_range(
-            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.origin, cluster_procs, number,
-            rules.backfill != "none", rules.rule_set == "rlscheduler", given, network,
-            new_recorder(0, 0, network.facts.shape[1]), schedules.first, begin, end, schedules.start, schedules.backfilled,
-        )  # fmt: skip
+        part = slice(begin, end)
+        first, start, backfilled = schedules.first[part], schedules.start[part], schedules.backfilled[part]
+        replay_range(loop_rules, loop_jobs, no_recorder(), first, start, backfilled)
 
     Threads(rules.threads).share(len(schedules.first), 1, work)
 
@@ -394,7 +400,9 @@ def _step(trace, state, recorder, stepped, begin, end):
     for e in range(begin, end):
         if stepped.why[e] != WANT_CHOICE:
             continue
-        window, scoring = window_of(trace.tasks, stepped.first[e], trace.window_jobs, trace.scoring, trace.scoring.users)
+        window, scoring = window_of(
+            trace.tasks, stepped.first[e], trace.window_jobs, trace.scoring, trace.scoring.users
+        )
         episode = episode_of(state, e)
         why = advance(window, trace.rules, scoring, episode, recorder, stepped.action[e])
         stepped.why[e] = why

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.batch import Threads, WindowRules, begin_anew, check_windows, episode_of, many, window_of
+from simulator.agents.batch import (
+    USUAL_RULES,
+    Threads,
+    WindowRules,
+    begin_anew,
+    check_windows,
+    episode_of,
+    many,
+    window_of,
+)
 from simulator.compiled import lean
 from simulator.engine.general import advance
 from simulator.engine.replay import inputs_of, rules_of, scoring_of
@@ -21,7 +30,8 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
-from simulator.published.rlscheduler import network_inputs, sample_range
+from simulator.published.rlscheduler import rlscheduler_inputs
+from simulator.published.rlscheduler_loop import sample_range
 
 IntArray = NDArray[np.int64]
 
@@ -71,7 +81,7 @@ def sample_windows(
     weights: KernelWeights,
     seed: int,
     teacher: NDArray[np.float64] | None = None,
-    rules: WindowRules = WindowRules(),
+    rules: WindowRules = USUAL_RULES,
 ) -> Trajectories:
     """Replays windows of a trace, each on an initially empty cluster, recording every choice of a network.
 
@@ -158,14 +168,14 @@ def _rlscheduler(
     backfill: str,
     teacher: NDArray[np.float64] | None,
 ) -> Fill:
-    network = network_inputs(jobs, cluster_procs, weights)
+    policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
+    sample = DRAW if teacher is None else FOLLOW
+    rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
-        return sample_range(
-            jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, cluster_procs, backfill != "none", network,
-            np.zeros(0) if teacher is None else teacher, recorder, sampled.first, sampled.start.shape[1], begin, end,
-            sampled.seeds, sampled.start, sampled.count,
-        )  # fmt: skip
+        first, seeds, start, count = (column[begin:end] for column in sampled)
+        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, count)
+        return begin + fitted, rows
 
     return fill
 
@@ -186,7 +196,9 @@ def _sample_range(network, state, recorder, sampled, begin, end):
     for k in range(begin, end):
         decisions, rows = recorder.used[DECISIONS], recorder.used[ROWS]
         seed_draws(sampled.seeds[k])
-        window, scoring = window_of(network.tasks, sampled.first[k], window_jobs, network.scoring, network.scoring.users)
+        window, scoring = window_of(
+            network.tasks, sampled.first[k], window_jobs, network.scoring, network.scoring.users
+        )
         begin_anew(state)
         episode = episode_of(state, 0)
         if advance(window, network.rules, scoring, episode, recorder, 0) == RECORDER_FULL:

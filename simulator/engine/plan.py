@@ -135,9 +135,7 @@ def fits_now(time, room, count, procs, length):
 def change_plan(episode, start, end, procs):
     """Adds `procs` (may be negative) to the room of the episode's plan from `start` until `end`."""
     counters = episode.counters
-    counters[at.PLAN_STEPS] = change(
-        episode.plan_time, episode.plan_room, counters[at.PLAN_STEPS], start, end, procs
-    )
+    counters[at.PLAN_STEPS] = change(episode.plan_time, episode.plan_room, counters[at.PLAN_STEPS], start, end, procs)
 
 
 @inlined

@@ -154,6 +154,7 @@ def _driver(plug_in: Any) -> Any:
     """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
     job in FAILED, where a score is not a number."""
     fill = plug_in.fill
+
     @numba.njit(nogil=True)
     def drive(tasks, rules, scoring, episode, recorder):
         while True:
@@ -225,4 +226,3 @@ def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
 def inputs_of(policy: Policy) -> int:
     """Inputs of the policy's network; none without one."""
     return policy.weights.w1.shape[0] if policy.weights is not None else 0
-

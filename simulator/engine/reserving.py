@@ -92,9 +92,7 @@ def move_up(tasks, episode):
             new = earliest_in_plan(tasks, episode, job)
         else:
             steps = episode.counters[at.PLAN_STEPS]
-            new = earlier_start(
-                episode.plan_time, episode.plan_room, steps, procs[job], estimate[job], old, horizon
-            )
+            new = earlier_start(episode.plan_time, episode.plan_room, steps, procs[job], estimate[job], old, horizon)
         if new == old:
             continue
         if old < FOREVER:

@@ -138,9 +138,7 @@ def head_reservation(tasks, episode, head):
     """Shadow time and extra processors of the blocked head."""
     counters = episode.counters
     need = tasks.procs[episode.queue[head]]
-    return reservation(
-        counters[at.FREE], need, episode.est_end, episode.est_job, counters[at.RUNNING], tasks.procs
-    )
+    return reservation(counters[at.FREE], need, episode.est_end, episode.est_job, counters[at.RUNNING], tasks.procs)
 
 
 @inlined
