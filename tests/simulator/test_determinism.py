@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.agents.batch import Batch, replay_windows
+from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import BACKFILLING, replay
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs
@@ -71,7 +71,7 @@ def test_draws_of_the_caller_change_nothing() -> None:
     np.random.default_rng().random(7)
     replay(jobs, PROCS, "random:seed=4")
     sample_windows(jobs, PROCS, first, 80, weights, seed=4)
-    again = sample_windows(jobs, PROCS, first, 80, weights, seed=3, threads=1)
+    again = sample_windows(jobs, PROCS, first, 80, weights, seed=3, rules=WindowRules(threads=1))
     assert np.array_equal(once.choice, again.choice) and np.array_equal(once.log_prob, again.log_prob)
     alone = sample_windows(jobs, PROCS, first[:1], 80, weights, seed=3)
     assert np.array_equal(alone.choice, once.choice[: once.first_decision[1]])
