@@ -74,8 +74,8 @@ def wait(
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
     question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
-    replays = QueueReplays(samples, seed, policy, usual_backfill(backfill))
-    result = answer_wait(load_catalogue().source(source).name, question, replays)
+    name = load_catalogue().source(source).name
+    result = answer_wait(name, question, samples, seed, policy, usual_backfill(backfill))
     click.echo(json.dumps(result) if as_json else wait_text(result))
 
 
@@ -89,21 +89,16 @@ class WaitQuestion(NamedTuple):
     at: str | None
 
 
-class QueueReplays(NamedTuple):
-    """How the queue is replayed, in the order of assets.predictions.waits.new_job_wait."""
-
-    samples: int
-    seed: int
-    policy: str
-    backfill: str
-
-
-def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
+def answer_wait(
+    source: str, question: WaitQuestion, samples: int, seed: int, policy: str, backfill: str
+) -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
-    from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
+    from assets.predictions.waits import load_wait_source
+    from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
     from pipelines.cli.replaying import say_if_slow
 
     job_id, procs, request, user, at = question
+    replays = QueueReplays(samples, seed, policy, backfill)
     with say_if_slow(f"reading {source}"):
         log = load_wait_source(open_warehouse(), source)
     moment = log.moment(at)
@@ -111,11 +106,11 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         if job_id is not None:
             number = log.job_number(job_id, moment)
             procs, request = int(log.history.procs[number]), int(log.history.request[number])
-            answer = queued_job_wait(log.history, moment, number, *replays)
+            answer = queued_job_wait(log.history, moment, number, replays)
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, *replays)
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
@@ -123,7 +118,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "source": source,
         "at_s": moment,
         "at": log.clock(moment),
-        "time_zone": log.trace.time_zone,
+        "time_zone": log.time_zone,
         "job": job_id,
         "user": user,
         "procs": procs,
@@ -135,10 +130,10 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
         "neighbours": answer.neighbours,
-        "policy": replays.policy,
-        "backfill": replays.backfill,
-        "samples": replays.samples,
-        "seed": replays.seed,
+        "policy": policy,
+        "backfill": backfill,
+        "samples": samples,
+        "seed": seed,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
         **{f"start_p{percent}": log.clock(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},

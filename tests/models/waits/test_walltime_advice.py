@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.waits.walltime_advice import Jobs, advise, bound, try_on_history
+from models.waits.walltime_advice import EndedJobs, advise, bound, try_on_history
 
 
-def jobs_of(runtime: np.ndarray, gap: int = 100_000, executable: int = -1, procs: int = 1) -> Jobs:
-    """Jobs of user 0, one after the other, each of which requests a day."""
+def jobs_of(runtime: np.ndarray, gap: int = 100_000, executable: int = -1, procs: int = 1) -> EndedJobs:
+    """EndedJobs of user 0, one after the other, each of which requests a day."""
     submit = np.arange(len(runtime)) * gap
     same = np.zeros(len(runtime), dtype=np.int64)
-    return Jobs(submit, submit + runtime, runtime, same + procs, same + 86_400, same, same + executable)
+    return EndedJobs(submit, submit + runtime, runtime, same + procs, same + 86_400, same, same + executable)
 
 
 def test_rank_of_the_bound_in_whole_minutes() -> None:
@@ -35,8 +35,8 @@ def test_exchangeable_jobs_are_killed_as_often_as_asked(risk: float) -> None:
 def test_advice_looks_at_the_most_alike_jobs_that_ended() -> None:
     short, long = np.full(40, 600), np.full(40, 7200)
     parts = [jobs_of(short, executable=1, procs=4), jobs_of(long, executable=2, procs=4)]
-    names = Jobs.__dataclass_fields__
-    jobs = Jobs(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    names = EndedJobs.__dataclass_fields__
+    jobs = EndedJobs(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
     found = advise(jobs, 0, 4, 1, 10**9, 0.05)
     assert found is not None and (found.walltime_s, found.group, found.jobs) == (
         600, "user, executable and processors", 40
