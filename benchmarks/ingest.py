@@ -15,9 +15,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from benchmarks.pbs_logs import write_days
+from traces.catalogue.sources import Source
+from traces.common.blocks import BLOCK_BYTES
+from traces.common.pseudonyms import DEFAULT_KINDS
+from traces.pbs.reader import parse_pbs
+from traces.pbs.rules import read_line
+from traces.swf.reader import parse_swf
+from warehouse import Warehouse
 
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
 FALCON_JOBS = 11_700_000
@@ -26,14 +38,6 @@ JOBS_A_DAY = 5000
 
 def readers(jobs: int = 60_000) -> None:
     """Records per second of the readers alone, on one thread and on two, from memory."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from benchmarks.pbs_logs import write_days
-    from traces.common.blocks import BLOCK_BYTES
-    from traces.pbs.reader import parse_pbs
-    from traces.pbs.rules import read_line
-    from traces.swf.reader import parse_swf
-
     with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as folder:
         write_days(Path(folder), jobs, JOBS_A_DAY)
         pbs = b"".join(file.read_bytes() for file in sorted(Path(folder).iterdir()))
@@ -64,11 +68,6 @@ def readers(jobs: int = 60_000) -> None:
 
 
 def swf_end_to_end(rows: int = 2_000_000) -> None:
-    from assets.ingest.canonical_jobs import write_jobs
-    from assets.ingest.update import update_raw_log
-    from traces.catalogue.sources import Source
-    from warehouse import Warehouse
-
     with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as folder:
         log = Path(folder) / "large.swf"
         row = "%d %d 100 3600 16 -1 -1 16 7200 -1 1 %d 5 17 2 1 -1 -1\n"
@@ -84,15 +83,8 @@ def swf_end_to_end(rows: int = 2_000_000) -> None:
 
 def measure(folder: Path, jobs: int, kinds: str) -> dict[str, float]:
     """Ingests the logs in `folder`, then nothing new, then a new day."""
-    from assets.ingest.canonical_jobs import write_jobs
-    from assets.ingest.update import update_raw_log
-    from benchmarks.pbs_logs import write_days
-    from traces.catalogue.sources import Source
-    from traces.common.pseudonyms import DEFAULT
-    from warehouse import Warehouse
-
     days = len(list(folder.iterdir()))
-    source = Source("bench", "pbs", folder, procs=100_000, pseudonyms=DEFAULT)
+    source = Source("bench", "pbs", folder, procs=100_000, pseudonyms=DEFAULT_KINDS)
     small = folder.with_name("small")
     write_days(small, 100, kinds="QSE")
     warm = Warehouse(folder.with_name("warm.duckdb"))
@@ -134,8 +126,6 @@ def measure(folder: Path, jobs: int, kinds: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from benchmarks.pbs_logs import write_days
-
     kinds = "QSE" if "--all-records" in sys.argv else "E"
     readers()
     swf_end_to_end()

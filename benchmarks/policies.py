@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from benchmarks.run import SHARED, cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
@@ -117,8 +118,6 @@ def decision() -> None:
 def published(jobs: Jobs) -> None:
     """Wall time of training, and what the policy then scores on the ten published windows: learned from all jobs, as the paper,
     and from those outside of the windows."""
-    from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
-
     print(f"\n{'Lublin-1, the published score':<44}{'target':>10}{'reached':>10}{'wall s':>10}")
     ten = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
     for seen in (True, False):

@@ -20,6 +20,8 @@ import numpy as np
 
 from benchmarks.run import SHARED, cpu_s
 from models.rlschert.cluster import Setting, SlotCluster
+from models.rlschert.options import RLSchertOptions
+from models.rlschert.training import IterationReport, train_rlschert
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import new_state
 from simulator.published.rlschert_view import HEURISTICS, run_heuristic
@@ -113,9 +115,6 @@ def cluster() -> None:
 
 def training() -> None:
     """RLSchert with learned killing and its teacher, with the asset's own settings, one seed on one core."""
-    from models.rlschert.options import RLSchertOptions
-    from models.rlschert.training import IterationReport, train_rlschert
-
     options, teacher = RLSchertOptions(), None
     pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
     print(

@@ -11,8 +11,8 @@ import pytest
 import tracehouse
 from tests.pipelines.command_line import fail
 from tests.tiny import swf_line
-from tests.traces.pbs_lines import end_record
-from tests.traces.slurm_lines import JOB
+from tests.traces.pbs.pbs_lines import end_record
+from tests.traces.slurm.slurm_lines import JOB
 
 
 def test_a_log_stays_in_the_object_and_goes_with_it(log: Path) -> None:
