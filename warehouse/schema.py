@@ -76,12 +76,12 @@ def column_comments(statement: str) -> dict[str, str]:
     """Column name -> comment behind it, in order: `name TYPE, -- comment` in a table, `... AS name, -- comment` in a view."""
     comments = {}
     for line in statement.splitlines():
-        found = re.match(r"\s+(.*?),?\s+-- (.*)$", line)
-        if found:
-            code = found.group(1)
+        column = re.match(r"\s+(.*?),?\s+-- (.*)$", line)
+        if column:
+            code = column.group(1)
             alias = re.search(r"\bAS (\w+)$", code)
             name = alias.group(1) if alias else re.split(r"\s", code)[0].split(".")[-1]
-            comments[name] = found.group(2).strip()
+            comments[name] = column.group(2).strip()
     return comments
 
 
