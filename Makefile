@@ -35,8 +35,8 @@ test: setup ## Run the tests
 ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 	@$(BIN)/tracehouse ui
 
-lint: setup ## Check style, types and layers
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+lint: setup ## Check style, types, layers and prose
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache && $(BIN)/python -m tests.prose
 
 bench: setup ## Time readers, simulator, training and ingest, and print how replays agree with other simulators
 	@$(BIN)/python -m benchmarks.run

@@ -114,7 +114,7 @@ class Camera:
 def asset_graph(camera: Camera) -> None:
     """The global lineage with all groups open; navigation and list are folded away so that it is large."""
     camera.size(2100, 2800)
-    camera.open("/asset-groups", "Global asset lineage", "scheduling_policies")
+    camera.open("/asset-groups", "Global asset lineage", "what_if")
     camera.click("the button that hides the navigation", "//button[contains(., 'Hide navigation')]")
     camera.click("the button that folds the list of groups", "//button[.//*[@aria-label='panel_show_right']]")
     ActionChains(camera.browser).key_down(Keys.ALT).send_keys("e").key_up(Keys.ALT).perform()  # expand all groups

@@ -13,7 +13,7 @@ from pipelines.processes import close_dead_runs
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
-from traces.vasp.runs import find_runs
+from traces.vasp.folders import find_runs
 
 SETTLED_S = 10
 """A file is taken once nobody has written to it for this long, so that a copy under way is left alone."""

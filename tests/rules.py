@@ -20,7 +20,7 @@ VAGUE_NAMES = ("found", "told", "known")
 HEAVY = frozenset({"torch", "sklearn", "xgboost", "matplotlib"})
 """Packages that are imported inside the functions that need them, and so are the modules that import them."""
 HEAVY_FOR_COMMANDS = HEAVY | {"dagster", "numba"}
-"""For the command line, whose help must answer at once."""
+"""For the command line, whose help must answer at once, and for the public face, whose import must."""
 
 
 class CodeBase:
@@ -124,7 +124,7 @@ def hidden_imports(code: CodeBase) -> list[str]:
     hidden = []
     graph, packages = _import_graph(code)
     for module, tree in code.trees.items():
-        heavy = HEAVY_FOR_COMMANDS if module.startswith("pipelines.cli") else HEAVY
+        heavy = HEAVY_FOR_COMMANDS if module.startswith(("pipelines.cli", "tracehouse")) else HEAVY
         at_top = {id(node) for node in _top_statements(tree.body)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and id(node) not in at_top and _room(node.module) in ROOMS:

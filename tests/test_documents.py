@@ -171,7 +171,8 @@ def test_statements_and_files_named_in_the_documents_exist() -> None:
     for document in DOCUMENTS:
         text = (PROJECT / document).read_text()
         for name in re.findall(
-            r"`((?:assets|models|simulator|traces|pipelines|sql|warehouse|benchmarks)/[\w/]+\.\w+)`", text
+            r"`((?:assets|models|simulator|traces|pipelines|sql|warehouse|benchmarks|compilation|tests|docs)/[\w/]+\.\w+)`",
+            text,
         ):
             assert (PROJECT / name).exists() or name.startswith("warehouse/data"), f"{document} names {name}"
         for name in re.findall(r"\b((?:raw|core|features|predictions|policies|replay|marts)\.[a-z_]+)\b", text):

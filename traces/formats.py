@@ -6,7 +6,7 @@ from pathlib import Path
 
 from traces.common.blocks import first_bytes
 from traces.common.log import LogError, log_files
-from traces.slurm.reader import looks_like_sacct
+from traces.slurm.columns import looks_like_sacct
 
 
 def guess_format(path: Path) -> str:

@@ -1,4 +1,8 @@
-"""Raw records into canonical jobs, from the first submission on that new records are about; everything before stays."""
+"""Raw records into canonical jobs.
+
+Only jobs from the first submission on that new records are about are written again. Jobs before it stay as they are.
+The statements are listed in `assets.ingest.versions`: when one of them changes, all jobs are written again.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,18 @@ SLICE_ROWS = 500_000
 def write_jobs(warehouse: Warehouse, source: str) -> int:
     """Brings the canonical jobs of a source up to date with its raw tables; returns how many jobs there are.
 
-    Jobs submitted before anything that has changed stay as they are; the later ones are written anew, so that `job_index` is
-    the order of submission whatever the order in which files came. Raises ValueError when there is no raw log, or when
-    nothing tells the size of the cluster.
+    Jobs submitted before anything that has changed stay as they are. The later ones are written again, so that `job_index` is
+    the order of submission, whatever the order in which files came. Raises ValueError when there is no raw log, or when
+    the size of the cluster is in neither catalogue nor log.
     """
     with warehouse.write() as connection:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        found = first_row(
+        source_row = first_row(
             connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
         )
-        if found is None:
+        if source_row is None:
             raise ValueError(f"source {source!r} has no raw log in the warehouse: materialize raw/log first")
-        log_format, clock_zero, time_zone = found
+        log_format, clock_zero, time_zone = source_row
         changed = first_row(connection, "SELECT min(from_s) FROM core.changed_files WHERE source = ?", [source])
         if changed and changed[0] is not None:
             from_s = changed[0]
@@ -48,7 +52,10 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
 
 
 def _first_deleted(connection: duckdb.DuckDBPyConnection, source: str, time_zone: str) -> int:
-    """First submission of a job that the changed files may make a cancelled one, or none: it may stand in an older file."""
+    """First submission of a job that the changed files may cancel, or may turn into one that was not cancelled.
+
+    Seconds of the log's clock. The job itself may be in an older file. LARGEST_S when there is no such job.
+    """
     parameters = {"source": source, "time_zone": time_zone}
     row = first_row(connection, sql.load("core.first_deleted_pbs"), parameters)
     return row[0] if row and row[0] is not None else LARGEST_S
@@ -114,10 +121,12 @@ def _slices(connection: duckdb.DuckDBPyConnection, source: str, log_format: str,
 def _write_capacity(
     connection: duckdb.DuckDBPyConnection, source: str, time_zone: str, clock_zero: datetime, from_s: int
 ) -> None:
-    """Use of the cluster by day, anew from the day on of the first job that was written, or from the last day that was known,
-    whose end may be one no more."""
+    """Writes the use of the cluster by day, from the day of the first job that was written again.
+
+    The last day that was there is always written again: its end may have been the end of the log, and be so no more.
+    """
     first = first_row(connection, "SELECT min(submit_time) FROM core.jobs WHERE source = ?", [source])
-    known = first_row(connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [source])
+    last_day = first_row(connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [source])
     if not first or first[0] is None:
         connection.execute("DELETE FROM core.capacity WHERE source = ?", [source])
         return
@@ -125,8 +134,8 @@ def _write_capacity(
     changed = clock_zero + timedelta(seconds=max(from_s, 0))
     everything = changed <= first[0]
     day: date = max(first[0], changed).replace(tzinfo=UTC).astimezone(zone).date()
-    if known and known[0] and not everything:
-        day = min(day, known[0])
+    if last_day and last_day[0] and not everything:
+        day = min(day, last_day[0])
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
     connection.execute(
         "DELETE FROM core.capacity WHERE source = ? AND day >= ?", [source, date.min if everything else day]
@@ -139,16 +148,16 @@ def _write_capacity(
 
 def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> None:
     """What the cluster has: as the catalogue or the log says, else as the jobs show (docs/semantics.md)."""
-    told = first_row(connection, sql.load("core.cluster_from_jobs"), {"source": source})
-    known = first_row(
+    of_jobs = first_row(connection, sql.load("core.cluster_from_jobs"), {"source": source})
+    of_source = first_row(
         connection,
         "SELECT format, cluster_procs, cluster_procs_from, cluster_nodes, cluster_gpus, node_memory_kb FROM core.sources "
         "WHERE source = ?",
         [source],
     )
-    assert told is not None and known is not None
-    first_submit_s, widest, procs_per_node, gpus, memory_kb, peak = told
-    log_format, procs, procs_from, given_nodes, given_gpus, given_memory_kb = known
+    assert of_jobs is not None and of_source is not None
+    first_submit_s, widest, procs_per_node, gpus, memory_kb, peak = of_jobs
+    log_format, procs, procs_from, given_nodes, given_gpus, given_memory_kb = of_source
     if procs_from == "peak":
         procs = widest
         if peak is None or procs is None:
@@ -159,17 +168,25 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> None:
         "UPDATE core.sources SET cluster_procs = ?, origin_s = ? WHERE source = ?", [procs, origin_s, source]
     )
     nodes = given_nodes or (-(-procs // procs_per_node) if procs_per_node else None)
-    per_node = -(-procs // given_nodes) if given_nodes else procs_per_node
+    cluster = {
+        "source": source,
+        "procs": procs,
+        "procs_from": procs_from,
+        "nodes": nodes,
+        "nodes_from": _origin(given_nodes, nodes, "jobs"),
+        "procs_per_node": -(-procs // given_nodes) if given_nodes else procs_per_node,
+        "gpus": given_gpus or gpus,
+        "gpus_from": _origin(given_gpus, gpus, "peak"),
+        "node_memory_kb": given_memory_kb or memory_kb,
+        "node_memory_from": _origin(given_memory_kb, memory_kb, "jobs"),
+    }
     connection.execute("DELETE FROM core.clusters WHERE source = ?", [source])
     connection.execute(
-        "INSERT INTO core.clusters VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            source, procs, procs_from, nodes, _origin(given_nodes, nodes, "jobs"), per_node,
-            given_gpus or gpus, _origin(given_gpus, gpus, "peak"),
-            given_memory_kb or memory_kb, _origin(given_memory_kb, memory_kb, "jobs"),
-        ],
-    )  # fmt: skip
+        f"INSERT INTO core.clusters ({', '.join(cluster)}) VALUES ({', '.join('?' * len(cluster))})",
+        list(cluster.values()),
+    )
 
 
 def _origin(given: int | None, inferred: int | None, how: str) -> str | None:
+    """Where an amount comes from: the catalogue, else as `how` says; None where it is unknown."""
     return "catalogue" if given else how if inferred else None

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 import sql
-from traces.swf.reader import FIELDS
+from traces.swf.fields import FIELDS
 from traces.swf.writer import write_swf
 from warehouse import Warehouse, first_row
 

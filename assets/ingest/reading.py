@@ -1,4 +1,4 @@
-"""From a source's log files to parsed lines, in two threads and bounded memory; knows formats, so that nothing after it must."""
+"""From a source's log files to parsed lines, in two threads and bounded memory. It knows the formats."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from threading import Event, Thread
 import polars as pl
 
 from assets.ingest.generated import generated_log
+from assets.ingest.versions import CodeVersion, current_version
 from traces.catalogue.places import pseudonym_key_path
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream, Parse, Seen, first_bytes, parse_block
-from traces.common.compiled import SOURCES_HASH
 from traces.common.log import LogError, ParsedLines, line_texts, log_files
 from traces.common.pseudonyms import Renamed, read_key, renames, replace_names
 from traces.formats import guess_format
@@ -37,15 +37,18 @@ SUBMITTED = {"swf": "submit_s", "pbs": "ctime_s", "slurm": "submit_s"}
 class Reader:
     """How the log of one source is read.
 
-    source: with its format known. files: its log files, in order. settings: changes when another entry in the catalogue gives
-    the records another meaning. version: of the readers. procs, procs_from: processors of the cluster where they are known
-    before the jobs are, and from where: "catalogue", "command line" or "header". key, renames: of pseudonyms.
+    source: with a format that is never "auto". files: its log files, in order.
+    settings: changes when another entry in the catalogue gives the records another meaning.
+    version: of the format's reader, and of the statements that make jobs of its records.
+    procs, procs_from: processors of the cluster, if they are known before the jobs are. They come from the "catalogue", the
+        "command line" or the "header"; otherwise it is None and "peak".
+    key, renames: of pseudonyms. key is None where names stay as they are.
     """
 
     source: Source
     files: list[Path]
     settings: str
-    version: str
+    version: CodeVersion
     procs: int | None
     procs_from: str
     default_time_zone: str
@@ -58,6 +61,7 @@ class Reader:
         return self.source.format == "pbs"
 
     def stream(self, path: Path, seen: Seen | None = None) -> LogStream:
+        """The blocks of one file. seen: what was read of it before; without effect where files do not grow."""
         if self.source.format == "slurm":
             return LogStream(path, slurm_cut(path, first_bytes(path), self.source.columns))
         return LogStream(path, seen=seen if self.grows else None)
@@ -114,28 +118,34 @@ def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
     names = renames(hidden, key) if key else {}
     procs, procs_from = _known_procs(source, files)
     decisive = [
-        str(path), source.format, procs, source.drop_wider, source.columns, sorted(hidden),
+        str(path),
+        source.format,
+        procs,
+        source.drop_wider,
+        source.columns,
+        sorted(hidden),
         hashlib.sha256(key).hexdigest() if key else "",
         (source.time_zone or default_time_zone) if source.format != "swf" else "",
-    ]  # fmt: skip
+    ]
     settings = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
-    return Reader(source, files, settings, SOURCES_HASH, procs, procs_from, default_time_zone, key, names)
+    version = current_version(source.format)
+    return Reader(source, files, settings, version, procs, procs_from, default_time_zone, key, names)
 
 
 def _known_procs(source: Source, files: list[Path]) -> tuple[int | None, str]:
     if source.procs is not None:
         return source.procs, COMMAND_LINE if source.declared_at == COMMAND_LINE else "catalogue"
     for file in files if source.format == "swf" else ():
-        found = header_value(parse_swf(first_bytes(file)).header, "MaxProcs", "MaxNodes")
-        if found and found > 0:
-            return found, "header"
+        header_procs = header_value(parse_swf(first_bytes(file)).header, "MaxProcs", "MaxNodes")
+        if header_procs and header_procs > 0:
+            return header_procs, "header"
     return None, "peak"
 
 
 def _swf_procs() -> pl.Expr:
-    return pl.when(pl.col("allocated_procs") > 0).then("allocated_procs").when(pl.col("requested_procs") > 0).then(
-        "requested_procs"
-    )  # fmt: skip
+    """Processors of an SWF job: those it was given, else those it asked for; null when neither is above 0."""
+    given, requested = pl.col("allocated_procs"), pl.col("requested_procs")
+    return pl.when(given > 0).then(given).when(requested > 0).then(requested)
 
 
 Item = tuple[Path, LogStream, ParsedLines | None]

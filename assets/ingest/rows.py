@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.ingest.ledger import Entry
+from assets.ingest.ledger import LedgerRow
 from assets.ingest.reading import SUBMITTED, Reader
 from traces.common.blocks import LogStream
 from traces.common.log import LARGEST_S, ParsedLines, file_name
@@ -34,9 +34,12 @@ CLOCKS_DIFFER_S = 86_400
 
 @dataclass
 class Ingested:
-    """What one run has read. lines: by (outcome, reason). files: by what was done with them: read, grown, touched,
-    moved, unchanged, gone. bytes: new, as stored. first_reject: where and why. half_lines: files whose last line has no end.
-    fault: why what is new cannot be right, though it was taken in; empty for nothing."""
+    """What one run has read.
+
+    lines: by (outcome, reason). files: by what was done with them: read, grown, touched, moved, unchanged, gone.
+    bytes: new ones, as stored. first_reject: where it is, and why. half_lines: files whose last line has no end.
+    fault: why the new lines cannot be right, though they were taken in; empty when nothing is wrong.
+    """
 
     reader: Reader
     lines: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -47,7 +50,8 @@ class Ingested:
     fault: str = ""
 
     def outcome(self, outcome: str) -> int:
-        return sum(lines for (found, _), lines in self.lines.items() if found == outcome)
+        """How many lines were accepted, kept, ignored or rejected."""
+        return sum(lines for (each, _), lines in self.lines.items() if each == outcome)
 
 
 def mark_changed(connection: duckdb.DuckDBPyConnection, source: str, file: str, from_s: int) -> None:
@@ -62,12 +66,12 @@ class RawRows:
         self,
         connection: duckdb.DuckDBPyConnection,
         reader: Reader,
-        ledger: dict[str, Entry],
+        ledger: dict[str, LedgerRow],
         done: Ingested,
     ) -> None:
         self.connection, self.reader, self.ledger, self.done = connection, reader, ledger, done
         here = {file_name(path) for path in reader.files}
-        self.hashes = {file: entry.sha256 for file, entry in ledger.items() if file in here}
+        self.hashes = {file: row.sha256 for file, row in ledger.items() if file in here}
         self.source = reader.source.name
         self.rows: dict[str, list[tuple[str, pl.DataFrame]]] = {}
         self.num_rows = 0
@@ -99,7 +103,7 @@ class RawRows:
 
     def end(self, path: Path, stream: LogStream) -> None:
         """The file has been read; `stream` knows what it was."""
-        known = self.ledger.get(file_name(path))
+        previous_row = self.ledger.get(file_name(path))
         counts = self.counts
         if stream.grew:
             rows = self.connection.execute(
@@ -109,12 +113,12 @@ class RawRows:
             counts = counts + Counter({(outcome, reason): lines for outcome, reason, lines in rows})
             for table in ("raw.line_counts", "raw.log_files"):
                 self._delete(table, file_name(path))
-        elif known and not self.begun:  # it is empty now
+        elif previous_row and not self.begun:  # it is empty now
             self._remove(file_name(path))
         self.hashes[file_name(path)] = stream.sha256
-        told = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
+        count_rows = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
         schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
-        self._insert("raw.line_counts", file_name(path), pl.DataFrame(told, schema=schema, orient="row"))
+        self._insert("raw.line_counts", file_name(path), pl.DataFrame(count_rows, schema=schema, orient="row"))
         if self.headers:
             header = pl.DataFrame(self.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
             self._insert("raw.log_headers", file_name(path), header)
@@ -125,7 +129,9 @@ class RawRows:
         self.done.files.update(["grown" if stream.grew else "read"])
         self.done.lines.update(self.counts)
         self.done.half_lines += not stream.ends_line
-        self.done.bytes += stream.size_bytes - (known.size_bytes if known and stream.grew else 0)
+        self.done.bytes += stream.size_bytes
+        if previous_row and stream.grew:
+            self.done.bytes -= previous_row.size_bytes
         self.uncommitted += stream.size_bytes
         self.counts, self.headers, self.first_s, self.begun = Counter(), [], LARGEST_S, False
         if self.uncommitted >= COMMIT_BYTES:
@@ -136,8 +142,8 @@ class RawRows:
     def remove_moved(self) -> None:
         """Takes out the files that are gone where another one has their content now: they were renamed, packed, or copies."""
         content = set(self.hashes.values())
-        for file, entry in self.ledger.items():
-            if file not in self.hashes and entry.sha256 in content:
+        for file, row in self.ledger.items():
+            if file not in self.hashes and row.sha256 in content:
                 self._remove(file)
                 self.done.files.update(moved=1, gone=-1)
 
@@ -186,21 +192,25 @@ class RawRows:
         for (outcome, _), lines in counts.items():
             of[outcome] += lines
         row = {
-            "format": self.reader.source.format, "size_bytes": stream.size_bytes, "modified_ns": stream.modified_ns,
-            "sha256": stream.sha256, "settings": self.reader.settings, "version": self.reader.version,
-            "ends_line": stream.ends_line, "lines": of.total(), "accepted": of["accepted"], "kept": of["kept"],
-            "ignored": of["ignored"], "rejected": of["rejected"],
-        }  # fmt: skip
-        return pl.DataFrame([row])
+            "format": self.reader.source.format,
+            "size_bytes": stream.size_bytes,
+            "modified_ns": stream.modified_ns,
+            "sha256": stream.sha256,
+            "settings": self.reader.settings,
+            "version": str(self.reader.version),
+            "ends_line": stream.ends_line,
+            "lines": of.total(),
+        }
+        return pl.DataFrame([row | {outcome: of[outcome] for outcome in ("accepted", "kept", "ignored", "rejected")}])
 
 
 def _first_s(parsed: ParsedLines, log_format: str) -> int:
-    """A time of submission that is not after any that the lines tell of."""
-    found = [parsed.records[SUBMITTED[log_format]].min()]
-    if log_format == "pbs" and isinstance(found[0], int):
-        found[0] -= QUEUED_BEFORE_S
+    """The earliest time of submission that the lines may be about, in seconds of the log's clock; LARGEST_S for none."""
+    times = [parsed.records[SUBMITTED[log_format]].min()]
+    if log_format == "pbs" and isinstance(times[0], int):
+        times[0] -= QUEUED_BEFORE_S
     if parsed.kept:
-        found.append(parsed.events["ctime_s"].min())
+        times.append(parsed.events["ctime_s"].min())
         stamp = parsed.events["logged_s"].min()
-        found.append(stamp - CLOCKS_DIFFER_S if isinstance(stamp, int) else None)
-    return min((time_s for time_s in found if isinstance(time_s, int)), default=LARGEST_S)
+        times.append(stamp - CLOCKS_DIFFER_S if isinstance(stamp, int) else None)
+    return min((time_s for time_s in times if isinstance(time_s, int)), default=LARGEST_S)

@@ -11,7 +11,7 @@ from zoneinfo import available_timezones
 import duckdb
 
 from assets.common.progress import progress_bar
-from assets.ingest.ledger import plan, read_ledger
+from assets.ingest.ledger import adopt_statements, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import MEMORY_LIMIT, OF_A_FILE, Ingested, RawRows, mark_changed
 from traces.catalogue.sources import Source
@@ -24,11 +24,12 @@ from warehouse import Warehouse, file_lock, first_row
 def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str = "UTC") -> Ingested:
     """Brings the raw tables of a source up to date with its log files, and says what was done.
 
-    Unchanged files (size and time) are not opened. A file that has grown is read from where it ended; one that has changed
-    replaces its rows; one that is gone leaves them, unless another has its content now. What has been read of the last
-    files stays in the warehouse if the process dies, each file whole or not at all.
-    Raises LogError, naming file, line and remedy: a file that cannot be read, a job wider than the cluster, a source without
-    any job. New lines of which none is sound are taken in, and told of in `Ingested.fault`.
+    A file whose size and time have not changed is not opened. A file that has grown is read from where it ended. A file that
+    has changed replaces its rows. A file that is gone leaves its rows, unless another file has its content now. If the process
+    dies, files that were committed stay, each as a whole. When only the statements that make canonical jobs have changed,
+    nothing is read, but all jobs of the source are marked to be recomputed.
+    Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has
+    no job at all. New lines of which none is sound are taken in, and `Ingested.fault` says so.
     """
     with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
         reader = reader_of(source, default_time_zone)
@@ -38,11 +39,14 @@ def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str 
             # DuckDB's second thread costs more than it does, and there is work for the other core
             connection.execute("SET threads = 1")
             ledger = read_ledger(connection, source.name)
-            todo = plan(reader, ledger)
+            todo = plan_reading(reader, ledger)
             done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=todo.gone)
             if todo.anew:
                 _forget(connection, source.name)
                 ledger = {}
+            if todo.old_jobs:
+                mark_changed(connection, source.name, "", 0)
+                adopt_statements(connection, reader, {file: ledger[file] for file in todo.old_jobs})
             writer = RawRows(connection, reader, ledger, done)
             for path in todo.touched:
                 writer.touch(path)
@@ -110,7 +114,7 @@ def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done:
 
 
 def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
-    """The source's row of core.sources; what is told by the jobs stays as it is until they are written."""
+    """Writes the source's row of core.sources. What only its jobs can say stays as it is until they are written."""
     source = reader.source
     headers = connection.execute(
         "SELECT files.file, headers.key, headers.value FROM raw.log_files AS files LEFT JOIN raw.log_headers AS headers "
@@ -120,16 +124,16 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
     ).fetchall()
     zones = (value for _, key, value in headers if key == "TimeZoneString" and value in available_timezones())
     time_zone = source.time_zone or next(zones, None) or reader.default_time_zone
-    known = first_row(
+    previous_row = first_row(
         connection,
         "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone FROM core.sources WHERE source = ?",
         [source.name],
     )
-    procs, procs_from, origin_s, *clock = known or (None, "peak", 0)
+    procs, procs_from, origin_s, *previous_clock = previous_row or (None, "peak", 0)
     if reader.procs or procs_from != "peak":
         procs, procs_from = reader.procs, reader.procs_from
     clock_zero = _clock_zero(headers, reader)
-    if known and clock != [clock_zero, time_zone]:
+    if previous_row and previous_clock != [clock_zero, time_zone]:
         mark_changed(connection, source.name, "", 0)
     connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
     connection.execute(
@@ -148,7 +152,7 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
             clock_zero,
             origin_s,
         ],
-    )  # fmt: skip
+    )
 
 
 def _clock_zero(headers: list[tuple[str, str, str]], reader: Reader) -> datetime:

@@ -9,12 +9,11 @@ from warehouse import Warehouse, replace_partition
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
     """Computes and stores features.similar_jobs of a source; returns the number of rows."""
-
     with warehouse.read() as connection:
         history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
-    found = history.select("job_index").hstack(similar.similar_jobs(history))
+    rows = history.select("job_index").hstack(similar.similar_job_features(history))
     with warehouse.write() as connection:
-        return replace_partition(connection, "features.similar_jobs", source, found)
+        return replace_partition(connection, "features.similar_jobs", source, rows)
 
 
 def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:
@@ -24,6 +23,7 @@ def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:
 
 
 def column_summary(warehouse: Warehouse, name: str, source: str) -> pl.DataFrame:
+    """What the columns of a table hold for a source: share of nulls, distinct values, least, median and largest; a row each."""
     with warehouse.read() as connection:
         return connection.sql(
             "SELECT column_name, null_percentage, approx_unique, min, try_cast(q50 AS DOUBLE) AS median, max "

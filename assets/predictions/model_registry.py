@@ -1,103 +1,64 @@
-"""Stage 3b: the registry of run-time models. Every night a challenger is trained, tested against the champion on the newest
-unseen days, and promoted only if it is better beyond noise."""
+"""The registry of run-time models in the warehouse: versions, events, the champion, and the way back to an earlier one."""
 
-import json
-import re
+from __future__ import annotations
+
 from datetime import datetime
 from typing import Any
 
-import dagster as dg
-import numpy as np
 import polars as pl
-from pydantic import Field
 
 from assets.common.storage import read_model, remove_unused_models, store_model
-from assets.predictions.runtime_evaluation import SERVING
-from models.runtime import challenge as contest
-from models.runtime.drift import input_drift
-from models.runtime.predictor import Predictor, predictor_from_bytes, predictor_to_bytes, recent, runtimes
-from models.runtime.prequential import ended_by
-from models.runtime.scores import score
+from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
+from models.runtime.drift import champion_drift
+from models.runtime.model_file import holds_pickle, predictor_from_bytes, predictor_to_bytes, without_pickle
+from models.runtime.predictor import Predictor
 from warehouse import Warehouse, first_row, replace_partition
 
 MODEL = "runtime-model"
-
 
 KEPT_VERSIONS = 30
 """A stack is about a megabyte, and most nights refuse one."""
 
 
-LEAST_JOBS = 300
-"""Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
-
-
-OF_THE_LOGS_AGE = re.compile(
-    r"similar_jobs|day_of_week|(user|alike|executable|group)_(jobs_ended|mean_.*|median_.*|log_spread|failed_share)"
-    r"|(jobs|procs|user_jobs)_(running|waiting)"
-)
-"""Inputs without a word on whether users have changed: counts of what has ended only grow, what is taken over all that has ended
-settles, a test of less than a week has its own days, and what runs and waits changes by the hour."""
-
-
-class RuntimeModelConfig(dg.Config):
-    predictor: str = Field(default=SERVING, description="What the challenger is: see tracehouse's list of predictors")
-    test_days: int = Field(default=14, ge=1, description="Newest days on which champion and challenger are compared")
-    seed: int = Field(default=1, ge=0, description="Seed of the bootstrap of their difference")
-    train_share: float = Field(
-        default=0.6, gt=0, lt=1, description="First share of the jobs on which scheduling policies may be trained"
-    )
-
-
-def challenge(warehouse: Warehouse, source: str, rows: pl.DataFrame, config: RuntimeModelConfig) -> str:
+def challenge_champion(
+    warehouse: Warehouse, source: str, rows: pl.DataFrame, predictor: str, test_days: int, seed: int = 1
+) -> str:
     """Trains and judges one challenger and records what happened; says it in words. The same data and settings again change
-    nothing."""
+    nothing.
 
-    moment = contest.test_start(rows, config.test_days)
-    challenger, fitted = contest.train(rows, config.predictor, moment)
-    test = rows.filter(pl.col("submit_time") >= moment)
-    file, digest = store_model(source, MODEL, predictor_to_bytes(challenger))
-    values = score(challenger.predict(test), runtimes(test))
-    kept = ("mean_absolute_error_s", "median_absolute_error_s", "underestimated_share", "pinball_loss_s")
-    card = {
-        "predictor": config.predictor,
-        "options": json.dumps(challenger.card()),
-        "feature_names": json.dumps(challenger.features()),
-        "trained_from": fitted["submit_time"][0],
-        "trained_until": moment,
-        "jobs_trained": fitted.height,
-        "data_sha256": contest.rows_sha256(fitted),
-        "tested_until": test["submit_time"][-1],
-        "jobs_tested": test.height,
-        "file": file,
-        "sha256": digest,
-    } | {name: values[name] for name in kept}
-    if (reason := _seen_before(warehouse, source, card)) is not None:
-        return reason
+    rows: of `assets.predictions.features.runtime_rows`. predictor: its name. test_days: newest days on which champion and challenger
+    are compared. seed: of the bootstrap. Raises ValueError for an unknown name and for nothing to learn from.
+    """
+    contest = new_challenge(rows, predictor, test_days)
+    _convert_pickles(warehouse, source)
+    file, digest = store_model(source, MODEL, predictor_to_bytes(contest.challenger))
+    card = contest.card() | {"file": file, "sha256": digest}
+    if (nothing_new := _seen_before(warehouse, source, card)) is not None:
+        return nothing_new
     last, present, newest = _state(warehouse, source)
     version = newest + 1
-    gain = low = high = None
-    try:
-        champion = load_champion(warehouse, source)[1] if last else None
-        reason = "the first model of this source"
-    except ValueError as error:  # its file is lost, or of another tracehouse: nothing to compare with, ever again
-        champion, reason = None, f"version {present} cannot be used any more: {error}"
-    if champion is None:
-        kind, promoted = "first", True
-    else:
-        shared = test.filter(pl.col("submit_time") >= _trained_until(warehouse, source, present))
-        if shared.is_empty():
-            kind, promoted = "refused", False
-            reason = "the champion has learned from all newest jobs: nothing is unseen by both"
-        else:
-            verdict = contest.judge(champion.predict(shared), challenger.predict(shared), shared, config.seed)
-            promoted, gain, low, high = verdict.promote, verdict.gain, verdict.low, verdict.high
-            kind, reason = ("promoted" if promoted else "refused"), verdict.reason
-    event = {"kind": kind, "version": version, "champion": version if promoted else present, "reason": reason}
-    event |= {"mae_gain_s": gain, "mae_gain_low_s": low, "mae_gain_high_s": high, "data_until": card["tested_until"]}
+    kind, verdict = _settled(warehouse, source, contest, present, seed)
+    event = {"kind": kind, "version": version, "champion": version if verdict.promote else present}
+    event |= {"reason": verdict.reason, "data_until": card["tested_until"]}
+    event |= {"mae_gain_s": verdict.gain, "mae_gain_low_s": verdict.low, "mae_gain_high_s": verdict.high}
     if not _append(warehouse, source, last, event, card | {"version": version}):
-        return challenge(warehouse, source, rows, config)  # another run or a rollback came first: judge again
+        # another run or a rollback came first: judge again
+        return challenge_champion(warehouse, source, rows, predictor, test_days, seed)
     remove_unused_models(source, MODEL, _files(warehouse, source))
-    return f"version {version} ({config.predictor}): {kind}, {reason}"
+    return f"version {version} ({predictor}): {kind}, {verdict.reason}"
+
+
+def _settled(warehouse: Warehouse, source: str, contest: Challenge, present: int, seed: int) -> tuple[str, Verdict]:
+    """(kind of the event, verdict) of a challenger against the champion `present`; 0: there is none."""
+    if not present:
+        return "first", Verdict(True, None, None, None, "the first model of this source")
+    try:
+        champion = load_champion(warehouse, source)[1]
+    except ValueError as error:  # its file is lost, or of another tracehouse: nothing to compare with, ever again
+        reason = f"version {present} cannot be used any more: {error}"
+        return "first", Verdict(True, None, None, None, reason)
+    verdict = contest.verdict(champion, trained_until(warehouse, source, present), seed)
+    return ("promoted" if verdict.promote else "refused"), verdict
 
 
 def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> tuple[int, int]:
@@ -116,9 +77,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
         }
     if not events:
         raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
-    line: list[int] = []  # champions, each after the one before it; who was gone back to ends the line again
-    for champion, _ in events:
-        line = [*line[: line.index(champion)], champion] if champion in line else [*line, champion]
+    line = line_of_champions([champion for champion, _ in events])
     present = line[-1]
     if version is None and len(line) == 1:
         raise ValueError(
@@ -129,11 +88,10 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
         raise ValueError(f"source {source!r} has no version {target}; it has {', '.join(map(str, files))}")
     if target == present:
         raise ValueError(f"version {target} is the champion of source {source!r} already")
-    predictor_from_bytes(read_model(*files[target]))
-    event = {
-        "data_until": events[-1][1], "kind": "rolled back", "version": target, "champion": target, "mae_gain_s": None,
-        "mae_gain_low_s": None, "mae_gain_high_s": None, "reason": f"by hand, instead of version {present}",
-    }  # fmt: skip
+    _load(warehouse, source, *files[target])
+    event = {"kind": "rolled back", "version": target, "champion": target, "data_until": events[-1][1]}
+    event |= {"reason": f"by hand, instead of version {present}"}
+    event |= {"mae_gain_s": None, "mae_gain_low_s": None, "mae_gain_high_s": None}
     if not _append(warehouse, source, len(events), event):
         raise ValueError(
             f"the models of source {source!r} have changed this moment; see `tracehouse models`, try again"
@@ -142,84 +100,114 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
 
 
 def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
-    """(version, the predictor). Raises ValueError before there is one, and when its file is not what it was."""
+    """(version, the predictor). Raises ValueError before there is one, and when its file is not what it was.
+
+    A file of an older tracehouse that holds a pickle is converted first, see `_convert`."""
     with warehouse.read() as connection:
-        found = first_row(
+        champion = first_row(
             connection, "SELECT version, file, sha256 FROM predictions.champions WHERE source = ?", [source]
         )
-    if found is None:
+    if champion is None:
         raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
-    return int(found[0]), predictor_from_bytes(read_model(found[1], found[2]))
+    version, file, sha256 = champion
+    return int(version), _load(warehouse, source, file, sha256)
+
+
+def trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
+    """The moment by which all that a version learned from had ended, UTC."""
+    with warehouse.read() as connection:
+        row = first_row(
+            connection,
+            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
+            [source, version],
+        )
+    assert row is not None
+    return row[0]
 
 
 def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
-
     with warehouse.read() as connection:
         card = connection.sql(
-            "SELECT version, trained_from, trained_until, jobs_tested, mean_absolute_error_s FROM predictions.champions "
+            "SELECT version, trained_until, jobs_tested, mean_absolute_error_s FROM predictions.champions "
             "WHERE source = $source",
             params={"source": source},
-        ).pl().row(0, named=True)  # fmt: skip
+        )
+        version, learned_until, jobs_tested, error_s = card.pl().row(0)
     _, champion = load_champion(warehouse, source)
-    before = ended_by(rows.filter(pl.col("submit_time") < card["trained_until"]), card["trained_until"])
-    before = recent(before, champion.most_rows)
-    now = rows.filter(pl.col("submit_time") >= card["trained_until"])[-card["jobs_tested"] :]
-    inputs = tuple(
-        name for name in champion.features() if rows[name].dtype.is_numeric() and not OF_THE_LOGS_AGE.fullmatch(name)
-    )
-    shifts = input_drift(before, now, inputs)
-    error = float(np.abs(champion.predict(now).point - runtimes(now)).mean()) if now.height else 0.0
-    drift = pl.DataFrame(
-        [{"measure": "psi", "input": name, "value": value} for name, value in shifts.items()]
-        + [{"measure": "error", "input": "mean_absolute_error_s", "value": error / max(card["mean_absolute_error_s"], 1.0)}]
-    ).with_columns(
-        pl.lit(card["version"]).alias("version"), pl.lit(rows["submit_time"][-1]).alias("data_until"),
-        pl.lit(now.height).alias("jobs"),
-    )  # fmt: skip
+    drift = champion_drift(rows, champion, learned_until, jobs_tested, error_s).with_columns(version=pl.lit(version))
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.model_drift", source, drift)
     return drift
 
 
+def _load(warehouse: Warehouse, source: str, file: str, sha256: str) -> Predictor:
+    """The predictor of a file that the warehouse names. Raises ValueError when the file is not what it was."""
+    content = read_model(file, sha256)
+    return predictor_from_bytes(_convert(warehouse, source, content, sha256) if holds_pickle(content) else content)
+
+
+def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> bytes:
+    """Replaces the file of an older tracehouse, which holds a pickle, by one that holds numbers; returns its content.
+
+    content: of the file, whose hash is `sha256` and stands in the warehouse. Every version with that file gets the new one in one
+    transaction; nothing else of it changes. Raises ValueError, with the remedy, when the pickle is not one of ours.
+    """
+    converted = without_pickle(content)
+    file, digest = store_model(source, MODEL, converted)
+    with warehouse.write() as connection:
+        connection.execute(
+            "UPDATE predictions.model_versions SET file = ?, sha256 = ? WHERE source = ? AND sha256 = ?",
+            [file, digest, source, sha256],
+        )
+    remove_unused_models(source, MODEL, _files(warehouse, source))
+    return converted
+
+
+def _convert_pickles(warehouse: Warehouse, source: str) -> None:
+    """Converts all versions that can be, so that the same model trained again is recognised as the same."""
+    with warehouse.read() as connection:
+        files = connection.execute(
+            "SELECT DISTINCT file, sha256 FROM predictions.model_versions WHERE source = ? AND predictor = 'sklearn' "
+            "ORDER BY ALL",
+            [source],
+        ).fetchall()
+    for file, sha256 in files:
+        try:
+            content = read_model(file, sha256)
+            if holds_pickle(content):
+                _convert(warehouse, source, content, sha256)
+        except ValueError:  # lost, damaged or not of ours: whoever needs it is told so
+            continue
+
+
 def _state(warehouse: Warehouse, source: str) -> tuple[int, int, int]:
     """(number of the last event, the champion, the newest version), each 0 where there is none."""
     with warehouse.read() as connection:
-        found = first_row(
+        row = first_row(
             connection,
             "SELECT max(event), arg_max(champion, event), "
             "(SELECT max(version) FROM predictions.model_versions WHERE source = $source) "
             "FROM predictions.model_events WHERE source = $source",
             {"source": source},
         )
-    assert found is not None
-    return found[0] or 0, found[1] or 0, found[2] or 0
-
-
-def _trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
-    with warehouse.read() as connection:
-        found = first_row(
-            connection,
-            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
-            [source, version],
-        )
-    assert found is not None
-    return found[0]
+    assert row is not None
+    return row[0] or 0, row[1] or 0, row[2] or 0
 
 
 def _seen_before(warehouse: Warehouse, source: str, card: dict[str, Any]) -> str | None:
     """What to say when this very model was judged on these very jobs before; None when it was not."""
     same = ("sha256", "data_sha256", "trained_until", "tested_until", "jobs_tested")
     with warehouse.read() as connection:
-        found = first_row(
+        row = first_row(
             connection,
             "SELECT max(version) FROM predictions.model_versions WHERE source = ? AND "
             + " AND ".join(f"{name} = ?" for name in same),
             [source, *(card[name] for name in same)],
         )
-    if found is None or found[0] is None:
+    if row is None or row[0] is None:
         return None
-    return f"nothing new: version {found[0]} was trained and judged on the same jobs"
+    return f"nothing new: version {row[0]} was trained and judged on the same jobs"
 
 
 def _files(warehouse: Warehouse, source: str) -> list[str]:
@@ -241,8 +229,8 @@ def _append(
     Returns False, and writes nothing, when another event came in between."""
     rows = {} if card is None else {"model_versions": card}
     with warehouse.write() as connection:
-        found = first_row(connection, "SELECT max(event) FROM predictions.model_events WHERE source = ?", [source])
-        if found is not None and (found[0] or 0) != last:
+        newest = first_row(connection, "SELECT max(event) FROM predictions.model_events WHERE source = ?", [source])
+        if newest is not None and (newest[0] or 0) != last:
             return False
         for name, values in (rows | {"model_events": event | {"event": last + 1}}).items():
             columns = {"source": source} | values

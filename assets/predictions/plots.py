@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from assets.common.plots import BLUE, INK, ORANGE, figure
+from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
 from models.runtime.predictor import LEVELS
+from models.waits.neighbours import POINTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-from assets.common.plots import GREY
-from models.waits.wait_times import POINTS
 
 
 def feature_importance(gain: dict[str, float], most: int = 20) -> Figure:
@@ -57,14 +54,14 @@ def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
     return canvas
 
 
-def prediction_error(predicted: np.ndarray, true: np.ndarray, requested: np.ndarray) -> Figure:
+def estimates_over_true(predicted: np.ndarray, true: np.ndarray, requested: np.ndarray) -> Figure:
     """Distribution of predicted over true run time, beside that of requested over true; seconds in, (jobs,)."""
     canvas, (ax,) = figure()
     bins = np.linspace(-3, 3, 61)
-    known = np.isfinite(requested.astype(np.float64))
+    has_request = np.isfinite(requested.astype(np.float64))
     for values, label, colour in (
         (np.log10(predicted / true), "predicted", BLUE),
-        (np.log10(requested[known].astype(np.float64) / true[known]), "requested", ORANGE),
+        (np.log10(requested[has_request].astype(np.float64) / true[has_request]), "requested", ORANGE),
     ):
         if len(values):
             share = np.full(len(values), 100 / len(values))
@@ -85,7 +82,7 @@ def prediction_error(predicted: np.ndarray, true: np.ndarray, requested: np.ndar
     return canvas
 
 
-def calibration_plot(rows: pl.DataFrame) -> Any:
+def calibration_plot(rows: pl.DataFrame) -> Figure:
     """rows: of `predict_history`. Share of true waits up to each predicted quantile, beside the level; ties count half,
     since many jobs start in the very second that is predicted."""
 
@@ -96,8 +93,8 @@ def calibration_plot(rows: pl.DataFrame) -> Any:
         ("wait", POINTS, BLUE, "calibrated"),
         ("replay", (0.1, 0.5, 0.9), ORANGE, "replay"),
     ):
-        told = [rows[f"{prefix}_p{round(100 * point)}_s"].to_numpy() for point in points]
-        observed = [float((true < at).mean() + 0.5 * (true == at).mean()) for at in told]
+        predicted = [rows[f"{prefix}_p{round(100 * point)}_s"].to_numpy() for point in points]
+        observed = [float((true < at).mean() + 0.5 * (true == at).mean()) for at in predicted]
         ax.plot(points, observed, color=colour, marker="o", markersize=4, label=name)
     ax.set_xlabel("predicted share of waits up to here", fontsize=9)
     ax.set_ylabel("observed share", fontsize=9)

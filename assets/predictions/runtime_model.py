@@ -4,6 +4,7 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
+from pydantic import Field
 
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
@@ -12,9 +13,22 @@ from assets.common.storage import data_folder
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
-from assets.predictions.model_registry import LEAST_JOBS, RuntimeModelConfig, challenge, load_champion, write_drift
+from assets.predictions.model_registry import challenge_champion, load_champion, write_drift
 from assets.predictions.similar_jobs import similar_jobs
+from models.runtime.named import SERVING
 from warehouse import Warehouse, first_row, replace_partition
+
+LEAST_ROWS = 300
+"""Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
+
+
+class RuntimeModelConfig(dg.Config):
+    predictor: str = Field(default=SERVING, description="What the challenger is: see tracehouse's list of predictors")
+    test_days: int = Field(default=14, ge=1, description="Newest days on which champion and challenger are compared")
+    seed: int = Field(default=1, ge=0, description="Seed of the bootstrap of their difference")
+    train_share: float = Field(
+        default=0.6, gt=0, lt=1, description="First share of the jobs on which scheduling policies may be trained"
+    )
 
 
 @dg.asset(
@@ -34,10 +48,10 @@ def runtime_model(
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)
-    if rows.height < LEAST_JOBS:
+    if rows.height < LEAST_ROWS:
         raise ValueError(
             f"source {source!r}: {rows.height} jobs with a known run time are too few to train and test on, at least "
-            f"{LEAST_JOBS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
+            f"{LEAST_ROWS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
         )
     split = pl.DataFrame(
         {
@@ -47,7 +61,7 @@ def runtime_model(
     )
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.training_splits", source, split)
-    happened = challenge(warehouse, source, rows, config)
+    happened = challenge_champion(warehouse, source, rows, config.predictor, config.test_days, config.seed)
     context.log.info(happened)
     version, champion = load_champion(warehouse, source)
     drift = write_drift(warehouse, source, rows)

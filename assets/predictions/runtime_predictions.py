@@ -1,7 +1,6 @@
-"""Stage 3c: the predictions in use: the champion's for new jobs, those of the evaluation for older ones."""
+"""The asset predictions/runtime_predictions: the champion's for new jobs, those of the evaluation for older ones."""
 
 import dagster as dg
-import numpy as np
 import polars as pl
 
 from assets.common.checks import row_check
@@ -10,14 +9,15 @@ from assets.common.partitions import OWNERS, SOURCES
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
-from assets.predictions.model_registry import load_champion
-from assets.predictions.runtime_evaluation import prediction_rows, runtime_evaluation
+from assets.predictions.model_registry import load_champion, trained_until
+from assets.predictions.runtime_evaluation import runtime_evaluation
 from assets.predictions.runtime_model import runtime_model
 from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
-from models.runtime.predictor import QUANTILE_COLUMNS, Prediction, runtimes
+from models.runtime.predictor import runtimes
+from models.runtime.score_tables import first_then, prediction_of_rows, prediction_rows
 from models.runtime.scores import score
-from warehouse import Warehouse, first_row, replace_partition
+from warehouse import Warehouse, replace_partition
 
 
 @dg.asset(
@@ -39,15 +39,15 @@ def runtime_predictions(
     rows = runtime_rows(warehouse, source)
     predictions = write_predictions(warehouse, source, rows)
     true = runtimes(rows)
-    found = Prediction(predictions["predicted_runtime_s"].to_numpy(), predictions.select(QUANTILE_COLUMNS).to_numpy())
+    stored = prediction_of_rows(predictions)
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": predictions.height,
             "from_the_champion": int(predictions["version"].is_not_null().sum()),
             "predicted_against_true": plot(
-                plots.prediction_error(found.point, true, rows["requested_walltime_s"].to_numpy())
+                plots.estimates_over_true(stored.point, true, rows["requested_walltime_s"].to_numpy())
             ),
-            "scores": table(pl.DataFrame([score(found, true)])),
+            "scores": table(pl.DataFrame([score(stored, true)])),
         }
     )
 
@@ -61,26 +61,19 @@ def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> 
             "SELECT * EXCLUDE (source) FROM predictions.prequential_predictions WHERE source = $source ORDER BY job_index",
             params={"source": source},
         ).pl()
-        found = first_row(  # of the very version that was loaded: a rollback may just have named another champion
-            connection,
-            "SELECT trained_until FROM predictions.model_versions WHERE source = ? AND version = ?",
-            [source, version],
-        )
-    assert found is not None
     if not early["job_index"].equals(rows["job_index"]):
         raise ValueError(
             f"source {source!r}: the evaluation of predictors is of other jobs; materialize predictions/runtime_evaluation again"
         )
-    known = rows.filter(pl.col("submit_time") < found[0]).height
-    late = champion.predict(rows[known:])
-    point = np.concatenate([early["predicted_runtime_s"].to_numpy()[:known], late.point])
-    quantiles = np.concatenate([early.select(QUANTILE_COLUMNS).to_numpy()[:known], late.quantiles])
+    # of the very version that was loaded: a rollback may just have named another champion
+    older = rows.filter(pl.col("submit_time") < trained_until(warehouse, source, version)).height
+    late = champion.predict(rows[older:])
     # in one stream: the champion's quantiles are calibrated by what became of those before them
-    stream = calibrated(Prediction(point, quantiles), rows)
+    stream = calibrated(first_then(prediction_of_rows(early), older, late), rows)
     predictions = prediction_rows(rows["job_index"], stream, champion.name).with_columns(
-        version=pl.Series([None] * known + [version] * (rows.height - known), dtype=pl.Int64),
+        version=pl.Series([None] * older + [version] * (rows.height - older), dtype=pl.Int64),
         predictor=pl.concat(
-            [early["predictor"][:known], pl.Series([champion.name] * (rows.height - known), dtype=pl.Utf8)]
+            [early["predictor"][:older], pl.Series([champion.name] * (rows.height - older), dtype=pl.Utf8)]
         ),
     )
     with warehouse.write() as connection:

@@ -106,7 +106,7 @@ def _facts(rows: Rows, trace: Trace, test_position: int) -> dict[str, str]:
 
 def _leaderboard(rows: Rows) -> Section:
     board = rows["board"]
-    return Section("Leaderboard", _verdict(board), [evaluation_plots.leaderboard(board)], readable(board))
+    return Section("Leaderboard", _verdict(board), [evaluation_plots.ranked_intervals(board)], readable(board))
 
 
 def _whole_period(rows: Rows) -> Section:
@@ -156,7 +156,7 @@ def _predicted_runtimes(rows: Rows) -> Section:
     return Section(
         "Predicted run times",
         "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
-        [predictions_plots.prediction_error(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
+        [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
         rows["runtime_scores"],
     )
 

@@ -15,87 +15,99 @@ from assets.common.progress import progress_bar
 from assets.ingest.generated import written_once
 from traces.catalogue.vasp import VaspSource
 from traces.common.log import LogError
-from traces.vasp.runs import VERSION, Folder, ReadFolder, find_runs, read_folder, tables_of
-from traces.vasp.synthetic import VERSION as SYNTHETIC_VERSION
-from traces.vasp.synthetic import SyntheticOptions, write_runs
+from traces.vasp.folders import RunFolder, find_runs
+from traces.vasp.runs import VASP_READER_VERSION, read_folder
+from traces.vasp.synthetic import SYNTHETIC_RUNS_VERSION, SyntheticOptions, write_runs
+from traces.vasp.tables import ReadFolder, tables_of
 from warehouse import Warehouse, commit_so_far, file_lock, first_row
 
-TABLES = ("vasp_runs", "vasp_electronic_steps", "vasp_ionic_steps", "vasp_rejects", "vasp_folders")
-BATCH = 200
+VASP_TABLES = ("vasp_runs", "vasp_electronic_steps", "vasp_ionic_steps", "vasp_rejects", "vasp_folders")
+FOLDERS_A_COMMIT = 200
 """Folders that are written in one transaction."""
 
 
 @dataclass
-class Read:
-    """What one run of the asset has done. folders: by outcome: accepted, rejected, unchanged, gone."""
+class VaspIngested:
+    """What one run of the asset has read.
+
+    folders: by outcome: accepted, rejected, unchanged, gone. bytes: of the OUTCARs. first_reject: where it is, and why.
+    """
 
     folders: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     first_reject: str = ""
 
 
-def update_vasp_log(warehouse: Warehouse, source: VaspSource, default_time_zone: str, now: datetime) -> Read:
+def update_vasp_log(warehouse: Warehouse, source: VaspSource, default_time_zone: str, now: datetime) -> VaspIngested:
     """Brings the raw tables up to date with the run folders, and says what was done.
 
-    Folders whose files have the size and time they had are not opened, unless a run in them was still running. A folder that
-    is gone keeps its rows. now: UTC, without zone. Raises LogError where there is no folder, or no run in it.
+    A folder is not opened when its files have the size and time they had, unless a run in it was still running. A folder that
+    is gone keeps its rows. now: UTC, without zone. Raises LogError when there is no folder, or no run in it.
     """
     root = runs_folder(source)
-    version = f"{VERSION} {source.time_zone or default_time_zone} {source.quiet_s}"
-    done = Read()
+    time_zone = source.time_zone or default_time_zone
+    version = f"{VASP_READER_VERSION} {time_zone} {source.quiet_s}"
+    done = VaspIngested()
     with file_lock(warehouse.path.with_name(f".{source.name}.vasp.lock")):
-        found = list(find_runs(root))
+        folders = list(find_runs(root))
         with warehouse.write() as connection:
-            known = {
-                folder: (stamp, read_by)
-                for folder, stamp, read_by in connection.execute(
-                    "SELECT folder, stamp, version FROM raw.vasp_folders WHERE source = ?", [source.name]
-                ).fetchall()
-            }
-            running = {
-                folder
-                for (folder,) in connection.execute(
-                    "SELECT DISTINCT folder FROM raw.vasp_runs WHERE source = ? AND state = 'running'", [source.name]
-                ).fetchall()
-            }
-            todo = [f for f in found if known.get(f.name) != (f.stamp, version) or f.name in running]
-            done.folders["unchanged"] = len(found) - len(todo)
-            done.folders["gone"] = len(set(known) - {f.name for f in found})
-            with progress_bar("reading VASP runs", len(todo)) as bar:
-                for first in range(0, len(todo), BATCH):
+            changed = _changed_folders(connection, source.name, version, folders, done)
+            with progress_bar("reading VASP runs", len(changed)) as bar:
+                for first in range(0, len(changed), FOLDERS_A_COMMIT):
                     batch = []
-                    for folder in todo[first : first + BATCH]:
-                        batch.append(
-                            (folder, read_folder(folder, source.time_zone or default_time_zone, now, source.quiet_s))
-                        )
+                    for folder in changed[first : first + FOLDERS_A_COMMIT]:
+                        batch.append((folder, read_folder(folder, time_zone, now, source.quiet_s)))
                         bar.update()
                     _write(connection, source.name, version, batch, done)
                     commit_so_far(connection)
             connection.execute(  # nobody writes to it any more
                 "UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its folder is gone' "
                 "WHERE source = ? AND state = 'running' AND folder NOT IN (SELECT unnest(?))",
-                [source.name, [f.name for f in found]],
+                [source.name, [folder.name for folder in folders]],
             )
-            if not first_row(connection, "SELECT count(*) FROM raw.vasp_runs WHERE source = ?", [source.name])[0]:  # type: ignore[index]
-                told = f"; first: {done.first_reject}" if done.first_reject else ""
+            runs = first_row(connection, "SELECT count(*) FROM raw.vasp_runs WHERE source = ?", [source.name])
+            if not runs or not runs[0]:
+                first_reject = f"; first: {done.first_reject}" if done.first_reject else ""
                 raise LogError(
-                    f"{root}: no VASP run in it ({done.folders['rejected']} folders rejected{told}): expected folders that "
-                    "hold an OUTCAR, at any depth"
+                    f"{root}: no VASP run in it ({done.folders['rejected']} folders rejected{first_reject}): expected "
+                    "folders that hold an OUTCAR, at any depth"
                 )
     return done
+
+
+def _changed_folders(
+    connection: duckdb.DuckDBPyConnection, source: str, version: str, folders: list[RunFolder], done: VaspIngested
+) -> list[RunFolder]:
+    """Those of the folders that have to be read; counts the others, and those that are gone."""
+    rows = connection.execute(
+        "SELECT folder, stamp, version FROM raw.vasp_folders WHERE source = ?", [source]
+    ).fetchall()
+    recorded = {name: (stamp, read_by) for name, stamp, read_by in rows}
+    rows = connection.execute(
+        "SELECT DISTINCT folder FROM raw.vasp_runs WHERE source = ? AND state = 'running'", [source]
+    ).fetchall()
+    running = {name for (name,) in rows}
+    changed = [f for f in folders if recorded.get(f.name) != (f.stamp, version) or f.name in running]
+    done.folders["unchanged"] = len(folders) - len(changed)
+    done.folders["gone"] = len(set(recorded) - {f.name for f in folders})
+    return changed
 
 
 def runs_folder(source: VaspSource) -> Path:
     """Where the run folders of a source are; synthetic ones are written on first use."""
     if source.path is not None:
         return source.path
-    recipe = json.dumps(["vasp", SYNTHETIC_VERSION, source.generator], sort_keys=True)
+    recipe = json.dumps(["vasp", SYNTHETIC_RUNS_VERSION, source.generator], sort_keys=True)
     options = SyntheticOptions(**source.generator)
     return written_once(source.name, recipe, lambda folder: write_runs(folder, options))
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection, source: str, version: str, batch: list[tuple[Folder, ReadFolder]], done: Read
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    version: str,
+    batch: list[tuple[RunFolder, ReadFolder]],
+    done: VaspIngested,
 ) -> None:
     ledger = []
     for folder, read in batch:
@@ -109,7 +121,7 @@ def _write(
     names = [folder.name for folder, _ in batch]
     columns = ["folder", "outcome", "launches", "stamp", "version"]
     frames = [*tables_of([read for _, read in batch]), pl.DataFrame(ledger, schema=columns, orient="row")]
-    for table, rows in zip(TABLES, frames, strict=True):
+    for table, rows in zip(VASP_TABLES, frames, strict=True):
         connection.execute(
             f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, names]
         )

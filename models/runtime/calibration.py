@@ -1,11 +1,13 @@
 """Quantiles that hold what they promise: adaptive conformal inference (Gibbs and Candes 2021) over a stream of jobs.
 
 A predictor's 80 % quantile may hold in 70 % of jobs, the more so when users change their ways. So each level keeps the level
-that it really asks the predictor for: raised a little whenever a job that has ended outlived its quantile, lowered whenever one
-did not. In the long run the share of covered jobs is the nominal one, whatever the predictor.
+that it really asks the predictor for. A job that outlived its quantile raises it a little; a job that did not lowers it. In the
+long run the share of covered jobs is the nominal one, whatever the predictor.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,8 +16,8 @@ from numpy.typing import NDArray
 from models.compiled import compiled
 from models.runtime.predictor import LEVELS, FloatArray, Prediction, requests, runtimes
 
-STEP = 0.01
-"""How far a level moves for one job; about as many jobs as 1 / STEP are remembered."""
+LEVEL_STEP = 0.01
+"""How far a level moves for one job; about as many jobs as 1 / LEVEL_STEP are remembered."""
 
 OVERRUN = 1.05
 """Systems let jobs run on for a while past their request; quantiles need not go further."""
@@ -24,23 +26,32 @@ LOWEST, HIGHEST = -0.1, 1.25
 """Levels may leave 0 to 1: beyond the outermost of LEVELS the logarithm of the quantile goes on on a straight line."""
 
 
-def calibrated(prediction: Prediction, rows: pl.DataFrame, step: float = STEP) -> Prediction:
+class _Stream(NamedTuple):
+    """Jobs in order of submission. submit, end: microseconds, int64 (jobs,). by_end: the jobs that ended, by their end, int64.
+    log_true: logarithm of the run time, float64 (jobs,)."""
+
+    submit: NDArray[np.int64]
+    end: NDArray[np.int64]
+    by_end: NDArray[np.int64]
+    log_true: FloatArray
+
+
+def calibrated(prediction: Prediction, rows: pl.DataFrame, step: float = LEVEL_STEP) -> Prediction:
     """The same points with quantiles corrected by what became of earlier jobs.
 
     rows: as for `Predictor.predict`, in order of submission, with end_time and runtime_s where known; a row's quantiles depend on
     rows that ended before its submission alone.
     """
-    known = rows.select(pl.col("end_time").is_not_null() & (pl.col("runtime_s") > 0)).to_series().to_numpy()
-    ended = np.flatnonzero(known)
+    has_ended = rows.select(pl.col("end_time").is_not_null() & (pl.col("runtime_s") > 0)).to_series().to_numpy()
+    ended = np.flatnonzero(has_ended)
     end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()
     by_end = ended[np.argsort(end[ended], kind="stable")]
-    true = np.log(runtimes(rows.select(pl.col("runtime_s").fill_null(1))))
-    found = np.empty_like(prediction.quantiles)
-    _adapt(
-        np.log(np.maximum(prediction.quantiles, 1.0)), rows["submit_time"].dt.epoch("us").to_numpy(), end, by_end,
-        true, np.log(_ceiling(prediction, rows)), np.array(LEVELS), step, found,
-    )  # fmt: skip
-    return Prediction(prediction.point, np.maximum(1.0, np.exp(found)))
+    log_true = np.log(runtimes(rows.select(pl.col("runtime_s").fill_null(1))))
+    stream = _Stream(rows["submit_time"].dt.epoch("us").to_numpy(), end, by_end, log_true)
+    log_quantile = np.log(np.maximum(prediction.quantiles, 1.0))
+    corrected = np.empty_like(prediction.quantiles)
+    _adapt(log_quantile, stream, np.log(_ceiling(prediction, rows)), np.array(LEVELS), step, corrected)
+    return Prediction(prediction.point, np.maximum(1.0, np.exp(corrected)))
 
 
 def _ceiling(prediction: Prediction, rows: pl.DataFrame) -> FloatArray:
@@ -52,25 +63,31 @@ def _ceiling(prediction: Prediction, rows: pl.DataFrame) -> FloatArray:
 
 @compiled
 def _adapt(
-    log_quantile: FloatArray, submit: NDArray[np.int64], end: NDArray[np.int64], by_end: NDArray[np.int64],
-    log_true: FloatArray, log_ceiling: FloatArray, levels: FloatArray, step: float, found: FloatArray,
-) -> None:  # fmt: skip
+    log_quantile: FloatArray,
+    stream: _Stream,
+    log_ceiling: FloatArray,
+    levels: FloatArray,
+    step: float,
+    corrected: FloatArray,
+) -> None:
+    """Fills `corrected`, the logarithms of the quantiles, (jobs, levels), job by job."""
+    submit, end, by_end, log_true = stream
     asked = levels.copy()
     waiting = 0
     for row in range(len(submit)):
         while waiting < len(by_end) and end[by_end[waiting]] < submit[row]:
             job = by_end[waiting]
             waiting += 1
-            if job >= row:  # a log can tell of an end before the submission; then there is no quantile to judge yet
+            if job >= row:  # a log can hold an end before the submission: there is no quantile to judge yet
                 continue
             for q in range(len(levels)):
-                covered = 1.0 if log_true[job] <= found[job, q] else 0.0
+                covered = 1.0 if log_true[job] <= corrected[job, q] else 0.0
                 asked[q] = min(max(asked[q] + step * (levels[q] - covered), LOWEST), HIGHEST)
         highest = 0.0
         for q in range(len(levels)):
             highest = max(highest, at_level(log_quantile[row], levels, asked[q]))
             highest = min(highest, log_ceiling[row])
-            found[row, q] = highest
+            corrected[row, q] = highest
 
 
 @compiled

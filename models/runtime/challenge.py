@@ -1,10 +1,12 @@
-"""A challenger against the champion, on the newest jobs that neither has seen."""
+"""A challenger against the champion, on the newest jobs that neither has seen: who is trained on what, and who wins."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +14,7 @@ import polars as pl
 from models.runtime.named import make_predictor
 from models.runtime.predictor import Prediction, Predictor, recent, runtimes
 from models.runtime.prequential import ended_by
-from models.runtime.scores import gain_interval
+from models.runtime.scores import gain_interval, score
 
 LEAST_TESTED = 100
 """A test on fewer jobs says nothing; the days are extended back to as many, but never beyond half of the jobs."""
@@ -20,8 +22,10 @@ LEAST_TESTED = 100
 
 @dataclass(frozen=True)
 class Verdict:
-    """promote: whether the challenger takes over. gain, low, high: mean absolute error of the champion minus the
-    challenger's in seconds, and its 95 % interval (None where it cannot be told)."""
+    """Whether the challenger takes over, and why.
+
+    gain, low, high: mean absolute error of the champion minus the challenger's in seconds, and its 95 % interval; None where there
+    is no such number."""
 
     promote: bool
     gain: float | None
@@ -39,9 +43,10 @@ def test_start(rows: pl.DataFrame, days: int) -> datetime:
     return min(by_days, by_jobs) if by_days > submit[rows.height // 2] else submit[rows.height // 2]
 
 
-def train(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
-    """A new predictor, fitted on what had ended before `moment`, and the rows that it learned from. Raises ValueError when there
-    are none."""
+def train_challenger(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, pl.DataFrame]:
+    """A new predictor, fitted on what had ended before `moment`, and the rows that it learned from.
+
+    Raises ValueError when there are none, and for an unknown name."""
     fitted = ended_by(rows.filter(pl.col("submit_time") < moment), moment)
     if fitted.is_empty():
         raise ValueError(f"predictor {name}: no job had ended by {moment}, there is nothing to learn from")
@@ -50,9 +55,10 @@ def train(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[Predictor, p
     return predictor, recent(fitted, predictor.most_rows)
 
 
-def judge(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
-    """Paired on the same jobs; the challenger must be better beyond noise. Users are resampled whole, or days where there are
-    fewer than five users. rows: the jobs that were predicted."""
+def judge_challenger(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
+    """Paired on the same jobs; the challenger must be better beyond noise.
+
+    rows: the jobs that were predicted. Users are resampled whole, or days where there are fewer than five users."""
     true = runtimes(rows)
     errors = [np.abs(prediction.point - true) for prediction in (challenger, champion)]
     groups = rows["user_name"].fill_null("").to_numpy()
@@ -65,13 +71,64 @@ def judge(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed
         by = "days"
     if low is None or high is None:
         return Verdict(False, gain, None, None, "too few users and days to tell a difference from noise")
-    told = (
+    difference = (
         f"mean error {abs(gain):,.0f} s {'lower' if gain > 0 else 'higher'} on {rows.height:,} newest jobs, 95 % interval of the "
         f"gain {low:,.0f} to {high:,.0f} s over {by}"
     )
     if low > 0:
-        return Verdict(True, gain, low, high, f"better beyond noise: {told}")
-    return Verdict(False, gain, low, high, f"{'worse' if high < 0 else 'not better beyond noise'}: {told}")
+        return Verdict(True, gain, low, high, f"better beyond noise: {difference}")
+    return Verdict(False, gain, low, high, f"{'worse' if high < 0 else 'not better beyond noise'}: {difference}")
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """A trained challenger. fitted: rows that it learned from; moment: when they had ended; test: rows submitted from then on."""
+
+    challenger: Predictor
+    fitted: pl.DataFrame
+    moment: datetime
+    test: pl.DataFrame
+
+    def card(self) -> dict[str, Any]:
+        """What predictions.model_versions keeps of it, but its version and file."""
+        values = score(self.challenger.predict(self.test), runtimes(self.test))
+        kept = ("mean_absolute_error_s", "median_absolute_error_s", "underestimated_share", "pinball_loss_s")
+        return {
+            "predictor": self.challenger.name,
+            "options": json.dumps(self.challenger.card()),
+            "feature_names": json.dumps(self.challenger.features()),
+            "trained_from": self.fitted["submit_time"][0],
+            "trained_until": self.moment,
+            "jobs_trained": self.fitted.height,
+            "data_sha256": rows_sha256(self.fitted),
+            "tested_until": self.test["submit_time"][-1],
+            "jobs_tested": self.test.height,
+        } | {name: values[name] for name in kept}
+
+    def verdict(self, champion: Predictor, champion_until: datetime, seed: int) -> Verdict:
+        """Of the jobs that neither has seen. champion_until: what the champion learned from had ended by then."""
+        shared = self.test.filter(pl.col("submit_time") >= champion_until)
+        if shared.is_empty():
+            reason = "the champion has learned from all newest jobs: nothing is unseen by both"
+            return Verdict(False, None, None, None, reason)
+        return judge_challenger(champion.predict(shared), self.challenger.predict(shared), shared, seed)
+
+
+def new_challenge(rows: pl.DataFrame, name: str, test_days: int) -> Challenge:
+    """Trains a predictor on all but the newest days. rows: of the whole source, in order of submission.
+
+    Raises ValueError as `train_challenger` does."""
+    moment = test_start(rows, test_days)
+    challenger, fitted = train_challenger(rows, name, moment)
+    return Challenge(challenger, fitted, moment, rows.filter(pl.col("submit_time") >= moment))
+
+
+def line_of_champions(champions: list[int]) -> list[int]:
+    """Champions, each after the one before it; the last is the present one."""
+    line: list[int] = []
+    for champion in champions:
+        line = [*line[: line.index(champion)], champion] if champion in line else [*line, champion]
+    return line
 
 
 def rows_sha256(rows: pl.DataFrame) -> str:

@@ -8,7 +8,7 @@ from models.runtime.predictor import PERCENTS
 from simulator.jobs.words import one_of
 
 ESTIMATE_KINDS = ("requested", "actual", "predicted", "live")
-STATISTICS = ("mean", "slowdown", "last_two", "median", "p60", "p70", "p75", "p80", "p90", "p95")
+LIVE_STATISTICS = ("mean", "slowdown", "last_two", "median", "p60", "p70", "p75", "p80", "p90", "p95")
 """What live estimates take from the run times of similar jobs.
 
 The mean. Slowdown: the run time with which a job's bounded slowdown is what it is on average, sqrt(mean / mean of
@@ -25,7 +25,7 @@ class Estimates:
 
     kind: one of ESTIMATE_KINDS, or "as logged", which the RLScheduler rules have and no user can ask for.
     detail: the quantile of predicted estimates, one of PERCENTS, empty for the point. The statistic of live ones, one of
-    STATISTICS. Empty for the others.
+    LIVE_STATISTICS. Empty for the others.
     """
 
     kind: str = "requested"
@@ -41,7 +41,7 @@ class Estimates:
                 "predicted:p80) or live:STATISTIC (such as live:median)"
             )
         if kind == "live":
-            return cls(kind, one_of("statistic of live estimates", detail or USUAL_STATISTIC, STATISTICS))
+            return cls(kind, one_of("statistic of live estimates", detail or USUAL_STATISTIC, LIVE_STATISTICS))
         if colon:
             return cls(kind, one_of("quantile of predicted estimates", detail, PERCENTS))
         return cls(kind)

@@ -1,26 +1,28 @@
-"""Replays with live estimates: what the scheduler believes of a waiting job is renewed whenever a job of its user has ended.
+"""Replays with live estimates: the estimate of a waiting job is renewed whenever a job of its user has ended.
 
-Estimates come from similar jobs (models/runtime/similar.py) that have ended *in the replay*, so that nothing is known that
-the replayed system would not have known; predictions made from the log know of jobs that have not ended yet when the replayed
-schedule is slower than the real one. And they need not be made at submission: a user who submits a hundred jobs at once
-teaches the scheduler with the first that ends what the other ninety-nine may be.
+Estimates come from similar jobs (models/runtime/similar.py) that have ended *in the replay*. So the scheduler uses nothing that
+the replayed system would not have known. Predictions made from the log may: where the replayed schedule is slower than the real
+one, they know of jobs that have not ended yet. Live estimates also change after submission: of a hundred jobs that a user submits
+at once, the first that ends teaches the scheduler about the other ninety-nine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled
-from models.runtime.estimates import GIVEN_STATISTIC, STATISTICS
+from models.runtime.estimates import GIVEN_STATISTIC, LIVE_STATISTICS
 from models.runtime.similar import (
-    DOUBT,
     MOST_VALUES,
     NO_REQUEST_S,
-    RECENCY,
+    Blend,
+    Likeness,
+    Memory,
     likeness_of,
     moments,
     no_memory,
@@ -28,17 +30,19 @@ from models.runtime.similar import (
     recall,
     remember,
     sort_sample,
+    usual_blend,
 )
 from simulator.engine import episode as at
-from simulator.engine import general as engine
 from simulator.engine.episode import new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, no_recorder, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, rules_of, scoring_of
+from simulator.engine.rules import RESERVE, WANT_ESTIMATES
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import FIXED, FORMULA
 
 IntArray = NDArray[np.int64]
@@ -52,7 +56,7 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """statistic: one of STATISTICS in models/runtime/estimates.py, or "given" for estimates that stay as the jobs have them.
+    """statistic: one of LIVE_STATISTICS in models/runtime/estimates.py, or "given" for estimates that stay as the jobs have them.
     factor: by which it is multiplied.
     reserve_by: see simulator.jobs.jobs.jobs_from_log."""
 
@@ -63,9 +67,10 @@ class LiveSettings:
 
 @dataclass(frozen=True)
 class LiveReplay:
-    """schedule: what came out. estimate: what the scheduler believed of each job when it started, seconds, int64 (jobs,).
-    promised: when each job was to start, by its reservation when it first was a blocked head of a pass (there is none while no
-    waiting job fits), -1 for one that never was."""
+    """The schedule and what the scheduler believed.
+
+    estimate: of each job when it started, seconds, int64 (jobs,). promised: when each job was to start, by its reservation when it
+    first was a blocked head of a pass, -1 for one that never was. There is none while no waiting job fits."""
 
     schedule: Schedule
     estimate: IntArray
@@ -83,6 +88,19 @@ class LiveReplay:
             "reservations_delayed": int((late > 0).sum()),
             "mean_reservation_delay_s": int(late[late > 0].mean()) if (late > 0).any() else 0,
         }
+
+
+class _Learner(NamedTuple):
+    """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow: whether reservations follow the estimates,
+    too."""
+
+    likeness: Likeness
+    memory: Memory
+    kind: int
+    level: float
+    factor: float
+    holds_follow: bool
+    blend: Blend
 
 
 def replay_live(
@@ -106,7 +124,7 @@ def replay_live(
     if live:
         chosen = live_policy(chosen)
     rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
-    if rules.backfill == engine.RESERVE:
+    if rules.backfill == RESERVE:
         raise ValueError(
             f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need easy or easy-sjbf"
         )
@@ -120,10 +138,16 @@ def replay_live(
     scoring = scoring_of(chosen, jobs, tasks, cluster_procs)
     users = int(tasks.user.max(initial=0)) + 1
     episode = new_episode(tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True)
-    why = _drive(
-        tasks, rules, scoring, episode, no_recorder(), likeness, no_memory(likeness), kind, level, settings.factor,
-        settings.reserve_by == "estimate", RECENCY, np.array(DOUBT),
-    )  # fmt: skip
+    learner = _Learner(
+        likeness,
+        no_memory(likeness),
+        kind,
+        level,
+        settings.factor,
+        settings.reserve_by == "estimate",
+        usual_blend(),
+    )
+    why = _drive(tasks, rules, scoring, episode, no_recorder(), learner)
     check_outcome(int(why), tasks, rules, chosen, episode)
     return LiveReplay(Schedule(episode.start, episode.backfilled), tasks.estimate, episode.promised)
 
@@ -155,8 +179,8 @@ def live_policy(policy: Policy) -> Policy:
 def _statistic(name: str) -> tuple[int, float]:
     if name == GIVEN_STATISTIC:
         return GIVEN, 0.0
-    if name not in STATISTICS:
-        raise ValueError(f"unknown statistic {name!r} of similar jobs; expected one of {', '.join(STATISTICS)}")
+    if name not in LIVE_STATISTICS:
+        raise ValueError(f"unknown statistic {name!r} of similar jobs; expected one of {', '.join(LIVE_STATISTICS)}")
     kinds = {"mean": MEAN, "slowdown": SLOWDOWN, "last_two": LAST_TWO}
     if name in kinds:
         return kinds[name], 0.0
@@ -170,11 +194,10 @@ def _holds(jobs: Jobs, limit: IntArray, request: NDArray[np.float64], reserve_by
 
 
 @compiled
-def _drive(
-    tasks, rules, scoring, episode, recorder, likeness, memory, kind, level, factor, holds_follow, recency, doubt
-):
+def _drive(tasks, rules, scoring, episode, recorder, learner):
     """Steps the engine; before every pass it learns from the jobs that have ended and renews the estimates of waiting jobs whose
     user has learned something. Returns why the engine stopped."""
+    likeness, memory = learner.likeness, learner.memory
     counters = episode.counters
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
@@ -183,20 +206,9 @@ def _drive(
     learned = 0
     while True:
         why = advance(tasks, rules, scoring, episode, recorder, 0)
-        if why != engine.WANT_ESTIMATES:
+        if why != WANT_ESTIMATES:
             return why
-        # ends in the same second come in the order of a heap: put them in that of the log, as `similar_jobs` has them
-        for k in range(learned + 1, counters[at.ENDED]):
-            job = episode.ended[k]
-            end = episode.start[job] + tasks.runtime[job]
-            i = k
-            while i > learned and episode.ended[i - 1] > job:
-                before = episode.ended[i - 1]
-                if episode.start[before] + tasks.runtime[before] != end:
-                    break
-                episode.ended[i] = before
-                i -= 1
-            episode.ended[i] = job
+        _sort_ties(tasks, episode, learned)
         while learned < counters[at.ENDED]:
             job = episode.ended[learned]
             learned += 1
@@ -208,19 +220,37 @@ def _drive(
             if heard[job] == news[user]:
                 continue
             heard[job] = news[user]
-            seconds = _estimate(memory, likeness, job, kind, level, recency, doubt, value, weight)
-            found = min(max(np.int64(np.rint(factor * seconds)), 1), tasks.limit[job])
-            if found > likeness.request[job]:
-                found = np.int64(likeness.request[job])
-            tasks.estimate[job] = found
-            if holds_follow or likeness.request[job] >= NO_REQUEST_S:
-                tasks.hold[job] = found
+            seconds = _estimate(learner, job, value, weight)
+            estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
+            if estimate > likeness.request[job]:
+                estimate = np.int64(likeness.request[job])
+            tasks.estimate[job] = estimate
+            if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
+                tasks.hold[job] = estimate
 
 
 @compiled
-def _estimate(memory, likeness, job, kind, level, recency, doubt, value, weight):
+def _sort_ties(tasks, episode, first):
+    """Ends in the same second come in the order of a heap: puts those from `first` on in that of the log, as `similar_job_features`
+    has them."""
+    for k in range(first + 1, episode.counters[at.ENDED]):
+        job = episode.ended[k]
+        end = episode.start[job] + tasks.runtime[job]
+        i = k
+        while i > first and episode.ended[i - 1] > job:
+            before = episode.ended[i - 1]
+            if episode.start[before] + tasks.runtime[before] != end:
+                break
+            episode.ended[i] = before
+            i -= 1
+        episode.ended[i] = job
+
+
+@compiled
+def _estimate(learner, job, value, weight):
     """The statistic of the job's similar jobs, seconds."""
-    if kind == LAST_TWO:
+    memory, likeness = learner.memory, learner.likeness
+    if learner.kind == LAST_TWO:
         user = likeness.class_of[4, job]
         seen = memory.seen[4, user]
         length = memory.runtimes.shape[2]
@@ -228,9 +258,9 @@ def _estimate(memory, likeness, job, kind, level, recency, doubt, value, weight)
             return likeness.request[job] if likeness.request[job] < NO_REQUEST_S else 3600.0
         last = memory.runtimes[4, user, (seen - 1) % length]
         return (last + memory.runtimes[4, user, (seen - 2) % length]) / 2 if seen > 1 else last
-    count = recall(memory, likeness, job, recency, doubt, value, weight)
-    if kind == QUANTILE:
+    count = recall(memory, likeness, job, learner.blend, value, weight)
+    if learner.kind == QUANTILE:
         sort_sample(value, weight, count)
-        return quantile_of_sample(value, weight, count, level)
+        return quantile_of_sample(value, weight, count, learner.level)
     mean, inverse = moments(value, weight, count)
-    return mean if kind == MEAN else np.sqrt(mean / inverse)
+    return mean if learner.kind == MEAN else np.sqrt(mean / inverse)

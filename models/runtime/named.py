@@ -25,6 +25,9 @@ PREDICTORS: dict[str, Callable[[], Predictor]] = {
 }
 """From what users know to what learns most."""
 
+SERVING = "stack"
+"""The predictor that serves where nothing else is configured."""
+
 
 def make_predictor(name: str) -> Predictor:
     """A predictor that has learned nothing yet. Raises ValueError for a name that is none."""

@@ -1,8 +1,7 @@
-"""What every run-time predictor is: learn from jobs that have ended, give a point and quantiles, be a file."""
+"""What every run-time predictor is: learn from jobs that have ended, give a point and quantiles, be kept."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -75,26 +74,6 @@ class Predictor(ABC):
     def importance(self) -> dict[str, float]:
         """Mean gain of the splits on each feature; empty for a predictor without trees."""
         return {}
-
-
-def predictor_to_bytes(predictor: Predictor) -> bytes:
-    """The same predictor, fitted on the same rows, gives the same bytes."""
-    return json.dumps({"predictor": predictor.name, "levels": LEVELS, "state": predictor.state()}).encode()
-
-
-def predictor_from_bytes(content: bytes) -> Predictor:
-    """The inverse of `predictor_to_bytes`. Raises ValueError for anything else."""
-    from models.runtime.named import make_predictor
-
-    try:
-        document = json.loads(content)
-        if tuple(document["levels"]) != LEVELS:
-            raise ValueError("its quantiles have other levels")
-        predictor = make_predictor(document["predictor"])
-        predictor.restore(document["state"])
-    except Exception as error:  # a damaged pickle or a damaged booster raises anything
-        raise ValueError(f"not a run-time predictor of this tracehouse ({error})") from None
-    return predictor
 
 
 def within_request(seconds: FloatArray, rows: pl.DataFrame) -> FloatArray:

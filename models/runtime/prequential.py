@@ -61,33 +61,33 @@ def prequential(
     threads: int = 2,
     done: Callable[[], object] | None = None,
 ) -> Prediction:
-    """The predictor's predictions of all rows, each from a fit on what had ended before its period; quantiles as they are, see
-    models/runtime/calibration.py. done: called after each period.
+    """The predictor's predictions of all rows, each from a fit on what had ended before its period.
 
     rows: all jobs of a trace (sql/queries/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
-    `threads` of them are worked on at once.
+    `threads` of them are worked on at once. done: called after each period. Quantiles are not calibrated yet, see
+    models/runtime/calibration.py. Raises ValueError for an unknown name.
     """
     periods = periods_of(rows, days)
-    told = done or (lambda: None)
+    after_each = done or (lambda: None)
     if isinstance(make_predictor(name), OnlineRegression):
         whole = make_predictor(name).predict(rows)  # it learns from every job as it ends, and needs no periods
         for _ in periods:
-            told()
+            after_each()
         return whole
     point, quantiles = np.empty(rows.height), np.empty((rows.height, len(LEVELS)))
 
     def predict(period: Period) -> None:
         part = rows[period.first : period.last]
         if period.fitted < LEAST_FITTED:
-            found = make_predictor(EARLY).predict(part)
+            predicted = make_predictor(EARLY).predict(part)
         else:
             predictor = make_predictor(name)
             predictor.fit(ended_by(rows[: period.first], period.start))
-            found = predictor.predict(part)
-        point[period.first : period.last] = found.point
-        quantiles[period.first : period.last] = found.quantiles
+            predicted = predictor.predict(part)
+        point[period.first : period.last] = predicted.point
+        quantiles[period.first : period.last] = predicted.quantiles
 
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(predict, periods):
-            told()
+            after_each()
     return Prediction(point, quantiles)

@@ -17,7 +17,7 @@ from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown
 
-DAY_S = 86_400
+_DAY_S = 86_400
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Configuration:
     correction: str = "requested"
 
     def __str__(self) -> str:
-        told = [self.order.removeprefix("formula:"), self.backfill, self.estimates]
+        words = [self.order.removeprefix("formula:"), self.backfill, self.estimates]
         if Estimates.parse(self.estimates).may_underestimate:
-            told += [f"x{self.factor:g}"] if self.factor != 1 else []
-            told += [f"reserve by {self.reserve_by}"]
-            told += [self.correction] if self.reserve_by == "estimate" else []
-        return ", ".join(told)
+            words += [f"x{self.factor:g}"] if self.factor != 1 else []
+            words += [f"reserve by {self.reserve_by}"]
+            words += [self.correction] if self.reserve_by == "estimate" else []
+        return ", ".join(words)
 
 
 EASY = Configuration("FCFS", "easy", "requested")
-RIVALS = {
+PREDICTION_RIVALS = {
     "EASY": EASY,
     "EASY-SJBF": Configuration("FCFS", "easy-sjbf", "requested"),
     "EASY++": Configuration("FCFS", "easy-sjbf", "live:last_two", reserve_by="estimate", correction="increments"),
@@ -56,17 +56,17 @@ RIVALS = {
 
 def backfilling_configurations() -> list[Configuration]:
     """The queue in FCFS order: only what may be backfilled, and in which order, follows predictions."""
-    found = [
+    by_request = [
         Configuration(estimates=f"live:{statistic}", factor=factor)
         for statistic in ("mean", "slowdown", "median", "p75")
         for factor in (0.5, 0.7, 1.0)
     ]
-    found += [
+    by_estimate = [
         Configuration(estimates=f"live:{statistic}", reserve_by="estimate", correction=correction)
         for statistic in ("mean", "last_two")
         for correction in ("increments", "doubling")
     ]
-    return found
+    return by_request + by_estimate
 
 
 def ordering_configurations() -> list[Configuration]:
@@ -106,7 +106,7 @@ def predicted_configurations() -> dict[str, list[Configuration]]:
     return {"backfilling": backfilling, "ordering": ordering}
 
 
-class Log(NamedTuple):
+class SearchLog(NamedTuple):
     """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
     apart by, in the same order."""
 
@@ -117,11 +117,11 @@ class Log(NamedTuple):
     rows: pl.DataFrame
     cluster_procs: int
 
-    def part(self, jobs: slice) -> Log:
+    def part(self, jobs: slice) -> SearchLog:
         """Some of the jobs, in their order."""
         columns = (column[jobs] for column in (self.submit, self.runtime, self.procs, self.requested))
         submit, runtime, procs, requested = columns
-        return Log(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
+        return SearchLog(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
 
     @property
     def users(self) -> NDArray[np.int64]:
@@ -137,7 +137,7 @@ class Log(NamedTuple):
         return jobs_from_log(*columns, believed.at_submission, predicted, reserve_by=reserve_by)
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """Average bounded slowdown, average wait and 99th percentile of waits in s, shares of jobs underestimated and of reservations
     that an underestimate (or, with an order other than FCFS, a later job) delayed, and the mean delay of those in s."""
 
@@ -149,7 +149,7 @@ class Outcome(NamedTuple):
     mean_delay_s: float
 
 
-def try_configuration(log: Log, configuration: Configuration) -> Outcome:
+def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOutcome:
     """Replays the whole log."""
     believed = Estimates.parse(configuration.estimates)
     reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
@@ -157,20 +157,23 @@ def try_configuration(log: Log, configuration: Configuration) -> Outcome:
     order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
     if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
         schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
-        found = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
+        replayed = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
         settings = LiveSettings(believed.statistic, configuration.factor, reserve_by)
-        found = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
-    wait = found.schedule.start - jobs.submit
-    fate = found.fate(jobs)
-    return Outcome(
-        float(bounded_slowdown(wait, jobs.runtime).mean()), float(wait.mean()), float(np.percentile(wait, 99)),
-        fate["jobs_underestimated"] / len(jobs), fate["reservations_delayed"] / max(fate["reservations"], 1),
+        replayed = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
+    wait = replayed.schedule.start - jobs.submit
+    fate = replayed.fate(jobs)
+    return ReplayOutcome(
+        float(bounded_slowdown(wait, jobs.runtime).mean()),
+        float(wait.mean()),
+        float(np.percentile(wait, 99)),
+        fate["jobs_underestimated"] / len(jobs),
+        fate["reservations_delayed"] / max(fate["reservations"], 1),
         float(fate["mean_reservation_delay_s"]),
-    )  # fmt: skip
+    )
 
 
-def merit(outcome: Outcome, easy: Outcome) -> float:
+def merit(outcome: ReplayOutcome, easy: ReplayOutcome) -> float:
     """ln of the slowdown against EASY's; lower is better. A mean wait above EASY's, and a 99th percentile above 1.5 times its,
     cost five and two times the logarithm by which they are."""
     cost = float(np.log(outcome.bounded_slowdown / easy.bounded_slowdown))
@@ -185,19 +188,19 @@ def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) 
     return int(np.argmin(np.mean(kept, axis=0)))
 
 
-def shaken(log: Log, seed: int, most_s: int = 1800) -> Log:
+def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
     """The same jobs a little later or earlier: what a user submits on one day moves together, by up to `most_s` either way (input
     shaking: Tsafrir, Ouaknine and Feitelson 2007). One replay of one trace is one draw of a chaotic system; this gives more."""
-    return _moved(log, _by_group(log.users * 1_000_000 + log.submit // DAY_S, seed, -most_s, most_s + 1))
+    return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
 
 
-def resampled(log: Log, seed: int) -> Log:
+def resampled(log: SearchLog, seed: int) -> SearchLog:
     """Another history of the same users: all jobs of a user move by the same whole number of weeks, around the end of the log and
     into its beginning (after Zakay and Feitelson 2014): days and weeks keep their shape, users meet others."""
-    span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * DAY_S) + 1)
-    shift = _by_group(log.users, seed, 0, span_weeks) * 7 * DAY_S
+    span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * _DAY_S) + 1)
+    shift = _by_group(log.users, seed, 0, span_weeks) * 7 * _DAY_S
     begin = int(log.submit[0])
-    return _moved(log, (log.submit - begin + shift) % (span_weeks * 7 * DAY_S) + begin - log.submit)
+    return _moved(log, (log.submit - begin + shift) % (span_weeks * 7 * _DAY_S) + begin - log.submit)
 
 
 def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArray[np.int64]:
@@ -206,9 +209,9 @@ def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArr
     return np.random.default_rng(seed).integers(low, high, number.max() + 1)[number]
 
 
-def _moved(log: Log, shift: NDArray[np.int64]) -> Log:
+def _moved(log: SearchLog, shift: NDArray[np.int64]) -> SearchLog:
     submit = np.maximum(log.submit + shift, 0)
     order = np.argsort(submit, kind="stable")
-    return Log(
+    return SearchLog(
         submit[order], log.runtime[order], log.procs[order], log.requested[order], log.rows[order], log.cluster_procs
     )

@@ -1,6 +1,6 @@
-"""Similar jobs: what a job's run time may be, told by the run times of the jobs most like it that have ended.
+"""Similar jobs: the run times of the ended jobs most like a job say what its own may be.
 
-A nearest-neighbour predictor for logs. Likeness is a ladder of classes (`CLASSES`), from the same user, executable,
+A nearest-neighbour predictor for logs. Likeness is a ladder of classes (`likeness_of`), from the same user, executable,
 request and processors down to any job with about the same request. Each class remembers its last `MEMORY` run times. A
 prediction is a weighted sample of run times: a class with much to say takes most of the weight and leaves the rest to the next,
 wider one (the back-off of Bell, Cleary and Witten's text models), and within a class recent jobs weigh more.
@@ -39,6 +39,18 @@ MOST_VALUES = NUM_CLASSES * MEMORY + 1
 NO_REQUEST_S = 1 << 40
 
 
+class Blend(NamedTuple):
+    """How the run times of classes are weighed: RECENCY and DOUBT, or others. doubt: float64 (NUM_CLASSES,)."""
+
+    recency: float
+    doubt: FloatArray
+
+
+def usual_blend() -> Blend:
+    """RECENCY and DOUBT."""
+    return Blend(RECENCY, np.array(DOUBT))
+
+
 class Likeness(NamedTuple):
     """class_of: number of the job's class, int64 (NUM_CLASSES, jobs); request: wall time requested, seconds, NO_REQUEST_S for
     none, float64 (jobs,)."""
@@ -56,7 +68,7 @@ class Memory(NamedTuple):
 
 
 def likeness_of(rows: pl.DataFrame) -> Likeness:
-    """Classes of jobs with columns user_name, executable, requested_walltime_s and requested_procs (each may be null)."""
+    """Classes of jobs. rows: user_name, executable, requested_walltime_s and requested_procs, each null where unknown."""
     request = pl.col("requested_walltime_s").fill_null(-1)
     procs = pl.col("requested_procs").fill_null(-1)
     # half an octave of wall time, an octave of processors
@@ -98,11 +110,11 @@ def remember(memory, likeness, job, runtime):
 
 
 @compiled
-def recall(memory, likeness, job, recency, doubt, value, weight):
+def recall(memory, likeness, job, blend, value, weight):
     """Fills value and weight, (MOST_VALUES,), with the weighted sample for a job; returns how many there are.
 
-    No run time exceeds the request; weights sum to 1. What no class has told stands as a quarter of the request (an hour where
-    there is none).
+    No run time exceeds the request; weights sum to 1. The weight that no class takes goes to a quarter of the request, to an hour
+    where there is none.
     """
     request = likeness.request[job]
     left = 1.0
@@ -110,21 +122,21 @@ def recall(memory, likeness, job, recency, doubt, value, weight):
     for k in range(NUM_CLASSES):
         c = likeness.class_of[k, job]
         seen = memory.seen[k, c]
-        known = min(seen, MEMORY)
-        if known == 0:
+        kept = min(seen, MEMORY)
+        if kept == 0:
             continue
         total = 0.0
         part = 1.0
-        for _ in range(known):
+        for _ in range(kept):
             total += part
-            part *= recency
-        share = left / (total + doubt[k])
+            part *= blend.recency
+        share = left / (total + blend.doubt[k])
         part = 1.0
-        for i in range(known):
+        for i in range(kept):
             value[count] = min(memory.runtimes[k, c, (seen - 1 - i) % MEMORY], request)
             weight[count] = share * part
             count += 1
-            part *= recency
+            part *= blend.recency
         left -= share * total
     value[count] = request / 4 if request < NO_REQUEST_S else 3600.0
     weight[count] = left
@@ -174,9 +186,10 @@ def quantile_of_sample(value, weight, count, level):
 
 
 @compiled
-def _pass(order, is_end, likeness, memory, runtime, recency, doubt, levels, found):
-    """Goes through the events; fills a row of `found` at each submission: mean, inverse, weight of the user's own classes,
-    quantiles."""
+def _pass(order, is_end, likeness, memory, runtime, blend, levels, features):
+    """Goes through the events and fills a row of `features` at each submission.
+
+    Columns: mean, inverse, number of the user's own run times, quantiles."""
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
     for event in range(len(order)):
@@ -184,41 +197,41 @@ def _pass(order, is_end, likeness, memory, runtime, recency, doubt, levels, foun
         if is_end[event]:
             remember(memory, likeness, job, runtime[job])
             continue
-        count = recall(memory, likeness, job, recency, doubt, value, weight)
-        found[job, 0], found[job, 1] = moments(value, weight, count)
+        count = recall(memory, likeness, job, blend, value, weight)
+        features[job, 0], features[job, 1] = moments(value, weight, count)
         own = 0
         for k in range(5):
             own += min(memory.seen[k, likeness.class_of[k, job]], MEMORY)
-        found[job, 2] = own
+        features[job, 2] = own
         sort_sample(value, weight, count)
         for q in range(len(levels)):
-            found[job, 3 + q] = quantile_of_sample(value, weight, count, levels[q])
+            features[job, 3 + q] = quantile_of_sample(value, weight, count, levels[q])
 
 
-COLUMNS = ("similar_mean_s", "similar_inverse_per_s", "similar_jobs", *SIMILAR_COLUMNS)
-"""Columns of `similar_jobs`."""
+SIMILAR_FEATURES = ("similar_mean_s", "similar_inverse_per_s", "similar_jobs", *SIMILAR_COLUMNS)
+"""Columns of `similar_job_features`."""
 
 
-def similar_jobs(rows: pl.DataFrame, recency: float = RECENCY, doubt: tuple[float, ...] = DOUBT) -> pl.DataFrame:
-    """`COLUMNS` for every row: mean and quantiles of the run times of similar jobs that had ended in an earlier second.
+def similar_job_features(
+    rows: pl.DataFrame, recency: float = RECENCY, doubt: tuple[float, ...] = DOUBT
+) -> pl.DataFrame:
+    """`SIMILAR_FEATURES` for every row: mean and quantiles of the run times of similar jobs that had ended in an earlier second.
 
     rows: submit_time, end_time (null where unknown), runtime_s and the columns of `likeness_of`. A row's values depend on rows
-    that ended before its submission alone. similar_inverse_per_s: mean of 1 / max(run time, 10 s); similar_jobs: run times of
-    the user's own jobs among those that were looked at.
+    that ended before its submission alone. similar_inverse_per_s is the mean of 1 / max(run time, 10 s). similar_jobs counts the
+    run times of the user's own jobs among those that were looked at.
     """
     submit = rows["submit_time"].dt.epoch("us").to_numpy()
-    known = rows.select(pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()).to_series().to_numpy()
-    ended = np.flatnonzero(known)
+    has_ended = pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()
+    ended = np.flatnonzero(rows.select(has_ended).to_series().to_numpy())
     end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()[ended]
-    # at the same moment submissions come first: a job that ends in the second of a submission is not yet known to have
+    # at the same moment submissions come first: a job that ends in the second of a submission has not ended for it yet
     job = np.concatenate([np.arange(len(submit)), ended])
     is_end = np.concatenate([np.zeros(len(submit), dtype=np.bool_), np.ones(len(ended), dtype=np.bool_)])
     order = np.lexsort((job, is_end, np.concatenate([submit, end])))
     runtime = np.maximum(rows["runtime_s"].fill_null(0).to_numpy().astype(np.float64), 1.0)
     likeness = likeness_of(rows)
-    found = np.zeros((rows.height, len(COLUMNS)))
-    _pass(
-        job[order], is_end[order], likeness, no_memory(likeness), runtime, recency, np.array(doubt),
-        np.array(LEVELS), found,
-    )  # fmt: skip
-    return pl.DataFrame(found, schema=list(COLUMNS))
+    features = np.zeros((rows.height, len(SIMILAR_FEATURES)))
+    memory, blend = no_memory(likeness), Blend(recency, np.array(doubt))
+    _pass(job[order], is_end[order], likeness, memory, runtime, blend, np.array(LEVELS), features)
+    return pl.DataFrame(features, schema=list(SIMILAR_FEATURES))

@@ -15,7 +15,7 @@ from traces.catalogue.editing import add_source, remove_source
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, Source
 from traces.common import pseudonyms
-from traces.common.pseudonyms import KINDS
+from traces.common.pseudonyms import PSEUDONYM_KINDS
 from warehouse import first_row
 
 OUTCOMES = ("kept", "ignored", "rejected")
@@ -30,7 +30,7 @@ def sources(as_json: bool) -> None:
     """List the sources of the catalogue."""
     listed = list(load_catalogue().sources.values())
     if as_json:
-        click.echo(json.dumps([_row_of(source) for source in listed], indent=1))
+        click.echo(json.dumps([source_row(source) for source in listed], indent=1))
         return
     width = max((len(source.name) for source in listed), default=4)
     for source in listed:
@@ -40,7 +40,8 @@ def sources(as_json: bool) -> None:
     click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
 
 
-def _row_of(source: Source) -> dict[str, Any]:
+def source_row(source: Source) -> dict[str, Any]:
+    """What is listed of a source: its declaration, paths as text; None for what it leaves to the log."""
     return {
         "name": source.name,
         "format": source.format,
@@ -164,7 +165,7 @@ def health(source: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", type=click.Choice(list(PSEUDONYM_KINDS)))
 @click.argument("names", nargs=-1, required=True)
 @plain_errors
 def pseudonym(kind: str, names: tuple[str, ...]) -> None:
@@ -178,7 +179,7 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
     key = pseudonyms.read_key(path)
     given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
     for name in given:
-        click.echo(f"{pseudonyms.pseudonym(key, kind, name)}\t{name}")
+        click.echo(f"{pseudonyms.pseudonym_of(key, kind, name)}\t{name}")
 
 
 @click.command()

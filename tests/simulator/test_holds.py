@@ -15,7 +15,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import parse_policy
-from tests.models.live_oracle import BACKFILLS, POLICIES, PROCS, assert_same, random_log
+from tests.models.runtime.live_oracle import BACKFILLS, POLICIES, PROCS, assert_same, random_log
 from tests.simulator.busy import busy_jobs
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from traces.catalogue.checking import Checker
+from traces.catalogue.logs import log_source
 from traces.catalogue.places import PROJECT, inbox, local_catalogue_path
 from traces.catalogue.sources import CatalogueError, Source
 from traces.catalogue.vasp import VaspSource, vasp_source
-from traces.common.pseudonyms import DEFAULT
+from traces.common.pseudonyms import DEFAULT_KINDS
 
 
 @dataclass(frozen=True)
@@ -28,19 +29,21 @@ class Catalogue:
     vasp: dict[str, VaspSource] = field(default_factory=dict)
 
     def source(self, name: str) -> Source:
+        """The source of this name. Raises CatalogueError, which lists the names there are."""
         if name not in self.sources:
-            known = ", ".join(self.sources) or "none"
+            names = ", ".join(self.sources) or "none"
             raise CatalogueError(
-                f"unknown source {name!r}; known sources: {known}. Add it with `tracehouse ingest PATH --name {name}`, "
+                f"unknown source {name!r}; known sources: {names}. Add it with `tracehouse ingest PATH --name {name}`, "
                 "or to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.sources[name]
 
     def vasp_source(self, name: str) -> VaspSource:
+        """The folder of VASP runs of this name. Raises CatalogueError, which lists the names there are."""
         if name not in self.vasp:
-            known = ", ".join(self.vasp) or "none"
+            names = ", ".join(self.vasp) or "none"
             raise CatalogueError(
-                f"unknown folder of VASP runs {name!r}; known: {known}. Add it with `tracehouse vasp ingest PATH --name {name}`, "
+                f"unknown folder of VASP runs {name!r}; known: {names}. Add it with `tracehouse vasp ingest PATH --name {name}`, "
                 f"or as [vasp.{name}] to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.vasp[name]
@@ -55,11 +58,11 @@ def load_catalogue() -> Catalogue:
     elif os.environ.get("TRACEHOUSE_SOURCES"):
         raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
     whole = _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
-    for found in whole.vasp.values():
-        if found.accounting and found.accounting not in whole.sources:
-            known = ", ".join(whole.sources) or "none"
+    for vasp in whole.vasp.values():
+        if vasp.accounting and vasp.accounting not in whole.sources:
+            names = ", ".join(whole.sources) or "none"
             raise CatalogueError(
-                f"{found.declared_at}: [vasp.{found.name}] accounting = {found.accounting!r} is no source; known: {known}"
+                f"{vasp.declared_at}: [vasp.{vasp.name}] accounting = {vasp.accounting!r} is no source; known: {names}"
             )
     return whole
 
@@ -88,24 +91,25 @@ def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
     return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron, first.vasp | second.vasp)
 
 
-def _inbox_sources(known: Catalogue) -> dict[str, Source]:
+def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
     """Sources of the inbox by name; a name that is taken gives way to the file's full name."""
-    declared = {source.path for source in known.sources.values()}
-    found: dict[str, Source] = {}
+    paths = {source.path for source in declared.sources.values()}
+    sources: dict[str, Source] = {}
     for path in sorted(inbox().iterdir()) if inbox().is_dir() else []:
-        if path.name.startswith(".") or path.name.endswith(".part") or path.resolve() in declared:
+        if path.name.startswith(".") or path.name.endswith(".part") or path.resolve() in paths:
             continue
         names = (inbox_name(path), re.sub(r"[^A-Za-z0-9_.\-]+", "-", path.name), f"inbox-{inbox_name(path)}")
-        name = next((name for name in names if name not in known.sources and name not in found), None)
+        name = next((name for name in names if name not in declared.sources and name not in sources), None)
         if name is None:
             raise CatalogueError(f"{path}: no free name for this source; rename the file")
-        found[name] = Source(
-            name, "auto", path, description="found in the inbox", pseudonyms=DEFAULT, declared_at=str(path)
+        sources[name] = Source(
+            name, "auto", path, description="found in the inbox", pseudonyms=DEFAULT_KINDS, declared_at=str(path)
         )
-    return found
+    return sources
 
 
 def read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
+    """The sources of one file; see `parse_catalogue`. Raises CatalogueError when it cannot be read, too."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -114,6 +118,11 @@ def read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
 
 
 def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalogue:
+    """The sources that the text of a file declares.
+
+    path: of the file, for messages; paths in the text are relative to its folder. defaults: the catalogue whose time zone and
+    nightly time hold where the text has none. Raises CatalogueError with file, line and remedy.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -126,7 +135,7 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
         cron = defaults.nightly_cron if defaults else "0 3 * * *"
     if not is_cron(cron):
         check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
-    sources = {name: check.source(name, table, time_zone) for name, table in check.tables(document)}
+    sources = {name: log_source(check, name, table, time_zone) for name, table in check.tables(document)}
     of_vasp = Checker(path, text, "vasp")
     vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
     return Catalogue(sources, time_zone, cron, vasp)

@@ -53,11 +53,11 @@ def add_vasp_source(name: str, folder: Path, time_zone: str | None, accounting: 
     if accounting is not None:
         load_catalogue().source(accounting)
     local = local_catalogue_path()
-    known = read_catalogue(local, bundled).vasp.get(name) if local.exists() else None
+    previous = read_catalogue(local, bundled).vasp.get(name) if local.exists() else None
     entry = [f"[vasp.{_quoted(name)}]", f"path = {_toml_string(str(folder.resolve()))}"]
-    if known is not None:  # what is not given again stays
-        time_zone, accounting = time_zone or known.time_zone, accounting or known.accounting or None
-        entry += [f"quiet_s = {known.quiet_s}", f"description = {_toml_string(known.description)}"]
+    if previous is not None:  # what is not given again stays
+        time_zone, accounting = time_zone or previous.time_zone, accounting or previous.accounting or None
+        entry += [f"quiet_s = {previous.quiet_s}", f"description = {_toml_string(previous.description)}"]
     entry += [f"time_zone = {_toml_string(time_zone)}"] if time_zone is not None else []
     entry += [f"accounting = {_toml_string(accounting)}"] if accounting is not None else []
     return _edit_declaration("vasp", name, "\n".join(entry) + "\n", bundled)

@@ -25,4 +25,5 @@ def pseudonym_key_path() -> Path:
 
 
 def inbox() -> Path:
+    """The folder whose files are sources without an entry in a catalogue."""
     return home() / "inbox"

@@ -29,7 +29,7 @@ class Source:
         TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
     columns: of a Slurm log without a header line, as sacct calls them, between commas.
-    pseudonyms: kinds of names (traces.common.pseudonyms.KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
+    pseudonyms: kinds of names (traces.common.pseudonyms.PSEUDONYM_KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
         says otherwise.
     generator: options of `traces.synthetic.workload.WorkloadOptions` for a generated source, else empty.
     declared_at: "file:line" of the declaration, for error messages.

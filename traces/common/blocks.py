@@ -265,6 +265,7 @@ Parse = Callable[[bytes, int], ParsedLines]
 
 
 def parse_block(block: Block, parse: Parse) -> ParsedLines:
+    """What the lines of a block say; a line that is too long is one reject."""
     if not block.too_long:
         return parse(block.content, block.first_line)
     text = block.content.decode("utf-8", errors="backslashreplace")
@@ -287,8 +288,11 @@ def read_log(path: Path, log_format: str, parse: Parse, cut: Callable[[bytes], i
         ignored=dict(ignored),
         header=[pair for part in parts for pair in part.header],
         events=pl.concat(part.events for part in parts),
-        path=path, format=log_format, size_bytes=stream.size_bytes, sha256=stream.sha256,
-    )  # fmt: skip
+        path=path,
+        format=log_format,
+        size_bytes=stream.size_bytes,
+        sha256=stream.sha256,
+    )
 
 
 def first_bytes(path: Path, most: int = 65536) -> bytes:

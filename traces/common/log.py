@@ -40,14 +40,17 @@ class ParsedLines:
 
     @property
     def accepted(self) -> int:
+        """Lines that are finished jobs."""
         return self.records.height
 
     @property
     def kept(self) -> int:
+        """Lines that are kept and no finished job."""
         return self.events.height
 
     @property
     def rejected(self) -> int:
+        """Lines that should have held a record and do not."""
         return self.rejects.height
 
     def line_counts(self) -> Counter[tuple[str, str]]:
@@ -105,8 +108,10 @@ def file_name(path: Path) -> str:
 def line_texts(content: bytes, lines: Iterable[int], first_line: int = 1) -> dict[int, str]:
     """Text of the given line numbers, without the line end; the content begins with line `first_line`."""
     wanted = set(lines)
+    if not wanted:
+        return {}
     return {
         number: raw.rstrip(b"\r").decode("utf-8", errors="backslashreplace")
         for number, raw in enumerate(content.split(b"\n"), start=first_line)
         if number in wanted
-    } if wanted else {}  # fmt: skip
+    }

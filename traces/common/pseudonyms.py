@@ -15,15 +15,18 @@ from pathlib import Path
 
 import polars as pl
 
-KINDS = {
-    "user": ("user_name", "requestor"), "group": ("group_name",), "account": ("account",), "project": ("project",),
+PSEUDONYM_KINDS = {
+    "user": ("user_name", "requestor"),
+    "group": ("group_name",),
+    "account": ("account",),
+    "project": ("project",),
     "job": ("job_name",),
-}  # fmt: skip
+}
 """What can be replaced, and the columns of the records that hold it."""
 
-DEFAULT = tuple(KINDS)
+DEFAULT_KINDS = tuple(PSEUDONYM_KINDS)
 _MOST_REMEMBERED = 200_000
-LENGTH = 10
+PSEUDONYM_LENGTH = 10
 """Characters of a pseudonym, 5 bits each: among a million names two are alike with a chance of 1 in 2,000."""
 
 
@@ -52,10 +55,10 @@ def read_key(path: Path) -> bytes:
     return text.encode()
 
 
-def pseudonym(key: bytes, kind: str, name: str) -> str:
+def pseudonym_of(key: bytes, kind: str, name: str) -> str:
     """Such as user-k3m5a7q2xy. A user and a group of the same name have different ones."""
     digest = hmac.digest(key, f"{kind}\0{name}".encode(), "sha256")
-    return f"{kind}-{base64.b32encode(digest).decode().lower()[:LENGTH]}"
+    return f"{kind}-{base64.b32encode(digest).decode().lower()[:PSEUDONYM_LENGTH]}"
 
 
 class Renamed(dict[bytes, bytes]):
@@ -68,22 +71,22 @@ class Renamed(dict[bytes, bytes]):
     def __missing__(self, name: bytes) -> bytes:
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
-        self[name] = new = pseudonym(self.key, self.kind, name.decode()).encode() if name else b""
+        self[name] = new = pseudonym_of(self.key, self.kind, name.decode()).encode() if name else b""
         return new
 
 
 def renames(kinds: tuple[str, ...], key: bytes) -> dict[str, Renamed]:
     """Column -> what replaces the names in it."""
-    return {column: Renamed(kind, key) for kind in kinds for column in KINDS[kind]}
+    return {column: Renamed(kind, key) for kind in kinds for column in PSEUDONYM_KINDS[kind]}
 
 
 def replace_names(records: pl.DataFrame, kinds: tuple[str, ...], key: bytes) -> pl.DataFrame:
     """The records with the names of these kinds replaced; what is unknown stays unknown."""
     for kind in kinds:
-        for column in KINDS[kind]:
+        for column in PSEUDONYM_KINDS[kind]:
             if column in records.columns and records[column].null_count() < records.height:
                 names = records[column].unique()
-                new = [name and pseudonym(key, kind, name) for name in names.to_list()]
+                new = [name and pseudonym_of(key, kind, name) for name in names.to_list()]
                 replaced = records[column].replace_strict(names, pl.Series(new, dtype=pl.Utf8), return_dtype=pl.Utf8)
                 records = records.with_columns(replaced)
     return records

@@ -43,21 +43,21 @@ def renamed_texts(content: bytes, spans: NDArray[np.int64], new_of: Mapping[byte
     ends = np.cumsum([0, *map(len, new)], dtype=np.int64)
     data, of_names = b"".join(new), np.empty((len(new), 4), dtype=np.int32)
     _views(np.frombuffer(data, dtype=np.uint8), np.stack([ends[:-1], np.diff(ends)], axis=1), of_names)
-    known = codes >= 0
-    views = of_names[np.where(known, codes, 0)] if len(new) else np.zeros((len(spans), 4), dtype=np.int32)
-    return _of_views(data, views, known)
+    is_text = codes >= 0
+    views = of_names[np.where(is_text, codes, 0)] if len(new) else np.zeros((len(spans), 4), dtype=np.int32)
+    return _of_views(data, views, is_text)
 
 
-def _of_views(data: bytes, views: NDArray[np.int32], known: NDArray[np.bool_]) -> pa.Array:
-    validity = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+def _of_views(data: bytes, views: NDArray[np.int32], is_text: NDArray[np.bool_]) -> pa.Array:
+    validity = None if is_text.all() else pa.py_buffer(np.packbits(is_text, bitorder="little"))
     return pa.Array.from_buffers(pa.string_view(), len(views), [validity, pa.py_buffer(views), pa.py_buffer(data)])
 
 
 def integers_of(values: NDArray[np.int64], missing: int) -> pa.Array:
     """Whole numbers, null where they are `missing`."""
     values = np.ascontiguousarray(values)
-    known = values != missing
-    validity = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    is_number = values != missing
+    validity = None if is_number.all() else pa.py_buffer(np.packbits(is_number, bitorder="little"))
     return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(values)])
 
 
@@ -87,16 +87,16 @@ def _codes(text, spans):
     slots = np.full(size, -1, dtype=np.int64)
     firsts = np.empty((len(spans), 2), dtype=np.int64)
     codes = np.empty(len(spans), dtype=np.int32)
-    found = 0
+    count = 0
     for row in range(len(spans)):
         begin, length = spans[row, 0], spans[row, 1]
         if length < 0:
             codes[row] = -1
             continue
-        if 2 * found >= size:  # twice the room
+        if 2 * count >= size:  # twice the room
             size *= 2
             slots = np.full(size, -1, dtype=np.int64)
-            for k in range(found):
+            for k in range(count):
                 slot = _hash(text, firsts[k, 0], firsts[k, 1]) & (size - 1)
                 while slots[slot] >= 0:
                     slot = (slot + 1) & (size - 1)
@@ -105,10 +105,10 @@ def _codes(text, spans):
         while True:
             k = slots[slot]
             if k < 0:
-                slots[slot] = found
-                firsts[found, 0], firsts[found, 1] = begin, length
-                codes[row] = found
-                found += 1
+                slots[slot] = count
+                firsts[count, 0], firsts[count, 1] = begin, length
+                codes[row] = count
+                count += 1
                 break
             if firsts[k, 1] == length:
                 same = True
@@ -120,7 +120,7 @@ def _codes(text, spans):
                     codes[row] = k
                     break
             slot = (slot + 1) & (size - 1)
-    return codes, firsts[:found]
+    return codes, firsts[:count]
 
 
 @compiled

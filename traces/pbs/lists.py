@@ -154,17 +154,17 @@ def different_hosts(text, span):
         length = i - host
         while i < end and text[i] != 43:
             i += 1
-        known = length == 0
+        is_listed = length == 0
         for k in range(hosts - 1, -1, -1):  # mostly the one before
-            if known:
+            if is_listed:
                 break
             if first[k, 1] == length:
-                known = True
+                is_listed = True
                 for j in range(length):
                     if text[first[k, 0] + j] != text[host + j]:
-                        known = False
+                        is_listed = False
                         break
-        if not known:
+        if not is_listed:
             if hosts == _MOST_CHUNKS:
                 return np.int64(-1)
             first[hosts, 0], first[hosts, 1] = host, length

@@ -18,24 +18,58 @@ from numpy.typing import NDArray
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog
 from traces.common.spans import integers_of, renamed_texts, texts_of
-from traces.pbs.rules import END, read_line
+from traces.pbs.rules import END_RECORD, read_line
 from traces.pbs.scan import BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
-from traces.pbs.values import MISSING, NUMBERS, STRINGS
+from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
-RECORD_SCHEMA = {
-    "line": pl.Int64, "record_type": pl.Utf8, "logged_s": pl.Int64, "job_id": pl.Utf8, "user_name": pl.Utf8,
-    "group_name": pl.Utf8, "account": pl.Utf8, "project": pl.Utf8, "queue": pl.Utf8, "job_name": pl.Utf8,
-    "ctime_s": pl.Int64, "qtime_s": pl.Int64, "etime_s": pl.Int64, "start_s": pl.Int64, "end_s": pl.Int64,
-    "exec_host": pl.Utf8, "procs": pl.Int64, "requested_procs": pl.Int64, "requested_walltime_s": pl.Int64,
-    "used_walltime_s": pl.Int64, "used_cpu_s": pl.Int64, "exit_status": pl.Int64, "eligible_wait_s": pl.Int64,
-    "gpus": pl.Int64, "nodes": pl.Int64, "run_count": pl.Int64, "requested_memory_kb": pl.Int64, "used_memory_kb": pl.Int64,
-    "requestor": pl.Utf8, "message": pl.Utf8,
-}  # fmt: skip
+PBS_READER_VERSION = 1
+"""Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
+
+PBS_RECORD_SCHEMA = {
+    "line": pl.Int64,
+    "record_type": pl.Utf8,
+    "logged_s": pl.Int64,
+    "job_id": pl.Utf8,
+    "user_name": pl.Utf8,
+    "group_name": pl.Utf8,
+    "account": pl.Utf8,
+    "project": pl.Utf8,
+    "queue": pl.Utf8,
+    "job_name": pl.Utf8,
+    "ctime_s": pl.Int64,
+    "qtime_s": pl.Int64,
+    "etime_s": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "exec_host": pl.Utf8,
+    "procs": pl.Int64,
+    "requested_procs": pl.Int64,
+    "requested_walltime_s": pl.Int64,
+    "used_walltime_s": pl.Int64,
+    "used_cpu_s": pl.Int64,
+    "exit_status": pl.Int64,
+    "eligible_wait_s": pl.Int64,
+    "gpus": pl.Int64,
+    "nodes": pl.Int64,
+    "run_count": pl.Int64,
+    "requested_memory_kb": pl.Int64,
+    "used_memory_kb": pl.Int64,
+    "requestor": pl.Utf8,
+    "message": pl.Utf8,
+}
 """Columns of the records and of the events. Times are Unix seconds, but logged_s: the stamp of the record as its clock showed
 it, taken for UTC. Memory is of the whole job. message: the text of an event without keys."""
 
-_COLUMN_OF = {"user": "user_name", "group": "group_name", "account": "account", "project": "project", "queue": "queue",
-              "jobname": "job_name", "exec_host": "exec_host", "requestor": "requestor"}  # fmt: skip
+_COLUMN_OF = {
+    "user": "user_name",
+    "group": "group_name",
+    "account": "account",
+    "project": "project",
+    "queue": "queue",
+    "jobname": "job_name",
+    "exec_host": "exec_host",
+    "requestor": "requestor",
+}
 
 
 Rename = Mapping[bytes, bytes]
@@ -48,7 +82,7 @@ def read_pbs(path: Path) -> ParsedLog:
 
 
 def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename] | None = None) -> ParsedLines:
-    """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `RECORD_SCHEMA`.
+    """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `PBS_RECORD_SCHEMA`.
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
     those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (nodes x ppn, ncpus,
@@ -56,48 +90,52 @@ def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename]
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. renames: column -> what its texts are replaced by.
     """
-    found = scan(content)
+    scanned = scan(content)
     rejects: list[tuple[int, str, str]] = []
     ignored: Counter[str] = Counter()
-    if blank := int((found.kind == BLANK).sum()):
+    if blank := int((scanned.kind == BLANK).sum()):
         ignored["blank line"] = blank
     odd: list[dict[str, object]] = []
-    for line in np.flatnonzero(found.kind == ODD).tolist():
-        raw = content[found.line_start[line] : found.line_start[line + 1]].removesuffix(b"\n")
+    for line in np.flatnonzero(scanned.kind == ODD).tolist():
+        raw = content[scanned.line_start[line] : scanned.line_start[line + 1]].removesuffix(b"\n")
         read_line(first_line + line, raw, odd, rejects, ignored)
     for column, rename in (renames or {}).items():
         for record in odd:
             if name := record.get(column):
                 record[column] = rename[str(name).encode()].decode()
-    is_end = found.type == ord(END)
+    is_end = scanned.type == ord(END_RECORD)
     return ParsedLines(
-        lines=len(found.kind),
-        records=_frame(content, found, first_line, is_end, [r for r in odd if r["record_type"] == END], renames or {}),
+        lines=len(scanned.kind),
+        records=_frame(
+            content, scanned, first_line, is_end, [r for r in odd if r["record_type"] == END_RECORD], renames or {}
+        ),
         rejects=pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"),
         ignored=dict(ignored),
-        events=_frame(content, found, first_line, ~is_end, [r for r in odd if r["record_type"] != END], renames or {}),
+        events=_frame(
+            content, scanned, first_line, ~is_end, [r for r in odd if r["record_type"] != END_RECORD], renames or {}
+        ),
     )
 
 
 def _frame(
     content: bytes,
-    found: Scan,
+    scanned: Scan,
     first_line: int,
     wanted: NDArray[np.bool_],
     odd: list[dict[str, object]],
     renames: Mapping[str, Rename],
 ) -> pl.DataFrame:
-    """Those records that the scan has taken which are wanted, and odd ones, as in RECORD_SCHEMA."""
-    line, job_id, strings, numbers = found.row_line, found.job_id, found.strings, found.numbers
+    """Those records that the scan has taken which are wanted, and odd ones, as in PBS_RECORD_SCHEMA."""
+    line, job_id, strings, numbers = scanned.row_line, scanned.job_id, scanned.strings, scanned.numbers
     if not wanted.all():
         line, job_id, strings, numbers = line[wanted], job_id[wanted], strings[wanted], numbers[wanted]
-    kind = np.stack([found.line_start[line] + KIND_AT, np.ones(len(line), dtype=np.int64)], axis=1)
+    kind = np.stack([scanned.line_start[line] + KIND_AT, np.ones(len(line), dtype=np.int64)], axis=1)
     spans = {"record_type": kind, "job_id": job_id, "message": strings[:, MESSAGE]}
     spans |= {_COLUMN_OF[key]: strings[:, k] for k, key in enumerate(STRINGS)}
     columns = {"line": pa.array(line + first_line)}
     for name, of_column in spans.items():
         rename = renames.get(name)
         columns[name] = texts_of(content, of_column) if rename is None else renamed_texts(content, of_column, rename)
-    columns |= {name: integers_of(numbers[:, k], MISSING) for k, name in enumerate(NUMBERS)}
-    taken = pl.DataFrame(pl.from_arrow(pa.table({name: columns[name] for name in RECORD_SCHEMA})))
-    return pl.concat([taken, pl.DataFrame(odd, schema=RECORD_SCHEMA)]).sort("line") if odd else taken
+    columns |= {name: integers_of(numbers[:, k], MISSING) for k, name in enumerate(NUMBER_COLUMNS)}
+    taken = pl.DataFrame(pl.from_arrow(pa.table({name: columns[name] for name in PBS_RECORD_SCHEMA})))
+    return pl.concat([taken, pl.DataFrame(odd, schema=PBS_RECORD_SCHEMA)]).sort("line") if odd else taken

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from traces.common.log import LARGEST_S
 
-T = TypeVar("T")
-END = "E"
+_T = TypeVar("_T")
+END_RECORD = "E"
 _MOST_PROCS = 1_000_000_000
 
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(.);([^;]*);(.*)$", re.DOTALL)
@@ -36,13 +36,13 @@ def read_line(
     if not text.strip():
         ignored["blank line"] += 1
         return
-    found = _RECORD.match(text)
-    if not found:
+    parts = _RECORD.match(text)
+    if not parts:
         rejects.append((number, "not an accounting record (date time;type;id;message)", text))
         return
-    stamp, kind, job_id, message = found.groups()
+    stamp, kind, job_id, message = parts.groups()
     try:
-        values = _end_record(job_id, message) if kind == END else _event(message)
+        values = _end_record(job_id, message) if kind == END_RECORD else _event(message)
     except ValueError as error:
         rejects.append((number, str(error), text))
         return
@@ -81,7 +81,7 @@ def _event(message: str) -> dict[str, object]:
     return _values(_pairs(message), _or_none)
 
 
-def _or_none(read: Callable[..., T | None], *given: object) -> T | None:
+def _or_none(read: Callable[..., _T | None], *given: object) -> _T | None:
     try:
         return read(*given)
     except ValueError:
@@ -97,10 +97,10 @@ def _pairs(message: str) -> dict[str, str]:
     return pairs
 
 
-def _values(pairs: dict[str, str], told: Callable[..., object]) -> dict[str, object]:
-    """The columns of a record, but for those of its head. told(f, ...) is f(...), or what becomes of it if that fails."""
-    qtime = told(_unix_seconds, pairs, "qtime")
-    ctime = told(_unix_seconds, pairs, "ctime")
+def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, object]:
+    """The columns of a record, but for those of its head. apply(f, ...) is f(...), or what becomes of it if that fails."""
+    qtime = apply(_unix_seconds, pairs, "qtime")
+    ctime = apply(_unix_seconds, pairs, "ctime")
     exit_status = pairs.get("Exit_status", pairs.get("exit_status", ""))
     return {
         "user_name": pairs.get("user"),
@@ -111,18 +111,18 @@ def _values(pairs: dict[str, str], told: Callable[..., object]) -> dict[str, obj
         "job_name": pairs.get("jobname"),
         "ctime_s": qtime if ctime is None else ctime,
         "qtime_s": qtime,
-        "etime_s": told(_unix_seconds, pairs, "etime"),
-        "start_s": told(_unix_seconds, pairs, "start"),
-        "end_s": told(_unix_seconds, pairs, "end"),
+        "etime_s": apply(_unix_seconds, pairs, "etime"),
+        "start_s": apply(_unix_seconds, pairs, "start"),
+        "end_s": apply(_unix_seconds, pairs, "end"),
         "exec_host": pairs.get("exec_host"),
-        "procs": told(_allocated_procs, pairs),
-        "requested_procs": told(_requested_procs, pairs),
-        "requested_walltime_s": told(_duration, pairs, "Resource_List.walltime"),
-        "used_walltime_s": told(_duration, pairs, "resources_used.walltime"),
-        "used_cpu_s": told(_duration, pairs, "resources_used.cput"),
+        "procs": apply(_allocated_procs, pairs),
+        "requested_procs": apply(_requested_procs, pairs),
+        "requested_walltime_s": apply(_duration, pairs, "Resource_List.walltime"),
+        "used_walltime_s": apply(_duration, pairs, "resources_used.walltime"),
+        "used_cpu_s": apply(_duration, pairs, "resources_used.cput"),
         "exit_status": int(exit_status) if re.fullmatch(r"-?[0-9]{1,9}", exit_status) else None,
         "eligible_wait_s": _or_none(duration_s, pairs.get("eligible_time", "")),
-        "gpus": told(_gpus, pairs),
+        "gpus": apply(_gpus, pairs),
         "nodes": _nodes(pairs),
         "run_count": _known_count(pairs, "run_count", "start_count"),
         "requested_memory_kb": _requested_memory(pairs),
@@ -144,11 +144,11 @@ def duration_s(text: str) -> int:
 
 def kilobytes(text: str) -> int | None:
     """Of a size such as 10gb, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
-    found = re.fullmatch(r"([0-9]{1,12})([kKmMgGtTpP]?)([bBwW]?)", text)
-    if found is None:
+    size = re.fullmatch(r"([0-9]{1,12})([kKmMgGtTpP]?)([bBwW]?)", text)
+    if size is None:
         return None
-    number = int(found.group(1)) * (8 if found.group(3) in ("w", "W") else 1)
-    power = " kmgtp".index(found.group(2).lower() or " ")
+    number = int(size.group(1)) * (8 if size.group(3) in ("w", "W") else 1)
+    power = " kmgtp".index(size.group(2).lower() or " ")
     if number >> (63 - 10 * max(power - 1, 0)):  # more than a table can hold
         return None
     return number * 1024 ** (power - 1) if power else -(-number // 1024)

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from traces.common.compiled import compiled
 from traces.common.spans import line_starts
-from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBERS, REQUESTOR, STRINGS, numbers_of
+from traces.pbs.rules import END_RECORD
+from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBER_COLUMNS, REQUESTOR, STRINGS, numbers_of
 
 BLANK, TAKEN, ODD = range(3)
 """What a line is: blank; a record that was taken; left to the rules."""
 
 MESSAGE = len(STRINGS)
 """Index of the message itself among the strings of a record, where it has no keys."""
-END = ord("E")
+_END_CODE = ord(END_RECORD)
 KIND_AT = 20
 """Where the letter of the record's type is in a line."""
-_LOGGED = NUMBERS.index("logged_s")
+_LOGGED = NUMBER_COLUMNS.index("logged_s")
 _TABLE_SIZE = 256
 _MOST_KEY = 32
 _SHORTEST_KEY = 3
@@ -78,7 +79,7 @@ class Scan(NamedTuple):
     kind: of each line, above, uint8 (lines,). line_start: offset of each line and of the end, int64 (lines + 1,).
     row_line: the line of each taken record, int64 (rows,). type: its record type, an ASCII code, uint8 (rows,).
     job_id, strings: offset and length, int64 (rows, 2) and (rows, STRINGS + 1, 2), length -1 where the key is missing.
-    numbers: int64 (rows, NUMBERS), MISSING where unknown.
+    numbers: int64 (rows, NUMBER_COLUMNS), MISSING where unknown.
     """
 
     kind: NDArray[np.uint8]
@@ -91,6 +92,7 @@ class Scan(NamedTuple):
 
 
 def scan(content: bytes) -> Scan:
+    """Reads every line of the bytes, and leaves those to the rules that are odd in any way."""
     text = np.frombuffer(content, dtype=np.uint8)
     starts = line_starts(text)
     kind, *rows = _scan(text, starts)
@@ -105,7 +107,7 @@ def _scan(text, line_start):
     record_type = np.empty(lines, dtype=np.uint8)
     job_id = np.empty((lines, 2), dtype=np.int64)
     strings = np.empty((lines, MESSAGE + 1, 2), dtype=np.int64)
-    numbers = np.empty((lines, len(NUMBERS)), dtype=np.int64)
+    numbers = np.empty((lines, len(NUMBER_COLUMNS)), dtype=np.int64)
     spans = np.empty((NUM_KEYS, 2), dtype=np.int64)
     rows = 0
     for line in range(lines):
@@ -122,7 +124,7 @@ def _scan(text, line_start):
         separator = _record_head(text, begin, end)
         if separator < 0:
             continue
-        is_end = text[begin + 20] == END
+        is_end = text[begin + 20] == _END_CODE
         if is_end and separator == begin + 22:
             continue
         if not _find_message(text, separator + 1, end, is_end, spans, strings[rows, MESSAGE]):

@@ -12,22 +12,35 @@ from traces.common.log import LARGEST_S
 from traces.pbs.lists import MISSING, NCPUS, NGPUS, PPN, TORQUE_GPUS, different_hosts, slots_of, sum_of_chunks, whole
 
 STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor")
-TIMES = ("ctime", "qtime", "etime", "start", "end")
-DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
-COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
-OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_count", "run_count", "start_count")
-SIZES = ("Resource_List.mem", "resources_used.mem")
+_TIMES = ("ctime", "qtime", "etime", "start", "end")
+_DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
+_COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
+_OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_count", "run_count", "start_count")
+_SIZES = ("Resource_List.mem", "resources_used.mem")
 KEYS = (
-    *STRINGS, *TIMES, *DURATIONS, *COUNTS, *OPTIONAL_COUNTS, *SIZES, "Resource_List.select", "Resource_List.nodes",
-    "Resource_List.mppwidth", "Resource_List.mppdepth", "exec_vnode", "Exit_status", "exit_status", "tasks", "nodes",
-)  # fmt: skip
+    *STRINGS,
+    *_TIMES,
+    *_DURATIONS,
+    *_COUNTS,
+    *_OPTIONAL_COUNTS,
+    *_SIZES,
+    "Resource_List.select",
+    "Resource_List.nodes",
+    "Resource_List.mppwidth",
+    "Resource_List.mppdepth",
+    "exec_vnode",
+    "Exit_status",
+    "exit_status",
+    "tasks",
+    "nodes",
+)
 
 _EXEC_HOST = KEYS.index("exec_host")
-_CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in TIMES)
-_LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in DURATIONS)
-_USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in COUNTS)
-_GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in OPTIONAL_COUNTS)
-_MEMORY, _USED_MEMORY = (KEYS.index(key) for key in SIZES)
+_CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in _TIMES)
+_LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in _DURATIONS)
+_USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in _COUNTS)
+_GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in _OPTIONAL_COUNTS)
+_MEMORY, _USED_MEMORY = (KEYS.index(key) for key in _SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
 _WIDTH, _DEPTH = KEYS.index("Resource_List.mppwidth"), KEYS.index("Resource_List.mppdepth")
 _VNODES, REQUESTOR = KEYS.index("exec_vnode"), KEYS.index("requestor")
@@ -35,17 +48,32 @@ _TASKS, _RESERVED = KEYS.index("tasks"), KEYS.index("nodes")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
 NUM_KEYS = len(KEYS)
 
-NUMBERS = (
-    "ctime_s", "qtime_s", "etime_s", "start_s", "end_s", "procs", "requested_procs", "requested_walltime_s",
-    "used_walltime_s", "used_cpu_s", "exit_status", "eligible_wait_s", "gpus", "nodes", "run_count", "requested_memory_kb",
-    "used_memory_kb", "logged_s",
-)  # fmt: skip
+NUMBER_COLUMNS = (
+    "ctime_s",
+    "qtime_s",
+    "etime_s",
+    "start_s",
+    "end_s",
+    "procs",
+    "requested_procs",
+    "requested_walltime_s",
+    "used_walltime_s",
+    "used_cpu_s",
+    "exit_status",
+    "eligible_wait_s",
+    "gpus",
+    "nodes",
+    "run_count",
+    "requested_memory_kb",
+    "used_memory_kb",
+    "logged_s",
+)
 _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 
 
 @compiled
 def numbers_of(text, spans, numbers, is_end):
-    """Fills the record's NUMBERS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
+    """Fills the record's NUMBER_COLUMNS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
     more is demanded."""
     if spans[_TASKS, 1] >= 0 or spans[_RESERVED, 1] >= 0 or (spans[_MEMORY, 1] < 0 and _names_memory(text, spans)):
         return False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from traces.swf.reader import FIELDS
+from traces.swf.fields import FIELDS
 
 
 def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> None:

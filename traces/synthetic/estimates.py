@@ -22,13 +22,9 @@ MINUTE = 60
 HOUR = 3_600
 
 # Round values people type, with how often they type them: whole hours and half days ahead of the rest.
-ROUND_ESTIMATES_S = np.array(
-    [
-        5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE, 45 * MINUTE,
-        1 * HOUR, 90 * MINUTE, 2 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR, 6 * HOUR, 8 * HOUR,
-        10 * HOUR, 12 * HOUR, 18 * HOUR, 24 * HOUR, 36 * HOUR,
-    ]
-)  # fmt: skip
+ROUND_ESTIMATES_S = MINUTE * np.array(
+    [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 360, 480, 600, 720, 1080, 1440, 2160]
+)
 ROUND_POPULARITY = np.array([4, 5, 5, 3, 6, 2, 9, 2, 7, 4, 6, 3, 6, 5, 4, 8, 4, 8, 3], dtype=np.float64)
 
 MENU_SIZE = 8  # round values a user knows, besides the site's maximum

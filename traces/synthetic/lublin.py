@@ -98,12 +98,12 @@ class LublinParameters:
 
 
 # The table's machine has 128 nodes; its interactive jobs stop at 2^5.5 = 45 of them.
-BATCH = LublinParameters(
+BATCH_JOBS = LublinParameters(
     serial_prob=0.2927, pow2_prob=0.6686, ulow=1.2, umed=5.0, uhi=7.0, uprob=0.875,
     a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
     aarr=6.0415, barr=0.8531, anum=6.1271, bnum=5.2740, arar=1.0519,
 )  # fmt: skip
-INTERACTIVE = LublinParameters(
+INTERACTIVE_JOBS = LublinParameters(
     serial_prob=0.1541, pow2_prob=0.625, ulow=1.0, umed=3.0, uhi=5.5, uprob=0.705,
     a1=3.8351, b1=0.6605, a2=7.073, b2=0.6856, pa=-0.0118, pb=0.9156,
     aarr=6.5510, barr=0.6621, anum=8.9186, bnum=3.6680, arar=0.9797,
@@ -113,7 +113,11 @@ ONE_CLASS = LublinParameters(
     a1=4.2, b1=0.94, a2=312.0, b2=0.03, pa=-0.0054, pb=0.78,
     aarr=10.2303, barr=0.4871, anum=8.1737, bnum=3.9631, arar=1.0225,
 )  # fmt: skip
-JOB_CLASSES: dict[str, LublinParameters] = {"batch": BATCH, "interactive": INTERACTIVE, "one_class": ONE_CLASS}
+JOB_CLASSES: dict[str, LublinParameters] = {
+    "batch": BATCH_JOBS,
+    "interactive": INTERACTIVE_JOBS,
+    "one_class": ONE_CLASS,
+}
 
 
 def job_sizes(rng: np.random.Generator, n: int, parameters: LublinParameters) -> IntArray:

@@ -59,8 +59,8 @@ class WorkloadOptions:
         load_is_usable = 0.0 < self.offered_load < float("inf")
         _require(load_is_usable, "offered_load", self.offered_load, "use a number above 0, for example 0.85")
         _require(self.users >= 1, "users", self.users, "at least 1 user must submit")
-        known = ", ".join(sorted(JOB_CLASSES))
-        _require(self.job_class in JOB_CLASSES, "job_class", self.job_class, f"choose one of {known}")
+        classes = ", ".join(sorted(JOB_CLASSES))
+        _require(self.job_class in JOB_CLASSES, "job_class", self.job_class, f"choose one of {classes}")
         _require(self.max_walltime_s >= 60, "max_walltime_s", self.max_walltime_s, "use at least 60 seconds")
         try:
             date.fromisoformat(self.start_date)

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.vasp.outcar import INTEGERS, REALS, SETTINGS, SWITCHES
+from traces.vasp.outcar import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
 
 _METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", "c": "explicit", "k": "explicit"}
 
 
 def read_incar(text: str) -> dict[str, Any]:
-    """The parameters of SETTINGS that an INCAR sets, by name, the first time each; what cannot be understood is left out."""
-    found: dict[str, Any] = {}
+    """The parameters of VASP_SETTINGS that an INCAR sets, by name, the first time each; what cannot be understood is left out."""
+    values: dict[str, Any] = {}
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.split(r"[#!]", line, maxsplit=1)[0]
         for statement in line.split(";"):
             name, given, value = statement.partition("=")
             name, words = name.strip().upper(), value.split()
-            if given and name in SETTINGS and words and name not in found:
+            if given and name in VASP_SETTINGS and words and name not in values:
                 understood = _value(name, words[0])
                 if understood is not None:
-                    found[name] = understood
-    return found
+                    values[name] = understood
+    return values
 
 
 def _value(name: str, word: str) -> Any:

@@ -53,17 +53,13 @@ class PrintedStep:
 def read_oszicar(content: bytes) -> list[PrintedStep]:
     """The electronic steps in an OSZICAR or a standard output; anything else in it is passed over."""
     steps, ionic = [], 1
-    for found in _LINE.finditer(content):
-        kind, step, energy, change, _, count, residual, charge, number, _ = found.groups()
+    for line in _LINE.finditer(content):
+        kind, step, energy, change, _, count, residual, charge, number, _ = line.groups()
         if kind is None:
             ionic = (int(number) if number.isdigit() else ionic) + 1
             continue
-        steps.append(
-            PrintedStep(
-                ionic, _whole(step), kind.decode(), _number(energy), _number(change), _whole(count), _number(residual),
-                _number(charge),
-            )
-        )  # fmt: skip
+        numbers = _number(energy), _number(change), _whole(count), _number(residual), _number(charge)
+        steps.append(PrintedStep(ionic, _whole(step), kind.decode(), *numbers))
     return steps
 
 
@@ -73,29 +69,29 @@ def add_residuals(launch: Launch, printed: list[PrintedStep]) -> int:
     A step is the same where ionic and electronic number agree and, as far as both tell it, the change of the energy. Where
     fewer than nine steps of ten agree it is the OSZICAR of another run (a restart overwrites it), and is left.
     """
-    known = {(step.ionic_step, step.step): step for step in printed}
-    pairs = [(step, known.get((step.ionic_step or 0, step.step))) for step in launch.electronic]
-    both = [(step, found) for step, found in pairs if found is not None]
-    same = [(step, found) for step, found in both if _is_same(step, found)]
+    printed_step = {(step.ionic_step, step.step): step for step in printed}
+    pairs = [(step, printed_step.get((step.ionic_step or 0, step.step))) for step in launch.electronic]
+    both = [(step, other) for step, other in pairs if other is not None]
+    same = [(step, other) for step, other in both if _is_same(step, other)]
     if 10 * len({(s.ionic_step, s.step) for s, _ in same}) < 9 * len({(s.ionic_step, s.step) for s, _ in both}):
         return 0
-    for step, found in same:
-        step.algorithm, step.residual = found.algorithm, found.residual
+    for step, other in same:
+        step.algorithm, step.residual = other.algorithm, other.residual
         if step.charge_residual is None:
-            step.charge_residual = found.charge_residual
+            step.charge_residual = other.charge_residual
         if step.energy_ev is None:
-            step.energy_ev = found.energy_ev
+            step.energy_ev = other.energy_ev
         if step.minimisations is None:
-            step.minimisations = found.minimisations
+            step.minimisations = other.minimisations
     return len(same)
 
 
 def ending(text: bytes) -> tuple[str, str] | None:
     """(how a run ended, the line that tells), from the last part of an output, or None where it does not tell."""
     for state, pattern in _ENDINGS:
-        found = pattern.search(text)
-        if found:
-            begin, end = text.rfind(b"\n", 0, found.start()) + 1, text.find(b"\n", found.end())
+        words = pattern.search(text)
+        if words:
+            begin, end = text.rfind(b"\n", 0, words.start()) + 1, text.find(b"\n", words.end())
             line = text[begin : end if end >= 0 else len(text)]
             return state, line.replace(b"\0", b"").decode("utf-8", "backslashreplace").strip()[:300]
     return None
@@ -106,8 +102,8 @@ def job_id_of(file_name: str, text: bytes) -> str | None:
     name = _FILE_JOB_ID.search(file_name)
     if name:
         return name[1] or name[2]
-    told = _JOB_ID.search(text)
-    return told[1].decode() if told else None
+    message = _JOB_ID.search(text)
+    return message[1].decode() if message else None
 
 
 def _is_same(step: ElectronicStep, printed: PrintedStep) -> bool:

@@ -17,9 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WORDS = (
-    b"vasp.", b"executed on", b"Iteration", b"LOOP", b"minimisations  ", b"energy-change", b"rms(total)", b"free energy    TOTEN",
-    b"free  energy   TOTEN", b"TOTAL-FORCE", b"EDIFF ", b"reached required", b"Elapsed time", b"General timing",
-)  # fmt: skip
+    b"vasp.",
+    b"executed on",
+    b"Iteration",
+    b"LOOP",
+    b"minimisations  ",
+    b"energy-change",
+    b"rms(total)",
+    b"free energy    TOTEN",
+    b"free  energy   TOTEN",
+    b"TOTAL-FORCE",
+    b"EDIFF ",
+    b"reached required",
+    b"Elapsed time",
+    b"General timing",
+)
 """What lines worth reading contain; `bytes.find` goes through a file many times faster than a regular expression."""
 
 _VERSION = re.compile(rb"(?:^|\s)(vasp\.\d+\.\d\S*)")
@@ -47,13 +59,31 @@ _IONS_PER_TYPE = re.compile(rb"ions per type =([ \d]+)")
 _VOLUME = re.compile(rb"volume of cell\s*:\s*([\d.]+)")
 
 INTEGERS = (
-    "NSW", "NELM", "NELMIN", "NELMDL", "ISPIN", "IALGO", "ISTART", "ICHARG", "ISYM", "ISMEAR", "IBRION", "ISIF", "NKPTS",
-    "NBANDS", "NIONS", "NGX", "NGY", "NGZ", "LEXCH", "IVDW",
-)  # fmt: skip
+    "NSW",
+    "NELM",
+    "NELMIN",
+    "NELMDL",
+    "ISPIN",
+    "IALGO",
+    "ISTART",
+    "ICHARG",
+    "ISYM",
+    "ISMEAR",
+    "IBRION",
+    "ISIF",
+    "NKPTS",
+    "NBANDS",
+    "NIONS",
+    "NGX",
+    "NGY",
+    "NGZ",
+    "LEXCH",
+    "IVDW",
+)
 REALS = ("NELECT", "ENCUT", "EDIFF", "EDIFFG", "SIGMA", "POTIM")
 SWITCHES = ("LREAL", "LHFCALC", "LSORBIT", "LNONCOLLINEAR", "LEPSILON", "LWAVE", "LCHARG")
 WORDS = ("PREC", "GGA", "METAGGA")
-SETTINGS = (*INTEGERS, *REALS, *SWITCHES, *WORDS)
+VASP_SETTINGS = (*INTEGERS, *REALS, *SWITCHES, *WORDS)
 """Input parameters of a launch, as VASP calls them; OUTCAR tells the value in force, defaults included."""
 
 
@@ -91,7 +121,7 @@ class IonicStep:
 class Launch:
     """One start of VASP.
 
-    settings: by the names of SETTINGS (None where the file does not tell) and `elements`, `volume_a3`, `cores`, `nodes`,
+    settings: by the names of VASP_SETTINGS (None where the file does not tell) and `elements`, `volume_a3`, `cores`, `nodes`,
     `threads`, `kpar`, `ncore`, `image_cores`. started_at: of the cluster's clock, without zone. finished: it wrote its closing
     account; elapsed_s: as told there. converged: ions are where EDIFFG wants them.
     """
@@ -146,15 +176,15 @@ class _Reader:
         self._steps_before = len(self.launches[-1].electronic) if self.launches else 0
 
     def read(self, block: bytes) -> None:
-        found = []
+        places = []
         for word in _WORDS:
             at = block.find(word)
             while at >= 0:
-                found.append((at, word))
+                places.append((at, word))
                 at = block.find(word, at + len(word))
-        found.sort()
+        places.sort()
         header_from = 0
-        for at, word in found:
+        for at, word in places:
             begin = block.rfind(b"\n", 0, at) + 1
             end = block.find(b"\n", at)
             line = block[begin : end if end >= 0 else len(block)]
@@ -249,8 +279,8 @@ class _Reader:
     def _ionic_step(self, launch: Launch, seconds: float | None, overflowed: bool) -> None:
         steps = launch.electronic[self._steps_before :]
         if overflowed:
-            told = [step.seconds for step in steps if step.seconds is not None]
-            seconds = sum(told) if told and len(told) == len(steps) else None
+            loops_s = [step.seconds for step in steps if step.seconds is not None]
+            seconds = sum(loops_s) if loops_s and len(loops_s) == len(steps) else None
         launch.ionic.append(
             IonicStep(self._number[0], len(steps), seconds, overflowed, self._ionic_energy, *self._force, self._reached)
         )
@@ -261,55 +291,54 @@ class _Reader:
 
 def _settings(header: bytes) -> dict[str, Any]:
     """What the lines before the first iteration tell."""
-    found: dict[str, Any] = dict.fromkeys(SETTINGS)
+    settings: dict[str, Any] = dict.fromkeys(VASP_SETTINGS)
     sizes = header.find(b"Dimension of arrays")
     parameters = header.find(b"Startparameter for this run")
     if sizes >= 0:
         system = header.find(b"SYSTEM =", sizes)  # what follows is free text
-        _take(found, header[sizes : system if system >= 0 else parameters if parameters >= 0 else len(header)])
+        _take(settings, header[sizes : system if system >= 0 else parameters if parameters >= 0 else len(header)])
     if parameters >= 0:
         last = header.find(b"energy-cutoff  :", parameters)
-        _take(found, header[parameters : last if last >= 0 else len(header)])
+        _take(settings, header[parameters : last if last >= 0 else len(header)])
     top = header[:4096]
     cores, ranks = _TOTAL_CORES.search(top), _RANKS.search(top)
     threads = (_count(ranks[2]) or 1) if ranks and ranks[2] else 1
-    kpar, ncore, image, volume = (
-        _KPAR.search(top), _NCORE.search(top), _IMAGE.search(top), _VOLUME.search(header, max(parameters, 0)),
-    )  # fmt: skip
+    kpar, ncore, image = _KPAR.search(top), _NCORE.search(top), _IMAGE.search(top)
+    volume = _VOLUME.search(header, max(parameters, 0))
     serial = 1 if b"serial version" in top else None
-    told = _count(ranks[1]) if ranks else _count(cores[1]) if cores else serial
-    found["cores"] = told * threads if told is not None else None
-    found["threads"] = threads
-    found["nodes"] = _count(ranks[3]) if ranks and ranks[3] else None
-    found["kpar"] = _count(kpar[2]) if kpar else None
-    found["ncore"] = _count(ncore[1]) if ncore else None
-    found["image_cores"] = _count(image[1]) if image else None
+    processes = _count(ranks[1]) if ranks else _count(cores[1]) if cores else serial
+    settings["cores"] = processes * threads if processes is not None else None
+    settings["threads"] = threads
+    settings["nodes"] = _count(ranks[3]) if ranks and ranks[3] else None
+    settings["kpar"] = _count(kpar[2]) if kpar else None
+    settings["ncore"] = _count(ncore[1]) if ncore else None
+    settings["image_cores"] = _count(image[1]) if image else None
     names = _ELEMENT.findall(header) or _POTENTIAL.findall(header)
-    found["elements"] = [name.decode() for name in dict.fromkeys(names)]
+    settings["elements"] = [name.decode() for name in dict.fromkeys(names)]
     per_type = _IONS_PER_TYPE.search(header)
-    found["element_types"] = len(per_type[1].split()) if per_type else len(found["elements"]) or None
-    found["volume_a3"] = fortran_real(volume[1]) if volume else None
-    found["automatic_mesh"] = b"Automatic generation of k-mesh" in header
-    found["hubbard_u"] = b"LDA+U is selected" in header
-    return found
+    settings["element_types"] = len(per_type[1].split()) if per_type else len(settings["elements"]) or None
+    settings["volume_a3"] = fortran_real(volume[1]) if volume else None
+    settings["automatic_mesh"] = b"Automatic generation of k-mesh" in header
+    settings["hubbard_u"] = b"LDA+U is selected" in header
+    return settings
 
 
-def _take(found: dict[str, Any], text: bytes) -> None:
+def _take(settings: dict[str, Any], text: bytes) -> None:
     """The first value of each setting; a field that overflowed or makes no sense stays None."""
     seen = set()
     for name_, value in _SETTING.findall(text):
         name = name_.decode()
-        if name not in found or found[name] is not None or name in seen:
+        if name not in settings or settings[name] is not None or name in seen:
             continue
         seen.add(name)
         if name in INTEGERS:
-            found[name] = _count(value)
+            settings[name] = _count(value)
         elif name in REALS:
-            found[name] = fortran_real(value)
+            settings[name] = fortran_real(value)
         elif name in SWITCHES:
-            found[name] = value.strip(b".").upper().startswith(b"T")
+            settings[name] = value.strip(b".").upper().startswith(b"T")
         else:
-            found[name] = value.decode("ascii", "replace")
+            settings[name] = value.decode("ascii", "replace")
 
 
 def _forces(block: bytes, end: int, free: NDArray[np.bool_] | None) -> tuple[float | None, float | None]:

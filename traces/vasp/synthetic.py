@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-VERSION = 1
+SYNTHETIC_RUNS_VERSION = 1
 """Raise it when the same options give other files."""
 ELEMENTS = {"H": 1, "C": 4, "N": 5, "O": 6, "Al": 3, "Si": 4, "Ti": 12, "Fe": 8, "Ni": 10, "Cu": 11, "Zn": 12, "Mo": 12}
 """Valence electrons as a pseudopotential may have them."""
@@ -63,14 +63,17 @@ class SyntheticRun:
 
     @property
     def ions(self) -> int:
+        """Ions of all elements."""
         return sum(self.counts)
 
     @property
     def electrons(self) -> int:
+        """Valence electrons of all ions."""
         return sum(ELEMENTS[name] * count for name, count in zip(self.elements, self.counts, strict=True))
 
     @property
     def elapsed_s(self) -> float:
+        """Seconds from the start to the end of the run."""
         inside = sum(float(loops.sum()) * (1 + self.ionic_overhead) for loops in self.loops_s)
         return self.setup_s + inside + self.closing_s
 
@@ -113,9 +116,21 @@ def _draw_run(rng: np.random.Generator, number: int, started: datetime, single: 
         force *= largest_forces[ionic] / float(np.sqrt(np.square(force).sum(axis=1).max()))
         forces.append(force)
     return SyntheticRun(
-        f"synthetic-{number:05d}", started, kinds, counts, cores, kpoints, encut, 0 if single else 99, spin, edge, loops,
-        energies, forces, setup_s=2.0 + 0.02 * ions + 2 * loop,
-    )  # fmt: skip
+        name=f"synthetic-{number:05d}",
+        started=started,
+        elements=kinds,
+        counts=counts,
+        cores=cores,
+        kpoints=kpoints,
+        encut=encut,
+        nsw=0 if single else 99,
+        spin=spin,
+        edge_a=edge,
+        loops_s=loops,
+        energies_ev=energies,
+        forces_ev_per_a=forces,
+        setup_s=2.0 + 0.02 * ions + 2 * loop,
+    )
 
 
 def write_runs(root: Path, options: SyntheticOptions) -> None:

@@ -1,14 +1,12 @@
 """Boosted trees: xgboost with quantiles or an asymmetric loss, scikit-learn, and the general predictor of RLSchert.
 
-Targets are square roots of seconds: between seconds, where a few long jobs are all that counts, and logarithms, where an hour in
-ten costs as little as a second in ten. Quantiles are the same on any such scale; what trees find first is not.
+Targets are square roots of seconds. In seconds a few long jobs are all that counts; in logarithms an hour in ten costs as little as
+a second in ten. The scale does not change which quantile is right, but it changes what trees learn first.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import pickle
 from abc import abstractmethod
 from typing import Any
 
@@ -30,6 +28,7 @@ from models.runtime.predictor import (
 )
 from models.runtime.predictors.columns import SimilarJobs
 from models.runtime.predictors.encoding import Encoding, encoding_of
+from models.runtime.predictors.tree_arrays import TreeArrays, trees_of_sklearn, trees_of_state
 
 LEARN_ROWS = 15_000
 SPREAD_SHARE = 0.2
@@ -44,9 +43,7 @@ class _Trees(Predictor):
     def __init__(
         self, seed: int = 1, trees: int = 50, depth: int = 5, learning_rate: float = 0.15, rows: int = LEARN_ROWS
     ) -> None:
-        self.options = {
-            "seed": seed, "trees": trees, "depth": depth, "learning_rate": learning_rate, "rows": rows,
-        }  # fmt: skip
+        self.options = {"seed": seed, "trees": trees, "depth": depth, "learning_rate": learning_rate, "rows": rows}
         self.most_rows = rows
         self.encoding: Encoding | None = None
         self.model: Any = None
@@ -88,9 +85,11 @@ class _Trees(Predictor):
     def state(self) -> dict[str, Any]:
         assert self.encoding is not None
         return {
-            "options": self.options, "words": self.encoding.words,
-            "features": [self.encoding.logarithms, self.encoding.plain, self.encoding.names], "model": self._model_state(),
-        }  # fmt: skip
+            "options": self.options,
+            "words": self.encoding.words,
+            "features": [self.encoding.logarithms, self.encoding.plain, self.encoding.names],
+            "model": self._model_state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.options = state["options"]
@@ -117,10 +116,16 @@ class _Trees(Predictor):
         import xgboost
 
         common = {
-            "max_depth": self.options["depth"], "eta": self.options["learning_rate"], "subsample": 0.8,
-            "colsample_bytree": 0.7, "min_child_weight": 5, "tree_method": "hist", "max_bin": 64, "nthread": 1,
+            "max_depth": self.options["depth"],
+            "eta": self.options["learning_rate"],
+            "subsample": 0.8,
+            "colsample_bytree": 0.7,
+            "min_child_weight": 5,
+            "tree_method": "hist",
+            "max_bin": 64,
+            "nthread": 1,
             "seed": self.options["seed"],
-        }  # fmt: skip
+        }
         if start is not None:
             common["base_score"] = 0.0  # so that a prediction is the start plus what the trees say
         data = xgboost.QuantileDMatrix(matrix, target, base_margin=start, max_bin=64, nthread=1)
@@ -138,10 +143,10 @@ class XgboostQuantiles(_Trees):
         )
 
     def _predict(self, matrix: NDArray[np.float32], rows: pl.DataFrame) -> Prediction:
-        found = self.model.inplace_predict(matrix).astype(np.float64).reshape(len(matrix), len(LEVELS))
+        root = self.model.inplace_predict(matrix).astype(np.float64).reshape(len(matrix), len(LEVELS))
         start = self._start(rows)
-        found = _seconds(found if start is None else found + start)
-        quantiles = np.maximum(1.0, np.sort(found, axis=1))  # quantiles learned apart may cross
+        quantiles = _seconds(root if start is None else root + start)
+        quantiles = np.maximum(1.0, np.sort(quantiles, axis=1))  # quantiles learned apart may cross
         return Prediction(within_request(quantiles[:, MEDIAN], rows), quantiles)
 
     def _start(self, rows: pl.DataFrame) -> FloatArray | None:
@@ -220,25 +225,30 @@ class SklearnTrees(_TreesOfPoints):
 
     name = "sklearn"
 
-    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> Any:
+    def _train(self, matrix: NDArray[np.float32], target: FloatArray) -> TreeArrays:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         model = HistGradientBoostingRegressor(
-            loss="absolute_error", max_iter=int(self.options["trees"]), max_depth=int(self.options["depth"]),
-            learning_rate=float(self.options["learning_rate"]), max_bins=63, early_stopping=False,
+            loss="absolute_error",
+            max_iter=int(self.options["trees"]),
+            max_depth=int(self.options["depth"]),
+            learning_rate=float(self.options["learning_rate"]),
+            max_bins=63,
+            early_stopping=False,
             random_state=int(self.options["seed"]),
-        )  # fmt: skip
+        )
         unknown = np.isnan(matrix).all(axis=0)  # its binning fails on a column without any value
-        return model.fit(np.where(unknown, np.float32(0), matrix), target)
+        model.fit(np.where(unknown, np.float32(0), matrix), target)
+        return trees_of_sklearn(model._baseline_prediction, model._predictors)
 
     def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
-        return np.asarray(self.model.predict(matrix), dtype=np.float64)
+        return self.model.predict(matrix)
 
     def _model_state(self) -> Any:
-        return base64.b64encode(pickle.dumps(self.model, protocol=5)).decode()
+        return self.model.state()
 
-    def _restored_model(self, state: Any) -> Any:
-        return pickle.loads(base64.b64decode(state))  # files are verified by their hash before they are read
+    def _restored_model(self, state: Any) -> TreeArrays:
+        return trees_of_state(state, len(self.features()))
 
 
 def _seconds(root: FloatArray) -> FloatArray:

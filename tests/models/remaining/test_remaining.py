@@ -12,7 +12,8 @@ from models.remaining.evaluation import PREDICTORS, SHARES, finished, try_out
 from models.remaining.predictors import Progress, held_out_groups
 from models.remaining.runs import INPUTS, Runs, runs_of
 from models.remaining.snapshots import LEVELS, MEDIAN, PROGRESS, Moments, at_shares, drawn, snapshots
-from traces.vasp.runs import find_runs, read_folder
+from traces.vasp.folders import find_runs
+from traces.vasp.runs import read_folder
 from traces.vasp.synthetic import SyntheticOptions, SyntheticRun, draw_runs, write_run, write_runs
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from models.runtime.predictor import LEVELS
-from models.runtime.similar import COLUMNS, similar_jobs
+from models.runtime.similar import SIMILAR_FEATURES, similar_job_features
 from tests.models.runtime.plain import ladder, quantile, sample_of
 
 BEGIN = datetime(2026, 1, 1)
@@ -34,10 +34,10 @@ def frame(*jobs: tuple[int, int | None, int | None, str | None, str | None, int 
 
 
 def test_without_history_a_quarter_of_the_request_or_an_hour() -> None:
-    found = similar_jobs(
+    found = similar_job_features(
         frame((0, 9, 9, "ann", "a", 1000, 1), (0, 9, 9, "ann", "a", None, 1), (0, 9, 9, None, None, 0, None))
     )
-    assert found.columns == list(COLUMNS)
+    assert found.columns == list(SIMILAR_FEATURES)
     assert found["similar_mean_s"].to_list() == [250, 3600, 3600]
     assert found["similar_p05_s"].to_list() == found["similar_p95_s"].to_list() == [250, 3600, 3600]
     assert found["similar_inverse_per_s"].to_list() == [1 / 250, 1 / 3600, 1 / 3600]
@@ -50,7 +50,7 @@ def test_two_jobs_ended_by_hand() -> None:
         (0, 100, 100, "ann", "a", 400, 2), (0, 104, 4, "ann", "a", 400, 2), (105, 200, 50, "ann", "a", 400, 2),
         (105, 200, 50, "bob", "a", 400, 2), (104, 200, 50, "ann", "a", 60, 16),
     )  # fmt: skip
-    found = similar_jobs(rows).to_dicts()
+    found = similar_job_features(rows).to_dicts()
     # of what is left a class takes 1.8 / 2.8: weights 1 (the later one, 4 s) and 0.8 (100 s), over 1.8 + doubt 1
     left = (1 / 2.8) ** 7
     late, early = (1 - left) / 1.8, 0.8 * (1 - left) / 1.8
@@ -72,9 +72,9 @@ def test_the_thirteenth_run_time_pushes_the_first_out() -> None:
     same: tuple[Any, ...] = ("ann", "a", 10_000, 1)
     twelve = [(0, 10 + k, 100, *same) for k in range(12)]
     rows = frame((0, 5, 9000, *same), *twelve[:11], (60, None, None, *same))
-    assert similar_jobs(rows, recency=1.0)["similar_p95_s"][-1] > 5000
+    assert similar_job_features(rows, recency=1.0)["similar_p95_s"][-1] > 5000
     rows = frame((0, 5, 9000, *same), *twelve, (60, None, None, *same))
-    assert similar_jobs(rows, recency=1.0)["similar_p95_s"][-1] == 100
+    assert similar_job_features(rows, recency=1.0)["similar_p95_s"][-1] == 100
 
 
 # ---------------------------------------------------------------------------------------------------------- the oracle
@@ -115,7 +115,7 @@ def random_rows(seed: int, jobs: int = 160) -> pl.DataFrame:
 def test_against_lists(seed: int) -> None:
     rows = random_rows(seed)
     recency, doubt = (0.8, (1.0,) * 7) if seed % 2 else (0.55, (0.3, 2.0, 1.0, 0.5, 1.5, 4.0, 0.7))
-    found = similar_jobs(rows, recency, doubt).to_numpy()
+    found = similar_job_features(rows, recency, doubt).to_numpy()
     expected = np.array(oracle(rows, recency, doubt))
     assert (expected[:, 2] > 30).any() and (expected[:, 2] == 0).any()  # memories that are full, and empty ones
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
@@ -123,9 +123,11 @@ def test_against_lists(seed: int) -> None:
 
 def test_the_defaults_are_those_of_the_oracle() -> None:
     rows = random_rows(11)
-    np.testing.assert_allclose(similar_jobs(rows).to_numpy(), np.array(oracle(rows, 0.8, (1.0,) * 7)), rtol=1e-9)
+    np.testing.assert_allclose(
+        similar_job_features(rows).to_numpy(), np.array(oracle(rows, 0.8, (1.0,) * 7)), rtol=1e-9
+    )
 
 
 def test_no_rows() -> None:
-    found = similar_jobs(frame())
-    assert found.columns == list(COLUMNS) and found.is_empty()
+    found = similar_job_features(frame())
+    assert found.columns == list(SIMILAR_FEATURES) and found.is_empty()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simulator.metrics.metrics import METRICS, SEMANTICS
-from simulator.policies.registry import NAMES
+from simulator.policies.registry import POLICY_NAMES
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line
@@ -117,7 +117,7 @@ def test_a_malformed_log_is_counted(catalogue: Path, tmp_path: Path) -> None:
 # Settings.
 
 
-@pytest.mark.parametrize("policy", [name for name in NAMES if name != "learned"])
+@pytest.mark.parametrize("policy", [name for name in POLICY_NAMES if name != "learned"])
 def test_every_policy_by_name(mine: str, policy: str) -> None:
     assert told_of(mine, "--policy", policy.upper())["policy"].lower() == policy.lower()
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from assets.common.trace import Trace, load_trace
-from models.waits.wait_times import QUANTILE_COLUMNS
+from models.runtime.predictor import QUANTILE_COLUMNS
 from pipelines.cli.main import main
 from pipelines.cli.wait import duration, seconds_of
 from tests.pipelines.command_line import fail, succeed, use_home

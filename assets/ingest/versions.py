@@ -1,0 +1,73 @@
+"""Which code made the rows of a log file: what the ledger says of it, and what it has to be today.
+
+The ledger's `version` has two parts, such as `pbs-1/jobs-ab12cd34ef56`. The first is the version of the format's reader.
+When it differs, the file is read again. The second is a hash of the statements that make canonical jobs of that format.
+When only that one differs, no log is read, but all canonical jobs of the source are recomputed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+import sql
+from traces.pbs.reader import PBS_READER_VERSION
+from traces.slurm.reader import SLURM_READER_VERSION
+from traces.swf.reader import SWF_READER_VERSION
+
+READER_VERSIONS = {"swf": SWF_READER_VERSION, "slurm": SLURM_READER_VERSION, "pbs": PBS_READER_VERSION}
+
+JOB_STATEMENTS = {
+    log_format: (
+        "core.capacity_from_jobs",
+        "core.cluster_from_jobs",
+        f"core.jobs_from_{log_format}",
+        f"core.repeats_{log_format}",
+        *more,
+    )
+    for log_format, more in {
+        "swf": (),
+        "slurm": (),
+        "pbs": ("core.cancelled_pbs", "core.first_deleted_pbs", "core.requeues_from_pbs"),
+    }.items()
+}
+"""The statements of `assets.ingest.canonical_jobs`, by format."""
+
+HASHED_READERS = "f916bbd43d75"
+"""What releases wrote before the version had two parts: a hash of all readers. It stands for version 1 of each reader."""
+HASHED_JOBS = {"swf": "0e5f7f78283d", "slurm": "d578a41f44f2", "pbs": "0ea6fc9383a0"}
+"""Hashes of the statements as they were in those releases. They never change."""
+
+
+@dataclass(frozen=True)
+class CodeVersion:
+    """The code that made the rows of a log file. reader: such as "pbs-1". jobs: such as "jobs-ab12cd34ef56"."""
+
+    reader: str
+    jobs: str
+
+    def __str__(self) -> str:
+        return f"{self.reader}/{self.jobs}"
+
+
+def current_version(log_format: str) -> CodeVersion:
+    """The version of the code that runs now, for logs of one format."""
+    texts = "\n".join(f"{name}: {essence(sql.load(name))}" for name in JOB_STATEMENTS[log_format])
+    return CodeVersion(
+        f"{log_format}-{READER_VERSIONS[log_format]}", f"jobs-{hashlib.sha256(texts.encode()).hexdigest()[:12]}"
+    )
+
+
+def recorded_version(text: str, log_format: str) -> CodeVersion:
+    """The version that a row of the ledger tells, in the form of today."""
+    if text == HASHED_READERS:
+        return CodeVersion(f"{log_format}-1", f"jobs-{HASHED_JOBS[log_format]}")
+    reader, _, jobs = text.partition("/")
+    return CodeVersion(reader, jobs)
+
+
+def essence(statement: str) -> str:
+    """The words and signs of a statement, without its comments, and one blank between them."""
+    tokens = re.findall(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\w+|[^\w\s]""", statement, re.DOTALL)
+    return " ".join(token for token in tokens if not token.startswith(("--", "/*")))

@@ -1,0 +1,78 @@
+"""Opening a log: files that are packed, cut, damaged or not there, whatever the format."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+from tests.traces.common.logs import written
+from traces.common.log import LogError
+from traces.swf.fields import FIELDS
+from traces.swf.reader import read_swf
+
+
+def assert_log_error(path: Path, *fragments: str) -> None:
+    with pytest.raises(LogError) as error:
+        read_swf(path)
+    for fragment in (str(path), *fragments):
+        assert fragment in str(error.value)
+
+
+def many_lines() -> bytes:
+    """Lines that do not pack into nothing, so that half of the packed file holds some of them."""
+    numbers = np.random.default_rng(0).integers(0, 10**6, (5000, len(FIELDS)))
+    return "\n".join(" ".join(map(str, row)) for row in numbers.tolist()).encode()
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".zst": lambda content: zstandard.ZstdCompressor().compress(content),
+    ".xz": lzma.compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_packed_file_holds_the_same_log(tmp_path: Path, suffix: str) -> None:
+    content = many_lines()
+    plain = read_swf(written(tmp_path, content, "log.swf"))
+    packed = read_swf(written(tmp_path, PACKERS[suffix](content), f"log.swf{suffix}"))
+    assert packed.records.equals(plain.records) and packed.lines == plain.lines == 5000
+    assert packed.size_bytes != plain.size_bytes and packed.sha256 == plain.sha256  # the hash is of the content
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("kept", [0.5, 0.999])
+def test_a_file_that_was_cut_short_is_an_error_and_not_a_shorter_log(tmp_path: Path, suffix: str, kept: float) -> None:
+    packed = PACKERS[suffix](many_lines())
+    path = tmp_path / f"cut.swf{suffix}"
+    path.write_bytes(packed[: int(kept * len(packed))])
+    assert_log_error(path, suffix, "copy it again")
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_that_is_not_packed_as_its_name_says_is_an_error(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"plain.swf{suffix}"
+    path.write_bytes(many_lines())
+    assert_log_error(path, suffix)
+
+
+def test_a_damaged_gz_is_an_error(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(many_lines()))
+    packed[len(packed) // 2] ^= 0xFF
+    path = tmp_path / "bits.swf.gz"
+    path.write_bytes(bytes(packed))
+    assert_log_error(path, "damaged .gz")
+
+
+def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    assert_log_error(tmp_path / "none.swf", "no such log file", "check the path")
+
+
+def test_a_directory_is_an_error(tmp_path: Path) -> None:
+    assert_log_error(tmp_path)

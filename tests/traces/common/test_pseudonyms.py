@@ -1,0 +1,134 @@
+"""Names of people are replaced by a keyed hash before anything reaches the database, and the key's owner can look back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from tests.pipelines.command_line import call, fail, succeed, use_home
+from tests.shared import shared_file
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.sources import CatalogueError
+from traces.common.pseudonyms import (
+    DEFAULT_KINDS,
+    PSEUDONYM_KINDS,
+    PseudonymError,
+    pseudonym_of,
+    read_key,
+    replace_names,
+)
+
+KEY = b"0123456789abcdef0123456789abcdef"
+NAMED = re.compile(r"(user|group|account|project|job)-[a-z2-7]{10}")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    use_home(monkeypatch, tmp_path / "home")
+    return tmp_path / "home"
+
+
+def test_a_pseudonym_depends_on_key_kind_and_name_alone() -> None:
+    assert NAMED.fullmatch(pseudonym_of(KEY, "user", "ann"))
+    assert pseudonym_of(KEY, "user", "ann") == pseudonym_of(KEY, "user", "ann")
+    different = {pseudonym_of(KEY, kind, "ann") for kind in PSEUDONYM_KINDS}
+    different |= {
+        pseudonym_of(KEY + b"x", "user", "ann"),
+        pseudonym_of(KEY, "user", "Ann"),
+        pseudonym_of(KEY, "user", ""),
+    }
+    assert len(different) == len(PSEUDONYM_KINDS) + 3
+
+
+def test_columns_that_are_asked_for_are_replaced_and_nothing_else() -> None:
+    records = pl.DataFrame(
+        {"line": [1, 2, 3, 4], "user_name": ["ann", "bob", None, "ann"], "group_name": ["ann", "", "g", "g"]}
+    )
+    found = replace_names(records, ("user", "job"), KEY)
+    ann, bob, nobody, again = found["user_name"]
+    assert (ann, bob, nobody) == (pseudonym_of(KEY, "user", "ann"), pseudonym_of(KEY, "user", "bob"), None)
+    assert again == ann
+    assert found.drop("user_name").equals(records.drop("user_name"))
+    groups = replace_names(records, DEFAULT_KINDS, KEY)["group_name"].to_list()
+    assert groups[1] == "" and groups[2] == groups[3] != groups[0]
+    assert replace_names(records, (), KEY).equals(records)
+    assert replace_names(pl.DataFrame(), DEFAULT_KINDS, KEY).is_empty()
+
+
+def test_a_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    first = read_key(tmp_path / "key")
+    assert read_key(tmp_path / "key") == first and len(first) == 64
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert read_key(tmp_path / "other") != first
+    (tmp_path / "short").write_text("abc\n")
+    with pytest.raises(
+        PseudonymError, match="short: expected a key of at least 32 characters, found 3: put the right one back"
+    ):
+        read_key(tmp_path / "short")
+
+
+def test_a_log_is_loaded_without_names_and_its_owner_looks_back(home: Path) -> None:
+    log = shared_file("traces", "pbs", "ncar-qhist-casper-testdata.log")
+    succeed("ingest", log, "--name", "casper")
+    query = "SELECT DISTINCT user_name, group_name, account, executable FROM core.jobs"
+    rows = json.loads(succeed("sql", query, "--format", "json"))
+    assert all(NAMED.fullmatch(value) for row in rows for value in row.values())
+    database = duckdb.connect(str(home / "warehouse" / "data" / "tracehouse.duckdb"), read_only=True)
+    tables = [
+        name for (name,) in database.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
+    ]
+    everything = " ".join(str(database.execute(f"FROM {name}").fetchall()) for name in tables)
+    database.close()
+    for name in (
+        "vanderwb",
+        "bneuman",
+        "csgteam",
+        "SCSG0001",
+        "bneuman_matlab",
+        (home / "pseudonym.key").read_text().strip(),
+    ):
+        assert name not in everything
+    told = dict(
+        line.split("\t")[::-1] for line in succeed("pseudonym", "user", "vanderwb", "bneuman", "nobody").splitlines()
+    )
+    assert {row["user_name"] for row in rows} == {told["vanderwb"], told["bneuman"]}
+    succeed("ingest", log, "--name", "again")  # the same names have the same pseudonyms in another source
+    assert json.loads(succeed("sql", f"SELECT count(*) AS n FROM ({query})", "--format", "json")) == [{"n": len(rows)}]
+
+
+def test_names_are_kept_where_the_catalogue_says_so(home: Path) -> None:
+    log = shared_file("traces", "slurm", "pozidriv.sacct.psv.gz")
+    succeed("ingest", log, "--name", "open", "--keep-names")
+    assert "pseudonyms = []" in (home / "sources.toml").read_text()
+    (home / "sources.toml").write_text(
+        (home / "sources.toml").read_text()
+        + f'[sources.some]\nformat = "slurm"\npath = "{log}"\npseudonyms = ["user"]\n'
+    )
+    succeed("run", "--source", "some", "--job", "ingest")
+    query = "SELECT user_name, account FROM core.jobs WHERE source = '{}' AND job_id = '977669'"
+    rows = [json.loads(succeed("sql", query.format(source), "--format", "json"))[0] for source in ("open", "some")]
+    assert rows[0] == {"user_name": "turdo", "account": "calla"}
+    assert rows[1] == {"user_name": succeed("pseudonym", "user", "turdo").split("\t")[0], "account": "calla"}
+
+
+def test_swf_has_numbers_and_needs_no_key(home: Path) -> None:
+    succeed("ingest", shared_file("traces", "swf", "lublin_256.swf.gz"), "--name", "lublin")
+    assert not (home / "pseudonym.key").exists()
+    assert "no key yet" in fail("pseudonym", "user", "ann")
+    shared = shared_file("traces", "slurm", "utf8.sacct.psv")
+    assert call("replay", shared).exit_code == 0
+    assert not (home / "pseudonym.key").exists()  # a replay of a path leaves nothing
+
+
+@pytest.mark.parametrize("value", ['"user"', '["user", "colour"]', "[1]", "true"])
+def test_a_wrong_list_is_refused(home: Path, value: str) -> None:
+    (home / "sources.toml").write_text(f'[sources.mine]\nformat = "pbs"\npath = "x"\npseudonyms = {value}\n')
+    with pytest.raises(
+        CatalogueError, match=r"sources.toml:4: \[sources.mine\] expected a list of user, group, account"
+    ):
+        load_catalogue()

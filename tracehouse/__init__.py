@@ -1,0 +1,79 @@
+"""The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
+
+Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
+docs/python.md is the guide. Tables are polars frames (`.to_arrow()` gives Arrow), and errors have the messages of the
+command line.
+
+Nothing heavy is loaded before it is used: this module imports the others when one of their names is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracehouse.comparisons import Comparison, compare
+    from tracehouse.learning import PolicyFile, load_policy, make_env, make_vec_env
+    from tracehouse.logs import Log, load_log, sources
+    from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
+    from tracehouse.queries import leaderboard, query, saved_runs
+    from tracehouse.replays import ReplaySettings, Run, replay
+    from traces.catalogue.sources import CatalogueError
+    from traces.common.log import LogError
+    from warehouse import WarehouseError
+
+__all__ = [
+    "CatalogueError",
+    "Comparison",
+    "Log",
+    "LogError",
+    "PolicyFile",
+    "ReplaySettings",
+    "Run",
+    "WarehouseError",
+    "advise_walltime",
+    "compare",
+    "leaderboard",
+    "load_log",
+    "load_policy",
+    "make_env",
+    "make_vec_env",
+    "predict_queued_wait",
+    "predict_wait",
+    "predicted_runtimes",
+    "query",
+    "replay",
+    "saved_runs",
+    "sources",
+]
+
+_MODULE_OF = {
+    name: module
+    for module, names in {
+        "tracehouse.comparisons": ("Comparison", "compare"),
+        "tracehouse.learning": ("PolicyFile", "load_policy", "make_env", "make_vec_env"),
+        "tracehouse.logs": ("Log", "load_log", "sources"),
+        "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
+        "tracehouse.queries": ("leaderboard", "query", "saved_runs"),
+        "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
+        "traces.catalogue.sources": ("CatalogueError",),
+        "traces.common.log": ("LogError",),
+        "warehouse": ("WarehouseError",),
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'tracehouse' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value  # so that the next time costs nothing
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion in a notebook."""
+    return sorted(__all__)

@@ -1,0 +1,139 @@
+"""Two runs over the same jobs: what differs, for whom, and whether it could be chance."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assets.common.storage import open_warehouse
+from assets.what_if.compare import compare_runs
+from assets.what_if.tables import run_jobs
+from pipelines.cli.replay_text import compare_text
+from tracehouse.replays import Run
+from traces.catalogue.catalogue import load_catalogue
+from warehouse import Warehouse, replace_rows
+
+NUMBERS = ("a", "b", "difference", "low", "high")
+SHARES = ("better_share", "equal_share", "worse_share")
+
+
+class Comparison:
+    """How run B differs from run A; `compare` makes it. `print(comparison)` prints what `tracehouse compare` prints.
+
+    Attributes
+    ----------
+    summary : dict
+        What `tracehouse compare --json` prints: the runs, the settings that differ, the blocks of the intervals, and
+        all differences.
+    """
+
+    def __init__(self, summary: dict[str, Any]) -> None:
+        self.summary = summary
+
+    def __repr__(self) -> str:
+        wait = self.summary["metrics"]["average_wait_s"]
+        low, high = (wait.get(name) for name in ("low", "high"))
+        interval = "no interval" if low is None else f"{low:+,.0f} to {high:+,.0f}"
+        return f"Comparison({self.summary['jobs']:,} jobs, average wait {wait['difference']:+,.0f} s ({interval}))"
+
+    def __str__(self) -> str:
+        return compare_text(self.summary)
+
+    @property
+    def settings(self) -> dict[str, tuple[Any, Any]]:
+        """The settings that differ, by name: (of run A, of run B)."""
+        return {name: (a, b) for name, (a, b) in self.summary["settings"].items()}
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """Every metric, one row each.
+
+        Returns
+        -------
+        polars.DataFrame
+            metric, a, b, difference (B minus A), and low and high of its 95 % interval. These are null for metrics
+            that are no means over jobs, and with fewer than five blocks of submission time.
+
+        Examples
+        --------
+        >>> import tracehouse
+        >>> log = tracehouse.load_log("lublin-256")
+        >>> found = tracehouse.compare(tracehouse.replay(log, "FCFS"), tracehouse.replay(log, "SAF"))
+        >>> found.metrics.columns
+        ['metric', 'a', 'b', 'difference', 'low', 'high']
+        """
+        rows = [{"metric": name} | {n: row.get(n) for n in NUMBERS} for name, row in self.summary["metrics"].items()]
+        return pl.DataFrame(rows, schema={"metric": pl.String} | dict.fromkeys(NUMBERS, pl.Float64))
+
+    @property
+    def paired(self) -> pl.DataFrame:
+        """Differences job by job, over the jobs that started in both runs.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row for each group of jobs (all, then size classes of run A's cluster) and metric: jobs_of, jobs,
+            metric, a, b, difference, low, high, and the shares of jobs that wait less (better_share), as long
+            (equal_share) and longer (worse_share) under B.
+        """
+        rows = []
+        for group in self.summary["paired"]:
+            facts = {name: group[name] for name in ("jobs_of", "jobs")}
+            shares = {name: group[name] for name in SHARES}
+            rows += [facts | {"metric": name} | row | shares for name, row in group.items() if isinstance(row, dict)]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Comparison:
+    """Compare two runs over the same jobs: every metric under A and B, and B minus A.
+
+    Differences of the mean wait, turnaround and bounded slowdown are paired job by job and have a 95 % interval. Whole
+    blocks of submission time are resampled, since waits of neighbouring jobs depend on each other.
+
+    Parameters
+    ----------
+    run_a, run_b
+        Two runs that `replay` returned, or the names of two saved runs of `source`.
+    source
+        The source of the saved runs. Leave it out for runs that `replay` returned.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        There is no such run, or the runs were not over the same jobs. The message says what differs.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> log = tracehouse.load_log("lublin-256")
+    >>> fcfs = tracehouse.replay(log, "FCFS")
+    >>> sjf = tracehouse.replay(log, "SJF")
+    >>> comparison = tracehouse.compare(fcfs, sjf)
+    >>> comparison.settings
+    {'policy': ('FCFS', 'SJF')}
+    >>> comparison.metrics.row(0, named=True)["metric"]
+    'average_wait_s'
+    """
+    if isinstance(run_a, str) and isinstance(run_b, str):
+        if source is None:
+            raise ValueError("give the source of the saved runs, such as compare('fcfs', 'fcfs-easy', 'lublin-256')")
+        return Comparison(compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b))
+    if not (isinstance(run_a, Run) and isinstance(run_b, Run)):
+        raise ValueError(
+            "compare two saved runs by name, or two that replay returned: save the other with run.save(NAME)"
+        )
+    with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
+        warehouse, log = Warehouse(Path(folder) / "two-runs.duckdb"), run_a.log
+        with warehouse.write() as connection:
+            for name, run in (("A", run_a), ("B", run_b)):
+                key = {"source": log, "run": name}
+                replace_rows(connection, "replay.runs", key, run.row)
+                replace_rows(connection, "replay.run_jobs", key, run_jobs(name, run.replayed))
+        return Comparison(compare_runs(warehouse, log, "A", "B"))

@@ -1,0 +1,221 @@
+"""What the models of a source say: run times, waits, and wall times to request."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict, Unpack
+
+import polars as pl
+
+import sql
+from assets.common.storage import open_warehouse
+from assets.what_if.settings import usual_backfill
+from models.waits.answers import QueueReplays
+from pipelines.cli.wait import WaitQuestion, answer_wait, answer_walltime, seconds_of
+from traces.catalogue.catalogue import load_catalogue
+
+
+class QueueSettings(TypedDict, total=False):
+    """How the queue is replayed to predict a wait: samples (200), seed (1), policy ("FCFS") and backfill ("easy")."""
+
+    samples: int
+    seed: int
+    policy: str
+    backfill: str
+
+
+SAMPLES = (10, 10_000)
+RISKS = (0.005, 0.5)
+
+
+def predicted_runtimes(source: str) -> pl.DataFrame:
+    """Predicted run times of all jobs of a source, beside the true ones.
+
+    Every prediction was made by a model that had been fitted before the job was submitted.
+
+    Parameters
+    ----------
+    source
+        Name of a source whose model is trained (`tracehouse run --source NAME --job train`).
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a job that can be replayed, in order of submission: job_index, job_id, submit_time (UTC), runtime_s,
+        requested_walltime_s, predicted_runtime_s, the quantiles runtime_p05_s to runtime_p95_s, predictor, and version
+        (null: from the evaluation). Times are seconds.
+
+    Raises
+    ------
+    ValueError
+        The source has no predicted run times yet.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> runtimes = tracehouse.predicted_runtimes("lublin-256")
+    >>> runtimes.columns[:6]
+    ['job_index', 'job_id', 'submit_time', 'runtime_s', 'requested_walltime_s', 'predicted_runtime_s']
+    """
+    parameters = {"source": load_catalogue().source(source).name}
+    with open_warehouse().read() as connection:
+        rows = connection.sql(sql.load("predictions.predicted_runtimes"), params=parameters).pl()
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no predicted run times yet: `tracehouse run --source {source}`")
+    return rows
+
+
+def predict_wait(
+    source: str,
+    procs: int,
+    walltime: str | int,
+    user: str | None = None,
+    at: str | int | None = None,
+    **replays: Unpack[QueueSettings],
+) -> dict[str, Any]:
+    """How long would a new job wait? The distribution of its start, at a moment of the log.
+
+    Only what was known at that moment is used. `tracehouse wait` does the same.
+
+    Parameters
+    ----------
+    source
+        Name of a source whose run times are predicted.
+    procs
+        Processors of the job.
+    walltime
+        What it requests: seconds, or text such as `"4:00:00"` or `"2-12:00:00"`.
+    user
+        Who submits it.
+    at
+        Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
+        last submission in the log.
+    **replays
+        samples (200), seed (1), policy ("FCFS") and backfill ("easy") of the replays of the queue.
+
+    Returns
+    -------
+    dict
+        What `tracehouse wait --json` prints. wait_p10_s to wait_p90_s are the quantiles of the wait in seconds,
+        start_p10 to start_p90 the local times of the start, and told_by says what they rest on.
+
+    Raises
+    ------
+    ValueError
+        The source has no predictions, the moment is outside the log, or the job can never start.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> wait = tracehouse.predict_wait("lublin-256", procs=16, walltime="4:00:00", samples=50)
+    >>> wait["wait_p10_s"] <= wait["wait_p50_s"] <= wait["wait_p90_s"]
+    True
+    """
+    _check_range("procs", procs, 1)
+    return _answer(source, WaitQuestion(None, procs, seconds_of(str(walltime)), user, _text(at)), replays)
+
+
+def predict_queued_wait(
+    source: str, job_id: str, at: str | int | None = None, **replays: Unpack[QueueSettings]
+) -> dict[str, Any]:
+    """How long will a job of the log wait that waits at a moment? As `predict_wait`, for a job that is in the queue.
+
+    Parameters
+    ----------
+    source
+        Name of a source whose run times are predicted.
+    job_id
+        Its identifier in the log.
+    at, **replays
+        As in `predict_wait`.
+
+    Returns
+    -------
+    dict
+        As in `predict_wait`. The wait counts from the submission of the job; waited_s of it are over.
+
+    Raises
+    ------
+    ValueError
+        The job does not wait at that moment, or as in `predict_wait`.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> longest_wait = (
+    ...     "SELECT job_id, epoch(submit_time - clock_zero)::BIGINT + 60 FROM core.jobs JOIN core.sources USING (source) "
+    ...     "WHERE source = 'lublin-256' ORDER BY wait_s DESC LIMIT 1"
+    ... )
+    >>> job_id, at = tracehouse.query(longest_wait).row(0)
+    >>> tracehouse.predict_queued_wait("lublin-256", job_id, at, samples=50)["waited_s"]
+    60
+    """
+    return _answer(source, WaitQuestion(job_id, None, -1, None, _text(at)), replays)
+
+
+def advise_walltime(
+    source: str, user: str, procs: int | None = None, executable: str | None = None, risk: float = 0.05
+) -> dict[str, Any]:
+    """Which wall time to request, so that a job is killed with at most a given risk.
+
+    The advice comes from the run times of the user's jobs that ended last. `tracehouse walltime` does the same.
+
+    Parameters
+    ----------
+    source
+        Name of a source that is in the warehouse.
+    user
+        Whose job it is, as the log names the user.
+    procs, executable
+        Look at the user's jobs of this size, and of this executable or job name, if there are enough.
+    risk
+        Largest acceptable risk of being killed at the limit, 0.005 to 0.5.
+
+    Returns
+    -------
+    dict
+        What `tracehouse walltime --json` prints. walltime_s is the advice in seconds, jobs and same say what it rests
+        on, and tried_killed_share is the share of the user's past jobs that it would have killed.
+
+    Raises
+    ------
+    ValueError
+        The user has no job that ran, or too few for this risk.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> user = tracehouse.query("SELECT mode(user_name) AS user FROM core.jobs").item()
+    >>> advice = tracehouse.advise_walltime("lublin-256", user, risk=0.1)
+    >>> advice["walltime_s"] % 60
+    0
+    """
+    _check_range("risk", risk, *RISKS)
+    return answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
+
+
+def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
+    usual: QueueSettings = {"samples": 200, "seed": 1, "policy": "FCFS", "backfill": "easy"}
+    chosen = QueueReplays(**(usual | settings))
+    _check_range("samples", chosen.samples, *SAMPLES)
+    chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))
+    return answer_wait(load_catalogue().source(source).name, question, chosen)
+
+
+def _text(at: str | int | None) -> str | None:
+    return None if at is None else str(at)
+
+
+def _check_range(name: str, value: float, least: float, most: float = float("inf")) -> None:
+    """Raises ValueError for what the command line would refuse, too."""
+    if not least <= value <= most:
+        raise ValueError(
+            f"{name} {value}: expected {least} to {most}"
+            if most < float("inf")
+            else f"{name} {value}: expected at least {least}"
+        )

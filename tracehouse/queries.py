@@ -1,0 +1,121 @@
+"""What the warehouse knows: SQL in, tables out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, overload
+
+import polars as pl
+
+from assets.common.storage import open_warehouse
+from pipelines.cli.query import query_rows
+from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@overload
+def query(sql: str, arrow: Literal[False] = False) -> pl.DataFrame: ...
+@overload
+def query(sql: str, arrow: Literal[True]) -> pa.Table: ...
+def query(sql: str, arrow: bool = False) -> pl.DataFrame | pa.Table:
+    """Run a read-only SQL query over the warehouse, as `tracehouse sql`.
+
+    docs/sql-cookbook.md shows queries. `DESCRIBE core.jobs` and `FROM duckdb_columns()` tell what there is.
+
+    Parameters
+    ----------
+    sql
+        One statement in DuckDB's SQL.
+    arrow
+        Return an Arrow table instead of a polars frame.
+
+    Returns
+    -------
+    polars.DataFrame or pyarrow.Table
+        The rows. Times are UTC without zone, and units are in the names of the columns. Intervals come as text.
+
+    Raises
+    ------
+    ValueError
+        The SQL is wrong. The message is DuckDB's.
+    WarehouseError
+        There is no warehouse yet, or another process keeps it busy.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.query("SELECT policy, rank FROM marts.leaderboard WHERE rank = 1").columns
+    ['policy', 'rank']
+    >>> tracehouse.query("SELECT 2 AS n", arrow=True).to_pydict()
+    {'n': [2]}
+    """
+    rows = query_rows(open_warehouse(), sql)
+    return rows.to_arrow() if arrow else rows
+
+
+def saved_runs(source: str) -> pl.DataFrame:
+    """The saved what-if runs of a source, by name.
+
+    Parameters
+    ----------
+    source
+        Name of a source of the catalogue.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows of the table `replay.runs`: settings, counts and all metrics of each run, times in seconds. No row
+        where nothing has been saved.
+
+    Raises
+    ------
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.saved_runs("lublin-256").select("run", "policy", "backfill").row(0)
+    ('fcfs', 'FCFS', 'none')
+    """
+    return _rows_of(source, "replay.runs", "run")
+
+
+def leaderboard(source: str) -> pl.DataFrame:
+    """Policies ranked by average bounded slowdown on windows of a source that no training has seen.
+
+    Parameters
+    ----------
+    source
+        Name of a source that has been evaluated (`tracehouse run --source NAME`).
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows of the table `marts.leaderboard` by rank, with 95 % intervals. Waits are seconds.
+
+    Raises
+    ------
+    ValueError
+        The source has not been evaluated yet.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.leaderboard("lublin-256")["rank"].head(3).to_list()
+    [1, 2, 3]
+    """
+    rows = _rows_of(source, "marts.leaderboard", "rank")
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has not been evaluated yet: `tracehouse run --source {source}`")
+    return rows
+
+
+def _rows_of(source: str, table: str, order: str) -> pl.DataFrame:
+    parameters = {"source": load_catalogue().source(source).name}
+    statement = f"SELECT * EXCLUDE (source) FROM {table} WHERE source = $source ORDER BY {order}"
+    with open_warehouse().read() as connection:
+        return connection.sql(statement, params=parameters).pl()

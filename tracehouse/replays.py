@@ -1,0 +1,207 @@
+"""What would have happened: replays under a policy, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import polars as pl
+
+from assets.common.storage import open_warehouse
+from assets.what_if.loading import check_log_estimates
+from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if.settings import Outage, RunSettings, check_settings, read_outages
+from assets.what_if.tables import run_jobs, run_row, run_series
+from pipelines.cli.replay_text import replay_text
+from pipelines.cli.replaying import check_can_be_saved, replay_trace, save_run, summary, write_plots
+from tracehouse.learning import PolicyFile
+from tracehouse.logs import Log
+
+JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_walltime_s")
+
+
+class ReplaySettings(TypedDict, total=False):
+    """The settings of a replay besides policy and backfilling; `replay` says what each means."""
+
+    estimates: str
+    reserve_by: str
+    correction: str
+    rules: str
+    window: str | tuple[int, int] | None
+    warm_start: bool
+    outages: str | Path | Sequence[Outage | dict[str, int]]
+    cancelled: bool
+    drop_wider: bool
+    trim: float
+    procs: int | None
+
+
+class Run:
+    """One replay; `replay` makes it. `print(run)` prints what `tracehouse replay` prints.
+
+    Attributes
+    ----------
+    log : str
+        What was replayed: the name of a source, or the path of a log.
+    replayed : assets.what_if.run.ReplayRun
+        What the simulator was given and gave, as arrays.
+    """
+
+    def __init__(self, log: str, replayed: ReplayRun) -> None:
+        self.log, self.replayed = log, replayed
+
+    def __repr__(self) -> str:
+        wait_h = self.metrics["average_wait_s"] / 3600
+        jobs, backfill = len(self.replayed.jobs), self.replayed.settings.backfill
+        return f"Run({self.log}: {self.policy}, {backfill}, {jobs:,} jobs, average wait {wait_h:,.1f} h)"
+
+    def __str__(self) -> str:
+        return replay_text(self.summary)
+
+    @property
+    def policy(self) -> str:
+        """The policy, names in their usual case."""
+        return self.replayed.policy.text
+
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """All metrics over the jobs that started, by name, as docs/semantics.md defines them; times are seconds."""
+        return self.replayed.metrics()
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What `tracehouse replay --json` prints: settings, counts, every metric, the hindsight bound, waits by class."""
+        return summary(self.replayed, self.log)
+
+    @cached_property
+    def row(self) -> pl.DataFrame:
+        """Settings, counts and all metrics as one row, as `save` keeps it in the table `replay.runs`."""
+        return run_row("", self.replayed).drop("run")
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """The schedule, one row a job in order of submission.
+
+        Returns
+        -------
+        polars.DataFrame
+            job_id, user_name, executable, runtime_s and requested_walltime_s (-1 for none) of the log, and what the
+            replay made of the job: job_index, start_time, end_time (UTC), wait_s, procs, backfilled. Start, end and
+            wait are null for a job that was cancelled while it waited.
+
+        Examples
+        --------
+        >>> import tracehouse
+        >>> run = tracehouse.replay("lublin-256", "SAF")
+        >>> run.jobs.select("job_id", "wait_s", "backfilled").top_k(1, by="wait_s").row(0)
+        ('2744', 27321957, False)
+        """
+        facts = self.replayed.rows.select(JOB_FACTS)
+        return pl.concat([facts, run_jobs("", self.replayed).drop("run")], how="horizontal")
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """Use of the machine and the queue over time: time (UTC, begin of a step), step_s, and means over the step of
+        procs_in_use, jobs_waiting and procs_waiting."""
+        return run_series("", self.replayed).drop("run")
+
+    @property
+    def by_class(self) -> pl.DataFrame:
+        """Waits and slowdowns by size and run time of the jobs: size_class, runtime_class, jobs, average_wait_s, ..."""
+        return pl.DataFrame(self.replayed.by_class())
+
+    def write_plots(self, folder: str | Path) -> list[Path]:
+        """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
+        title = f"{Path(self.log).name}: {self.policy}, {self.replayed.settings.backfill}"
+        return write_plots(self.replayed, title, Path(folder))
+
+    def save(self, name: str) -> None:
+        """Keep the run of a source in the warehouse, as `tracehouse replay --save`; a run of that name is replaced.
+
+        This loads Dagster, which records it. Raises ValueError for a bad name, for a log that is no source, and for a
+        source that is not in the warehouse.
+        """
+        check_can_be_saved(self.log, name)
+        save_run(self.log, name, self.replayed.settings)
+
+
+def replay(
+    log: Log | str | Path,
+    policy: str | Path | PolicyFile = "FCFS",
+    backfill: str = "easy",
+    **settings: Unpack[ReplaySettings],
+) -> Run:
+    """Replay a log or a source under a policy: what would have happened?
+
+    The settings are those of `tracehouse replay`. docs/semantics.md defines every word.
+
+    Parameters
+    ----------
+    log
+        What `load_log` has loaded, or what it would load: the path of a log, or the name of a source.
+    policy
+        Order of the queue: a name such as `"SAF"` or `"fairshare:half_life_days=14"`, `"formula:TEXT"`,
+        `"FILE.py:NAME"`, `"learned"` (the policy trained for the source), or a trained policy (its file, or what
+        `load_policy` returns).
+    backfill
+        Who may pass a job that does not fit: `"none"`, `"easy"`, `"easy-sjbf"`, `"conservative"` or
+        `"selective:threshold=2"`.
+    **settings
+        * `estimates` ("requested"): run times that the scheduler uses: "requested", "actual", "predicted",
+          "predicted:p80", "live:median", ...
+        * `reserve_by` ("estimate"): what reservations use of running jobs, "estimate" or "requested".
+        * `correction` ("requested"): of a job that outlives its estimate, "requested", "increments" or "doubling".
+        * `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
+        * `window` (None): replay only these jobs: `(first, length)`, positions from 0, or "FIRST:LENGTH".
+        * `warm_start` (False): begin with the jobs that were running by the log's own times.
+        * `outages` ([]): missing processors: a CSV file, or dicts of start, end, procs and announced, in seconds of
+          the log's own clock.
+        * `cancelled` (False): replay jobs, too, that were cancelled before they started.
+        * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
+        * `trim` (0.0): also give metrics with this share of the submission span cut at both ends.
+        * `procs` (None): processors of the cluster; None takes those of the log.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    LogError, CatalogueError
+        There is no such log or source, or it cannot be read.
+    ValueError
+        A setting is wrong. The message says what is expected.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> log = tracehouse.load_log("lublin-256")
+    >>> tracehouse.replay(log, "SAF")
+    Run(lublin-256: SAF, easy, 20,000 jobs, average wait 54.5 h)
+    >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
+    >>> round(run.metrics["average_bounded_slowdown"], 2)
+    39.99
+    """
+    chosen = _settings_of(policy, backfill, settings)
+    if not isinstance(log, Log):
+        return Run(str(log), replay_trace(str(log), chosen))
+    chosen = check_settings(chosen)
+    if not log.in_catalogue:
+        check_log_estimates(Path(log.given), chosen)
+    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
+    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice))
+
+
+def _settings_of(policy: str | Path | PolicyFile, backfill: str, settings: ReplaySettings) -> RunSettings:
+    unknown = settings.keys() - ReplaySettings.__annotations__.keys()
+    if unknown:
+        expected = ", ".join(ReplaySettings.__annotations__)
+        raise TypeError(f"replay() knows no setting {', '.join(sorted(unknown))}; expected some of {expected}")
+    values: dict[str, Any] = {**settings, "policy": str(policy), "backfill": backfill}
+    if isinstance(values.get("window"), tuple):
+        values["window"] = "{}:{}".format(*values["window"])
+    if isinstance(values.get("outages"), str | Path):
+        values["outages"] = read_outages(Path(values["outages"]))
+    return RunSettings(**values)

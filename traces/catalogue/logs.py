@@ -1,0 +1,81 @@
+"""Logs in the catalogue: the tables [sources.NAME]."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+from traces.catalogue.checking import Checker
+from traces.catalogue.sources import FORMATS, Source
+from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
+from traces.synthetic.workload import WorkloadOptions
+
+
+def log_source(check: Checker, name: str, table: dict[str, Any], time_zone: str) -> Source:
+    """The table [sources.NAME] as a source; fails through `check`, which names file and line.
+
+    time_zone: of the catalogue, for a generated source that has none.
+    """
+    check.keys(table, {f.name for f in fields(Source)} - {"name", "declared_at"}, name)
+    log_format = check.typed(table, "format", str, name)
+    if log_format is None:
+        check.fail(name, None, f"`format` is missing; expected one of {', '.join(FORMATS)}")
+    if log_format not in FORMATS:
+        check.fail(name, "format", f"unknown format {log_format!r}; expected one of {', '.join(FORMATS)}")
+    log_path, generator = check.typed(table, "path", str, name), table.get("generator", {})
+    if not isinstance(generator, dict):
+        check.fail(name, "generator", "expected a table of generator options")
+    if log_path == "":
+        check.fail(name, "path", "`path` is empty; give the log file or the folder of log files")
+    if (log_path is None) == (not generator):
+        check.fail(name, None, "give either `path` (a log) or `generator` (options of a synthetic log)")
+    procs = check.typed(table, "procs", int, name)
+    if procs is not None and procs < 1:
+        check.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}")
+    cluster = {key: check.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb")}
+    for key, amount in cluster.items():
+        if amount is not None and amount < 1:
+            check.fail(name, key, f"{key} must be at least 1, found {amount}; leave it out where there are none")
+    if generator:
+        if procs is None:
+            check.fail(name, "generator", "a generated source needs `procs`, the processors of its cluster")
+        _check_generator(check, name, generator, procs or 1)
+    return Source(
+        name,
+        log_format or "",
+        (check.path.parent / log_path).resolve() if log_path else None,
+        procs,
+        check.time_zone(table["time_zone"], name) if "time_zone" in table else time_zone if generator else None,
+        check.typed(table, "description", str, name) or "",
+        bool(check.typed(table, "drop_wider", bool, name)),
+        check.typed(table, "columns", str, name) or "",
+        _pseudonyms(check, name, table) if log_path else (),
+        **cluster,
+        generator=generator,
+        declared_at=f"{check.path}:{check.line(name, None)}",
+    )
+
+
+def _pseudonyms(check: Checker, name: str, table: dict[str, Any]) -> tuple[str, ...]:
+    """The kinds of names that are replaced; all where the table does not say."""
+    kinds = table.get("pseudonyms", list(DEFAULT_KINDS))
+    if not isinstance(kinds, list) or not all(kind in PSEUDONYM_KINDS for kind in kinds):
+        expected = ", ".join(PSEUDONYM_KINDS)
+        check.fail(name, "pseudonyms", f"expected a list of {expected} ([] keeps all names), found {kinds!r}")
+    return tuple(kinds)
+
+
+def _check_generator(check: Checker, name: str, options: dict[str, Any], procs: int) -> None:
+    """Fails when the options are not those of a `WorkloadOptions`."""
+    declared = {f.name: f for f in fields(WorkloadOptions) if f.name != "procs"}
+    for key in options:
+        if key not in declared:
+            expected = ", ".join(sorted(declared))
+            check.fail(name, ("generator", key), f"unknown generator option {key!r}; expected {expected}")
+    missing = [key for key, option in declared.items() if option.default is MISSING and key not in options]
+    if missing:
+        check.fail(name, "generator", f"generator options are missing: {', '.join(missing)}")
+    try:
+        WorkloadOptions(procs=procs, **options)
+    except ValueError as error:
+        check.fail(name, "generator", f"bad generator options: {error}")

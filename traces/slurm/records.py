@@ -1,0 +1,177 @@
+"""Jobs of sacct's output as records, and what is wrong with those that cannot be one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from traces.slurm.values import (
+    array_tasks,
+    duration_seconds,
+    gpu_count,
+    positive_count,
+    requested_memory,
+    size_kilobytes,
+    text_of,
+    tres_count,
+    unix_seconds,
+    whole_number,
+)
+
+SLURM_RECORD_SCHEMA = {
+    "line": pl.Int64,
+    "job_id": pl.Utf8,
+    "raw_job_id": pl.Utf8,
+    "array_tasks": pl.Int64,
+    "cluster": pl.Utf8,
+    "partition": pl.Utf8,
+    "qos": pl.Utf8,
+    "account": pl.Utf8,
+    "group_name": pl.Utf8,
+    "user_name": pl.Utf8,
+    "job_name": pl.Utf8,
+    "submit_s": pl.Int64,
+    "eligible_s": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "elapsed_s": pl.Int64,
+    "suspended_s": pl.Int64,
+    "time_limit_s": pl.Int64,
+    "state": pl.Utf8,
+    "exit_code": pl.Int64,
+    "signal": pl.Int64,
+    "nodes": pl.Int64,
+    "procs": pl.Int64,
+    "requested_procs": pl.Int64,
+    "gpus": pl.Int64,
+    "requested_memory_kb": pl.Int64,
+    "used_memory_kb": pl.Int64,
+    "used_cpu_s": pl.Float64,
+    "node_list": pl.Utf8,
+}
+"""Columns of the records; times are Unix seconds, memory is of the whole job."""
+
+_UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVALID")
+READ_COLUMNS = (
+    "jobid",
+    "jobidraw",
+    "cluster",
+    "partition",
+    "qos",
+    "account",
+    "group",
+    "user",
+    "submit",
+    "eligible",
+    "start",
+    "end",
+    "elapsed",
+    "elapsedraw",
+    "suspended",
+    "exitcode",
+    "state",
+    "nnodes",
+    "ncpus",
+    "alloccpus",
+    "reqcpus",
+    "reqmem",
+    "reqtres",
+    "alloctres",
+    "timelimit",
+    "timelimitraw",
+    "nodelist",
+    "jobname",
+    "maxrss",
+    "totalcpu",
+)
+"""The columns of sacct that are read; those that a log does not have are taken for empty."""
+_TIMES = ("submit", "eligible", "start", "end")
+_DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit", "used_cpu_s": "totalcpu"}
+_COUNTS = {"ncpus": "NCPUS", "alloccpus": "AllocCPUS", "reqcpus": "ReqCPUS", "nnodes": "NNodes"}
+_NAMES = {"totalcpu": "TotalCPU"}
+
+
+def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """The columns of SLURM_RECORD_SCHEMA, for one job a row, in the order of `jobs`.
+
+    jobs, steps: lines of jobs and of their steps, with the words of the log in columns `in_...`, such as `in_jobid`.
+    These columns stay. logged_start_s is the Start that the log shows. time_zone: of the cluster.
+    """
+    jobs = jobs.with_columns(
+        job_id=text_of("jobid"),
+        raw_job_id=pl.coalesce(text_of("jobidraw"), text_of("jobid")),
+        array_tasks=array_tasks(pl.col("in_jobid")),
+        group_name=text_of("group"),
+        user_name=text_of("user"),
+        job_name=text_of("jobname"),
+        node_list=text_of("nodelist"),
+        **{name: text_of(name) for name in ("cluster", "partition", "qos", "account")},
+        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}"), time_zone) for name in _TIMES},
+        **{
+            column: duration_seconds(pl.col(f"in_{name}")).cast(SLURM_RECORD_SCHEMA[column])
+            for column, name in _DURATIONS.items()
+        },
+        exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
+        signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
+        nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
+        requested_procs=pl.coalesce(positive_count("reqcpus"), tres_count("reqtres", "cpu")),
+        gpus=pl.coalesce(gpu_count("alloctres"), gpu_count("reqtres")),
+    )
+    jobs = jobs.with_columns(
+        procs=pl.coalesce(
+            positive_count("ncpus"), positive_count("alloccpus"), tres_count("alloctres", "cpu"), "requested_procs"
+        ),
+        elapsed_s=pl.coalesce("elapsed_s", whole_number("elapsedraw")),
+        time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
+    )
+    return _with_start(jobs).join(_largest_memory(steps), on="job_id", how="left", maintain_order="left")
+
+
+def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Without the start and the nodes that sacct writes for jobs that never started; requested_memory_kb beside them."""
+    at_once = (pl.col("start_s") == pl.col("end_s")) & (pl.col("elapsed_s").fill_null(0) == 0)
+    unassigned = pl.col("in_nodelist").str.strip_chars().is_in(["None assigned", ""])
+    before_end = pl.when(pl.col("elapsed_s") > 0).then(pl.col("end_s") - pl.col("elapsed_s"))
+    # sacct gives a job that was cancelled while it waited the time of its end as its start
+    never_started = at_once & unassigned & (pl.col("state") == "CANCELLED")
+    return jobs.with_columns(
+        logged_start_s="start_s",
+        start_s=pl.when(never_started).then(None).otherwise(pl.coalesce("start_s", before_end)),
+        node_list=pl.when(~unassigned).then("node_list"),
+        requested_memory_kb=requested_memory(),
+    )
+
+
+def _largest_memory(steps: pl.DataFrame) -> pl.DataFrame:
+    """job_id, and used_memory_kb: the most that any step of the job used."""
+    used = steps.with_columns(
+        job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1),
+        used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024),
+    )
+    return used.group_by("job_id").agg(pl.col("used_memory_kb").max().cast(pl.Int64))
+
+
+def fault_of() -> Any:
+    """Why a row of `records_of` is not a finished job, as an expression; null for a sound one."""
+    faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
+    for name in _TIMES:
+        column = "logged_start_s" if name == "start" else f"{name}_s"
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
+        faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))
+    for column, name in _DURATIONS.items():
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
+        shown = _NAMES.get(name, name.capitalize())
+        faults = faults.when(wrong).then(pl.format(f"{shown} is no duration: {{}}", f"in_{name}"))
+    for name, shown in _COUNTS.items():
+        wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & whole_number(name).is_null()
+        faults = faults.when(wrong).then(pl.format(f"{shown} is no count: {{}}", f"in_{name}"))
+    disordered = pl.col("start_s").is_between("submit_s", "end_s").not_() | (pl.col("submit_s") > pl.col("end_s"))
+    for wrong, reason in (
+        (pl.col("submit_s").is_null(), "no Submit time"),
+        (pl.col("end_s").is_null(), "a job that is over has no End time"),
+        (disordered, "times out of order: expected Submit <= Start <= End"),
+        (pl.col("procs").is_null(), "no processor count (NCPUS, AllocTRES or ReqCPUS)"),
+    ):
+        faults = faults.when(wrong).then(pl.lit(reason))
+    return faults.otherwise(None)

@@ -1,0 +1,101 @@
+"""What the words of sacct mean, as expressions over the columns `in_...` that hold them.
+
+Each gives null where a word means nothing.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from traces.common.log import LARGEST_S
+
+_MOST_KB = 1e15
+"""A larger amount of memory is a fault of the log: an exabyte."""
+_KILOBYTES_OF = {"K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
+_PER_CPU = 2.0**31
+"""Old sacct prints the flag that says "per CPU" as part of the number of megabytes."""
+
+
+def text_of(name: str) -> pl.Expr:
+    """A word without blanks around it; null for an empty one. name: of a column, without `in_`."""
+    value = pl.col(f"in_{name}").str.strip_chars()
+    return pl.when(value != "").then(value)
+
+
+def unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
+    """Unix seconds of `2024-01-15T10:00:00` in a time zone, or of a plain number of them."""
+    text = text.str.strip_chars()
+    local = text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
+    zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
+    # a time that the clock leaves out is one that a clock shows which was not put forward: the offset of the day before holds
+    before = (local - pl.duration(days=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
+    seconds = pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
+    unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
+    unix_s = pl.coalesce(seconds, unix)
+    return pl.when(unix_s.is_between(0, LARGEST_S)).then(unix_s)
+
+
+def duration_seconds(text: pl.Expr) -> pl.Expr:
+    """Seconds of `[D-]H:M:S[.fraction]`, `M:S` or `D-H[:M]`; float, null for what is none."""
+    text = text.str.strip_chars()
+    form = r"^(?:(\d{1,6})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?(\.\d+)?$"
+    parts = text.str.extract_groups(form)
+    days, first, second, third, fraction = (parts.struct.field(str(k)).cast(pl.Float64) for k in range(1, 6))
+    after_days = first * 3600 + second.fill_null(0) * 60 + third.fill_null(0)
+    plain = pl.when(third.is_not_null()).then(after_days).when(second.is_not_null()).then(first * 60 + second)
+    seconds = pl.when(days.is_not_null()).then(days * 86400 + after_days).otherwise(plain) + fraction.fill_null(0)
+    return pl.when(seconds <= LARGEST_S).then(seconds)
+
+
+def positive_count(name: str) -> pl.Expr:
+    """A whole number above 0, null for anything else."""
+    return pl.when(whole_number(name) > 0).then(whole_number(name))
+
+
+def whole_number(name: str) -> pl.Expr:
+    """A whole number of up to 9 digits."""
+    return pl.col(f"in_{name}").str.extract(r"^\s*(\d{1,9})\s*$", 1).cast(pl.Int64)
+
+
+def tres_count(name: str, resource: str) -> pl.Expr:
+    """The amount of one trackable resource in a list such as `cpu=8,mem=4G,node=2`."""
+    return pl.col(f"in_{name}").str.extract(rf"(?:^|,){resource}=(\d{{1,9}})(?:,|$)", 1).cast(pl.Int64)
+
+
+def gpu_count(name: str) -> pl.Expr:
+    """gres/gpu=4, or the sum of gres/gpu:a100=2,gres/gpu:v100=1; null where there are no trackable resources at all."""
+    text = pl.col(f"in_{name}")
+    typed = text.str.extract_all(r"gres/gpu:[^=,]+=\d{1,9}").list.eval(
+        pl.element().str.extract(r"=(\d+)$", 1).cast(pl.Int64)
+    )
+    return pl.when(text != "").then(pl.coalesce(tres_count(name, "gres/gpu"), typed.list.sum()))
+
+
+def array_tasks(job_id: pl.Expr) -> pl.Expr:
+    """How many tasks a line stands for: 3 for `12_[1-3]`, 2 for `12_[1,5]`, 4 for `12_[0-9:3%2]`; 1 for anything else, and no
+    more than are written where sacct has cut the list short."""
+    listed = job_id.str.extract(r"_\[([\d,\-:]+?)(?:,?\.\.\.)?(?:%\d+)?\]$", 1).str.split(",")
+    first = pl.element().str.extract(r"^(\d{1,9})", 1).cast(pl.Int64)
+    last = pl.coalesce(pl.element().str.extract(r"^\d+-(\d{1,9})", 1).cast(pl.Int64), first)
+    step = pl.coalesce(pl.element().str.extract(r":(\d{1,9})$", 1).cast(pl.Int64), pl.lit(1)).clip(1)
+    return listed.list.eval((last - first) // step + 1).list.sum().fill_null(1).clip(1)
+
+
+def size_kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.Expr:
+    """Of `48000M`, `1.50G`; bare: kilobytes of a number alone, 1. Float; null for what is no size, or none that can be."""
+    parts = text.str.strip_chars().str.extract_groups(r"^(\d{1,15}(?:\.\d+)?|\.\d+)([KMGTP]?)$")
+    unit = parts.struct.field("2").replace_strict(_KILOBYTES_OF | {"": bare}, default=None, return_dtype=pl.Float64)
+    amount = (parts.struct.field("1").cast(pl.Float64) * unit).round()
+    return pl.when(amount <= largest).then(amount)
+
+
+def requested_memory() -> pl.Expr:
+    """Kilobytes of the whole job: ReqMem, which may be per node (n) or per CPU (c), else mem of ReqTRES."""
+    text = pl.col("in_reqmem").str.strip_chars()
+    of_tres = size_kilobytes(pl.col("in_reqtres").str.extract(r"(?:^|,)mem=([^,]*)", 1).fill_null(""), bare=1024.0)
+    amount = size_kilobytes(text.str.strip_chars_end("cn"), bare=1024.0, largest=1e18)
+    flagged = amount >= _PER_CPU * 1024
+    per_cpu = text.str.ends_with("c") | flagged
+    units = pl.when(per_cpu).then("procs").when(text.str.ends_with("n")).then("nodes").otherwise(1).fill_null(1)
+    whole = (amount - pl.when(flagged).then(_PER_CPU * 1024).otherwise(0.0)) * units
+    return pl.coalesce(pl.when(whole <= _MOST_KB).then(whole), of_tres).cast(pl.Int64)

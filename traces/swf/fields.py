@@ -1,0 +1,44 @@
+"""The 18 fields of the Standard Workload Format, and which values they may have."""
+
+from __future__ import annotations
+
+from traces.common.log import LARGEST_S
+
+FIELDS = (
+    "job_number",
+    "submit_s",
+    "wait_s",
+    "runtime_s",
+    "allocated_procs",
+    "average_cpu_s",
+    "used_memory_kb",
+    "requested_procs",
+    "requested_walltime_s",
+    "requested_memory_kb",
+    "status",
+    "user_id",
+    "group_id",
+    "executable",
+    "queue",
+    "partition",
+    "preceding_job",
+    "think_time_s",
+)
+"""The 18 fields in their order; memory per processor; all whole numbers but the average CPU time and memory."""
+
+
+FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
+
+
+MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
+"""A negative wait is kept as it stands: the job is sound, only its start is unknown."""
+
+
+NEVER_UNKNOWN = {"job_number", "submit_s"}
+
+
+LARGEST_NUMBER = float(LARGEST_S)
+"""A larger number in any field is a fault of the log: as seconds it is more than three thousand years."""
+
+
+NUM_FIELDS = len(FIELDS)

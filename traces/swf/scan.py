@@ -1,0 +1,178 @@
+"""The numbers in the lines of an SWF file, in compiled code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from traces.common.compiled import compiled
+from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS
+
+SOUND, BLANK_LINE, COMMENT, BAD_NUMBER, BAD_VALUE, TOO_FEW, TOO_MANY = range(7)
+"""What a line is. Codes from BAD_NUMBER on are of lines that are rejected."""
+
+_IS_FRACTIONAL = np.array([name in FRACTIONAL for name in FIELDS])
+FRACTION_ROW = np.cumsum(_IS_FRACTIONAL) - 1
+"""Of a fractional field: its row in the array of fractional columns."""
+_NUM_FRACTIONAL = len(FRACTIONAL)
+_LEAST = np.array(
+    [-LARGEST_NUMBER if name in MAY_BE_NEGATIVE else 0.0 if name in NEVER_UNKNOWN else -1.0 for name in FIELDS]
+)
+
+
+class SwfScan(NamedTuple):
+    """What the lines of a text hold; rows are its sound lines, in order.
+
+    whole: values of the whole fields, int64 (fields, rows). fractional: those of the others, float64 (fractional fields, rows).
+    line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes above, int64 (lines,).
+    field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64 (lines,).
+    """
+
+    whole: NDArray[np.int64]
+    fractional: NDArray[np.float64]
+    line_of: NDArray[np.int64]
+    code_of_line: NDArray[np.int64]
+    field_of_line: NDArray[np.int64]
+
+
+def scan_swf(content: bytes) -> SwfScan:
+    """Reads all lines of the text."""
+    return SwfScan(*_scan(np.frombuffer(content, dtype=np.uint8)))
+
+
+@compiled
+def _scan(text):
+    """The arrays of an SwfScan; text: uint8 (bytes,)."""
+    size = len(text)
+    num_lines = 0
+    for i in range(size):
+        num_lines += text[i] == 10
+    if size > 0 and text[size - 1] != 10:
+        num_lines += 1
+    whole = np.empty((NUM_FIELDS, num_lines), dtype=np.int64)
+    fractional = np.empty((_NUM_FRACTIONAL, num_lines), dtype=np.float64)
+    line_of = np.empty(num_lines, dtype=np.int64)
+    code_of_line = np.zeros(num_lines, dtype=np.int64)
+    field_of_line = np.zeros(num_lines, dtype=np.int64)
+    rows = 0
+    i = 0
+    for line in range(num_lines):
+        code, field, i = _scan_line(text, i, rows, whole, fractional)
+        code_of_line[line] = code
+        field_of_line[line] = field
+        if code == SOUND:
+            line_of[rows] = line + 1
+            rows += 1
+    return whole[:, :rows], fractional[:, :rows], line_of[:rows], code_of_line, field_of_line
+
+
+@compiled
+def _scan_line(text, i, row, whole, fractional):
+    """Puts the numbers of the line that begins at `i` into one row; (its code, the field it is about, where the next begins)."""
+    size = len(text)
+    field = 0
+    code = SOUND
+    faulty_field = 0
+    while i < size and text[i] != 10:
+        c = text[i]
+        if c == 32 or c == 9 or c == 13:
+            i += 1
+            continue
+        if field == 0 and c == 59:  # ';'
+            while i < size and text[i] != 10:
+                i += 1
+            return COMMENT, 0, i + 1
+        number, value, digits, i = _number_at(text, i)
+        if digits == 0 or not _ends_at(text, i):
+            if code == SOUND:
+                code = BAD_NUMBER
+                faulty_field = min(field, NUM_FIELDS - 1)
+            while not _ends_at(text, i):
+                i += 1
+        elif field < NUM_FIELDS:
+            is_fractional = _IS_FRACTIONAL[field]
+            if value > LARGEST_NUMBER or value < _LEAST[field] or (not is_fractional and value != number):
+                if code == SOUND:
+                    code = BAD_VALUE
+                    faulty_field = field
+            elif is_fractional:
+                fractional[FRACTION_ROW[field], row] = value
+            else:
+                whole[field, row] = number
+        field += 1
+    if field == 0:
+        code = BLANK_LINE
+    elif field != NUM_FIELDS:  # the count of fields tells more than a word among them
+        code = TOO_FEW if field < NUM_FIELDS else TOO_MANY
+        faulty_field = field
+    return code, faulty_field, i + 1
+
+
+@compiled
+def _ends_at(text, i):
+    """Whether a word ends before this byte: it is a blank, a line's end, or none."""
+    return i >= len(text) or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
+
+
+@compiled
+def _number_at(text, i):
+    """(as a whole number, as a float, digits or 0 for none, where it ends) of the number that begins here."""
+    size = len(text)
+    negative = text[i] == 45
+    if negative or text[i] == 43:
+        i += 1
+    first = i
+    number = np.int64(0)
+    while i < size and 48 <= text[i] <= 57:
+        number = number * 10 + (text[i] - 48)
+        i += 1
+    digits = i - first
+    value = np.float64(number)
+    if digits > 18 or not _ends_at(text, i):  # the long way
+        value, digits, i = _float_at(text, first)
+        if value <= LARGEST_NUMBER:
+            number = np.int64(value)
+    if negative:
+        number, value = -number, -value
+    return number, value, digits, i
+
+
+@compiled
+def _float_at(text, i):
+    """(value, digits or 0 for none, where it ends) of the number without a sign that begins here."""
+    size = len(text)
+    number = 0.0
+    digits = 0
+    while i < size and 48 <= text[i] <= 57:
+        number = number * 10.0 + (text[i] - 48)
+        digits += 1
+        i += 1
+    if i < size and text[i] == 46:
+        i += 1
+        scale = 1.0
+        while i < size and 48 <= text[i] <= 57:
+            number = number * 10.0 + (text[i] - 48)
+            scale *= 10.0
+            digits += 1
+            i += 1
+        number /= scale
+    if digits > 0 and i < size and (text[i] == 101 or text[i] == 69):
+        i += 1
+        exponent_sign = 1
+        if i < size and (text[i] == 45 or text[i] == 43):
+            exponent_sign = -1 if text[i] == 45 else 1
+            i += 1
+        exponent = 0
+        exponent_digits = 0
+        while i < size and 48 <= text[i] <= 57:
+            exponent = min(exponent * 10 + (text[i] - 48), 400)
+            exponent_digits += 1
+            i += 1
+        if exponent_digits == 0:
+            digits = 0
+        if number != 0.0:  # else 0 * inf
+            power = 10.0**exponent
+            number = number / power if exponent_sign < 0 else number * power
+    return number, digits, i

@@ -1,0 +1,128 @@
+"""Which folders are VASP runs, and which of their files are read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from traces.common.log import LogError
+
+READ_FILES = ("OSZICAR", "INCAR", "KPOINTS", "POSCAR")
+"""Files beside OUTCAR that are read, OSZICAR first. So are outputs of the batch system."""
+_OUTCAR = re.compile(r"OUTCAR(?:\.(?!bz2$)[A-Za-z0-9_\-]+)*$")
+_PRINTED = re.compile(r"(?:slurm-[\d_]+\.out|.*\.[oe]\d+|.*\.(?:out|err)|vasp[._]?log|std_?(?:out|err).*)$", re.I)
+_IMAGES = re.compile(rb"^[ \t]*IMAGES[ \t]*=", re.M | re.I)
+_OF_VASP = ("OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "CONTCAR", "XDATCAR", "vasprun.xml")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One folder below the root of a source that is, or should be, a run.
+
+    name: below the root, "." for the root itself; what is not UTF-8 in it appears as \\xNN. outcars: names of its OUTCARs;
+    others: whatever else is read, below this folder or, for an image, the one above. stamp: changes when one of these files
+    does; changed_s: when one last did, Unix seconds. image: number of a NEB image, whose job is the folder above.
+    faults: (file or "", why it is no run or no part of one).
+    """
+
+    path: Path
+    name: str
+    outcars: tuple[str, ...] = ()
+    others: tuple[Path, ...] = ()
+    stamp: str = ""
+    changed_s: float = 0.0
+    image: int | None = None
+    faults: tuple[tuple[str, str], ...] = ()
+
+
+def find_runs(root: Path) -> Iterator[RunFolder]:
+    """Every folder below `root` that has files of VASP, or nothing at all, in the order of their names.
+
+    A folder that has only folders, or files of something else, is neither a run nor a reject. Raises LogError when there is
+    no such folder.
+    """
+    if not root.is_dir():
+        raise LogError(f"{root}: no such folder; give the folder that the VASP runs are in, or one above it")
+    unreadable: list[tuple[Path, OSError]] = []
+    visited: set[tuple[int, int]] = set()
+
+    def denied(error: OSError) -> None:
+        unreadable.append((Path(error.filename), error))
+
+    for where, below, files in os.walk(root, onerror=denied, followlinks=True):
+        path = Path(where)
+        try:
+            status = path.stat()
+            if (status.st_dev, status.st_ino) in visited:  # a link back to where we have been
+                below.clear()
+                continue
+            visited.add((status.st_dev, status.st_ino))
+            below.sort()
+            run_folder = _folder(root, path, below, files)
+        except OSError as error:
+            unreadable.append((path, error))
+            continue
+        if run_folder is not None:
+            yield run_folder
+    for path, reason in unreadable:
+        fault = f"cannot be read ({reason.strerror}); check its permissions"
+        yield RunFolder(path, _name(root, path), faults=(("", fault),))
+
+
+def _folder(root: Path, path: Path, below: list[str], files: list[str]) -> RunFolder | None:
+    name = _name(root, path)
+    outcars = tuple(sorted(file for file in files if _OUTCAR.match(file)))
+    odd = sorted(file for file in files if file.startswith("OUTCAR") and file not in outcars)
+    faults = [
+        (file, "a name that is not read: expected OUTCAR or OUTCAR.something, plain or packed as .gz, .zst or .xz")
+        for file in odd
+    ]
+    image = int(path.name) if re.fullmatch(r"\d\d", path.name) and _is_neb(path.parent) else None
+    if outcars:
+        others = [path / file for file in files if file in READ_FILES or _PRINTED.match(file)]
+        if image is not None:
+            with os.scandir(path.parent) as above:
+                others += [Path(e.path) for e in above if e.name in READ_FILES[1:] or _PRINTED.match(e.name)]
+        read = sorted(other for other in others if other.is_file() or not other.exists())  # no pipes
+        stamp, changed_s = _stamp([*(path / file for file in outcars), *read])
+        return RunFolder(path, name, outcars, tuple(read), stamp, changed_s, image, tuple(faults))
+    if faults:
+        return RunFolder(path, name, faults=tuple(faults))
+    if image is not None:
+        return None  # an end point of a NEB: VASP does not run it
+    if any(file.startswith(_OF_VASP) for file in files):
+        if _is_neb(path):
+            return None  # its images lie in folders of their own
+        return RunFolder(path, name, faults=(("", "no OUTCAR: not started, or removed"),))
+    if not below and not files:
+        return RunFolder(path, name, faults=(("", "an empty folder"),))
+    return None
+
+
+def _is_neb(path: Path) -> bool:
+    """Whether the INCAR in a folder asks for images."""
+    try:
+        incar = path / "INCAR"
+        return incar.is_file() and _IMAGES.search(incar.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def _stamp(files: list[Path]) -> tuple[str, float]:
+    """(names, sizes and times, the newest time)."""
+    parts, newest = [], 0
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        parts.append(f"{file.name}:{status.st_size}:{status.st_mtime_ns}")
+        newest = max(newest, status.st_mtime_ns)
+    return " ".join(parts), newest / 1e9
+
+
+def _name(root: Path, path: Path) -> str:
+    return os.fsencode(path.relative_to(root).as_posix()).decode("utf-8", "backslashreplace")
