@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from models.scheduling.learning.networks import new_network, to_weights
-from simulator.agents.batch import Batch, replay_windows
+from models.scheduling.learning.networks import new_policy_network, to_weights
+from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.policies.observation import LAYOUTS
@@ -91,7 +91,7 @@ def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
 
 def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
     layout = LAYOUTS["plain"]
-    weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
+    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
     print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
     for name, (jobs, procs) in traces.items():
         rates = []
@@ -146,11 +146,11 @@ def sweeps(jobs: Jobs, procs: int) -> None:
     for policy in ("SAF", "WFP3"):
         seconds = []
         for threads in (1, cores):
-            replay_windows(jobs, procs, first[:8], 1024, policy, threads=threads)
+            replay_windows(jobs, procs, first[:8], 1024, policy, WindowRules(threads=threads))
             took = []
             for _ in range(3):
                 began = time.perf_counter()
-                replay_windows(jobs, procs, first, 1024, policy, threads=threads)
+                replay_windows(jobs, procs, first, 1024, policy, WindowRules(threads=threads))
                 took.append(time.perf_counter() - began)
             seconds.append(median(took))
         rates = "".join(f"{len(first) / s:>12,.0f}" for s in seconds)

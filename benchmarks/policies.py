@@ -12,10 +12,10 @@ from benchmarks.run import SHARED, cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders
-from models.scheduling.learning.ppo import train
+from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport, Lessons
-from models.scheduling.options import PAPER, HindsightOptions, KeySearchOptions, PPOOptions, Recipe
+from models.scheduling.options import PAPER_PPO, HindsightOptions, KeySearchOptions, PPOOptions, Recipe
 from models.scheduling.priority_key import search_key
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.policies.network import VISIBLE_JOBS, score_rows
@@ -65,10 +65,10 @@ def collection(jobs: Jobs) -> None:
 def epochs(jobs: Jobs) -> None:
     first = np.linspace(0, len(jobs) - 256, 1000).astype(np.int64)
     lessons = Lessons(Windows(first, 256), Windows(first[:0], 256), Windows(first[:1], 256))
-    whole = PAPER.model_copy(update={"epochs": 2, "kl_limit": 1e9})  # all 80 + 80 iterations, no early stop
+    whole = PAPER_PPO.model_copy(update={"epochs": 2, "kl_limit": 1e9})  # all 80 + 80 iterations, no early stop
     cases = {
         "the paper's, 80 + 80 iterations": (whole, "rlscheduler"),
-        "the paper's, with its KL limit": (PAPER.model_copy(update={"epochs": 2}), "rlscheduler"),
+        "the paper's, with its KL limit": (PAPER_PPO.model_copy(update={"epochs": 2}), "rlscheduler"),
         "the default": (PPOOptions(epochs=2), "standard"),
     }
     print(f"\n{'an epoch, CPU-s':<44}{'none':>10}{'easy':>10}{'reference / none':>19}")
@@ -76,7 +76,7 @@ def epochs(jobs: Jobs) -> None:
         took = []
         for backfill in ("none", "easy"):
             arena = Arena(jobs, 256, parse_goal("bsld"), backfill, rules, threads=1)
-            seconds = cpu_s(lambda arena=arena, options=options: train(arena, lessons, options, 1), 1)  # type: ignore[misc]
+            seconds = cpu_s(lambda arena=arena, options=options: train_by_ppo(arena, lessons, options, 1), 1)  # type: ignore[misc]
             took.append(seconds / options.epochs)
         print(f"{name:<44}{took[0]:>10.2f}{took[1]:>10.2f}{REFERENCE_EPOCH_CPU_S / took[0]:>18.1f}x")
 

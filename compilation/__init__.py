@@ -55,16 +55,21 @@ class Compiler:
         must not be handed a view by one that does not: it would free it too early."""
         return self._compile(function, counting=False)
 
+    def inlined(self, function: Callable[..., Any]) -> Any:
+        """As `lean`, for the named steps of an event loop: the compiler copies each into the function that calls it. A step takes
+        whole tuples of arrays. A real call would copy seven words for every array of them, which costs more than the step."""
+        return self._compile(function, counting=False, forceinline=True)
+
     def reordering(self, function: Callable[..., Any]) -> Any:
         """As `compiled`, but sums may be added up in another order, which lets a loop take many numbers at a time. The results
         are the same on the same machine; on another one the last digits may differ, as torch's do."""
         return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
 
-    def _compile(self, function: Callable[..., Any], counting: bool, fastmath: Any = False) -> Any:
+    def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
         before = _settings.CACHE_DIR
         _settings.CACHE_DIR = str(self.folder)  # numba reads it when a function is decorated
         try:
-            return _njit(cache=True, nogil=True, _nrt=counting, fastmath=fastmath)(function)
+            return _njit(cache=True, nogil=True, _nrt=counting, **options)(function)
         finally:
             _settings.CACHE_DIR = before
 

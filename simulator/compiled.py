@@ -8,5 +8,6 @@ from compilation import Compiler
 _COMPILER = Compiler(Path(__file__).parent)
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
+inlined: Any = _COMPILER.inlined
 SOURCE_HASH = _COMPILER.source_hash
 """Which rules these are: stored with every saved run."""

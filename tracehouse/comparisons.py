@@ -10,7 +10,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.what_if.compare import compare_runs
-from assets.what_if.tables import run_jobs, run_row
+from assets.what_if.tables import run_jobs
 from pipelines.cli.replay_text import compare_text
 from tracehouse.replays import Run
 from traces.catalogue.catalogue import load_catalogue
@@ -134,6 +134,6 @@ def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Co
         with warehouse.write() as connection:
             for name, run in (("A", run_a), ("B", run_b)):
                 key = {"source": log, "run": name}
-                replace_rows(connection, "replay.runs", key, run_row(name, run.replayed))
+                replace_rows(connection, "replay.runs", key, run.row)
                 replace_rows(connection, "replay.run_jobs", key, run_jobs(name, run.replayed))
         return Comparison(compare_runs(warehouse, log, "A", "B"))

@@ -117,7 +117,7 @@ def make_env(
     >>> env = tracehouse.make_env("lublin-256", goal="wait", window_jobs=64)
     >>> observation, info = env.reset(seed=1)
     >>> observation.shape, int(info["action_mask"].sum()) > 1
-    ((128, 7), True)
+    ((128, 8), True)
     >>> observation, reward, terminated, truncated, info = env.step(0)
     """
     _check_gymnasium()
@@ -162,7 +162,7 @@ def make_vec_env(
     >>> envs = tracehouse.make_vec_env("lublin-256", episodes=4, window_jobs=64)
     >>> observations, info = envs.reset(seed=1)
     >>> observations.shape
-    (4, 128, 7)
+    (4, 128, 8)
     >>> observations, rewards, terminated, truncated, info = envs.step(np.zeros(4, dtype=np.int64))
     """
     _check_gymnasium()

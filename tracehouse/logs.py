@@ -36,14 +36,16 @@ class Log:
     ----------
     name : str
         Name of the source, or of the log's file or folder.
+    given : str
+        What was given: the name of the source, or the path of the log.
     in_catalogue : bool
         Whether it is a source of the catalogue.
     warehouse : Warehouse
         Where its tables are: the warehouse of the house, or one of its own, which is removed with the object.
     """
 
-    def __init__(self, name: str, warehouse: Warehouse, in_catalogue: bool) -> None:
-        self.name, self.warehouse, self.in_catalogue = name, warehouse, in_catalogue
+    def __init__(self, name: str, given: str, warehouse: Warehouse, in_catalogue: bool) -> None:
+        self.name, self.given, self.warehouse, self.in_catalogue = name, given, warehouse, in_catalogue
         self._traces: dict[bool, Trace] = {}
 
     def __repr__(self) -> str:
@@ -67,7 +69,7 @@ class Log:
         --------
         >>> import tracehouse
         >>> tracehouse.load_log("lublin-256").jobs.select("job_id", "submit_time", "runtime_s", "procs").row(0)
-        ('1', datetime.datetime(2024, 12, 31, 23, 30, 16), 17421, 1)
+        ('1', datetime.datetime(2026, 1, 4, 23, 2, 43), 8, 4)
         """
         with self.warehouse.read() as connection:
             return connection.sql(
@@ -134,11 +136,11 @@ def load_log(log: str | Path, procs: int | None = None, drop_wider: bool = False
     if not is_log and (procs is not None or drop_wider):
         raise ValueError(f"{text}: the catalogue says how large the cluster of a source is: give procs to replay")
     if not is_log and is_loaded(source.name):
-        return Log(source.name, open_warehouse(), in_catalogue=True)
+        return Log(source.name, text, open_warehouse(), in_catalogue=True)
     folder = Path(tempfile.mkdtemp(prefix="tracehouse-"))
     try:
         warehouse = read_into_own_warehouse(source, folder, drop_wider)
-        loaded = Log(source.name, warehouse, in_catalogue=not is_log)
+        loaded = Log(source.name, text, warehouse, in_catalogue=not is_log)
         trace = loaded.trace()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

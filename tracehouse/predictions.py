@@ -70,7 +70,7 @@ def predict_wait(
     procs: int,
     walltime: str | int,
     user: str | None = None,
-    at: str | None = None,
+    at: str | int | None = None,
     **replays: Unpack[QueueSettings],
 ) -> dict[str, Any]:
     """How long would a new job wait? The distribution of its start, at a moment of the log.
@@ -88,8 +88,8 @@ def predict_wait(
     user
         Who submits it.
     at
-        Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock as text. By default
-        the last submission in the log.
+        Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
+        last submission in the log.
     **replays
         samples (200), seed (1), policy ("FCFS") and backfill ("easy") of the replays of the queue.
 
@@ -114,11 +114,11 @@ def predict_wait(
     True
     """
     _check_range("procs", procs, 1)
-    return _answer(source, WaitQuestion(None, procs, seconds_of(str(walltime)), user, at), replays)
+    return _answer(source, WaitQuestion(None, procs, seconds_of(str(walltime)), user, _text(at)), replays)
 
 
 def predict_queued_wait(
-    source: str, job_id: str, at: str | None = None, **replays: Unpack[QueueSettings]
+    source: str, job_id: str, at: str | int | None = None, **replays: Unpack[QueueSettings]
 ) -> dict[str, Any]:
     """How long will a job of the log wait that waits at a moment? As `predict_wait`, for a job that is in the queue.
 
@@ -144,16 +144,15 @@ def predict_queued_wait(
     Examples
     --------
     >>> import tracehouse
-    >>> longest = tracehouse.load_log("lublin-256").jobs.top_k(1, by="wait_s").row(0, named=True)
-    >>> at = f"{longest['submit_time']:%Y-%m-%d %H:%M}+00:00"
-    >>> at = tracehouse.query(
-    ...     f"SELECT epoch(submit_time - clock_zero)::BIGINT + 60 AS at FROM core.jobs JOIN core.sources USING (source) "
-    ...     f"WHERE source = 'lublin-256' AND job_id = '{longest['job_id']}'"
-    ... ).item()
-    >>> tracehouse.predict_queued_wait("lublin-256", longest["job_id"], at=str(at), samples=50)["waited_s"]
+    >>> longest_wait = (
+    ...     "SELECT job_id, epoch(submit_time - clock_zero)::BIGINT + 60 FROM core.jobs JOIN core.sources USING (source) "
+    ...     "WHERE source = 'lublin-256' ORDER BY wait_s DESC LIMIT 1"
+    ... )
+    >>> job_id, at = tracehouse.query(longest_wait).row(0)
+    >>> tracehouse.predict_queued_wait("lublin-256", job_id, at, samples=50)["waited_s"]
     60
     """
-    return _answer(source, WaitQuestion(job_id, None, -1, None, at), replays)
+    return _answer(source, WaitQuestion(job_id, None, -1, None, _text(at)), replays)
 
 
 def advise_walltime(
@@ -205,6 +204,10 @@ def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dic
     _check_range("samples", chosen.samples, *SAMPLES)
     chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))
     return answer_wait(load_catalogue().source(source).name, question, chosen)
+
+
+def _text(at: str | int | None) -> str | None:
+    return None if at is None else str(at)
 
 
 def _check_range(name: str, value: float, least: float, most: float = float("inf")) -> None:

@@ -13,7 +13,7 @@ from assets.common.storage import open_warehouse
 from assets.what_if.loading import check_log_estimates
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_settings, read_outages
-from assets.what_if.tables import run_jobs, run_series
+from assets.what_if.tables import run_jobs, run_row, run_series
 from pipelines.cli.replay_text import replay_text
 from pipelines.cli.replaying import check_can_be_saved, replay_trace, save_run, summary, write_plots
 from tracehouse.learning import PolicyFile
@@ -75,6 +75,11 @@ class Run:
         """What `tracehouse replay --json` prints: settings, counts, every metric, the hindsight bound, waits by class."""
         return summary(self.replayed, self.log)
 
+    @cached_property
+    def row(self) -> pl.DataFrame:
+        """Settings, counts and all metrics as one row, as `save` keeps it in the table `replay.runs`."""
+        return run_row("", self.replayed).drop("run")
+
     @property
     def jobs(self) -> pl.DataFrame:
         """The schedule, one row a job in order of submission.
@@ -91,7 +96,7 @@ class Run:
         >>> import tracehouse
         >>> run = tracehouse.replay("lublin-256", "SAF")
         >>> run.jobs.select("job_id", "wait_s", "backfilled").top_k(1, by="wait_s").row(0)
-        ('17081', 27321957, False)
+        ('2744', 27321957, False)
         """
         facts = self.replayed.rows.select(JOB_FACTS)
         return pl.concat([facts, run_jobs("", self.replayed).drop("run")], how="horizontal")
@@ -177,16 +182,16 @@ def replay(
     Run(lublin-256: SAF, easy, 20,000 jobs, average wait 54.5 h)
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> round(run.metrics["average_bounded_slowdown"], 2)
-    1.0
+    39.99
     """
     chosen = _settings_of(policy, backfill, settings)
     if not isinstance(log, Log):
         return Run(str(log), replay_trace(str(log), chosen))
     chosen = check_settings(chosen)
     if not log.in_catalogue:
-        check_log_estimates(Path(log.name), chosen)
-    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.name)
-    return Run(log.name, replay_run(log.trace(chosen.cancelled), chosen, choice))
+        check_log_estimates(Path(log.given), chosen)
+    choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
+    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice))
 
 
 def _settings_of(policy: str | Path | PolicyFile, backfill: str, settings: ReplaySettings) -> RunSettings:

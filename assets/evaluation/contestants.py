@@ -1,6 +1,7 @@
 """The policies that are compared, and their scores on windows and on the whole test period."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,48 +10,51 @@ from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.policies.registry import learned_policies
 from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import RIVALS
+from simulator.policies.registry import RIVAL_HEURISTICS
 from warehouse import Warehouse, first_row
 
-ESTIMATES = ("requested", "predicted")
-
-
+EVALUATED_ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
-
-
-LEAST_WINDOWS = 8
+LEAST_EVALUATION_WINDOWS = 8
 """A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
-
-
 LEAST_WINDOW_JOBS = 32
 """But not shorter than this: a handful of jobs hardly queue."""
 
 
 def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: int) -> np.ndarray:
-    """First positions of at most `most` windows that do not overlap and spread over the jobs from `test_position` on,
-    int64; `window_jobs` is at most the number of those jobs."""
+    """First positions of at most `most` windows that do not overlap, int64 (windows,).
+
+    They spread over the jobs from `test_position` on, of which there must be at least `window_jobs`.
+    """
     fitting = (jobs - test_position) // window_jobs
     return np.linspace(test_position, jobs - window_jobs, min(most, fitting)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A policy to be compared: a heuristic has no seed and no weights.
+    """A policy to be compared. A heuristic has no seed and no weights.
 
-    text: as simulator.policies.registry.parse_policy takes it. in_windows, in_period: in which of the two comparisons it takes part."""
+    text: as simulator.policies.registry.parse_policy takes it. in_windows, in_period: in which of the two comparisons it takes
+    part.
+    """
 
     policy: str
     text: str
     seed: int | None = None
-    weights: "KernelWeights | None" = None
+    weights: KernelWeights | None = None
     in_windows: bool = True
     in_period: bool = True
 
 
-def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
+def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
+    """Heuristics, the priority key, and the learned policies: each seed in windows, the champion on the whole period.
 
+    Raises ValueError where policies or key learned from jobs of the test part.
+    """
     learned = learned_policies(warehouse, source)
     if any(policy.trained_jobs > test_position for policy in learned):
         raise ValueError(
@@ -66,7 +70,7 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
             f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
         )
     return [
-        *(Contestant(name, name) for name in RIVALS),
+        *(Contestant(name, name) for name in RIVAL_HEURISTICS),
         Contestant("key", key[0]),
         *(
             Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)
@@ -75,44 +79,47 @@ def _contestants(warehouse: Warehouse, source: str, test_position: int) -> list[
     ]
 
 
-def _window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
+def scores_of(trace: Trace, jobs: Jobs, entry: Contestant, estimates: str) -> tuple[dict[str, Any], Schedule]:
+    """The columns that replay.window_scores and replay.period_scores share, and the schedule. jobs: some of the trace."""
+    schedule = replay(jobs, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
+    columns = {
+        "policy": entry.policy,
+        "seed": entry.seed,
+        "backfill": BACKFILL,
+        "estimates": estimates,
+        "jobs": len(jobs),
+        **metrics(jobs, schedule, trace.cluster_procs),
+        "semantics": SEMANTICS,
+    }
+    return columns, schedule
 
+
+def window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
+    """Rows of replay.window_scores. first: position of each window's first job, (windows,); length: jobs in each."""
     rows = []
-    for estimates in ESTIMATES:
+    for estimates in EVALUATED_ESTIMATES:
         jobs = trace.jobs(estimates)
         for number, position in enumerate(progress(first.tolist(), f"windows, {estimates} times")):
             window = jobs.window(position, length)
             for entry in (entry for entry in contestants if entry.in_windows):
-                schedule = replay(window, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
-                rows.append(
-                    {"window_number": number, "first_position": position, "policy": entry.policy, "seed": entry.seed}
-                    | {"backfill": BACKFILL, "estimates": estimates, "jobs": length}
-                    | metrics(window, schedule, trace.cluster_procs)
-                    | {"semantics": SEMANTICS}
-                )
+                columns, _ = scores_of(trace, window, entry, estimates)
+                rows.append({"window_number": number, "first_position": position} | columns)
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
 
 
-def _period_replays(
-    trace: Trace, contestants: list[Contestant], test_position: int, warehouse: Warehouse
+def period_replays(
+    trace: Trace, contestants: list[Contestant], test_position: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-
-    with warehouse.read() as connection:
-        row = first_row(connection, "SELECT clock_zero FROM core.sources WHERE source = ?", [trace.source])
-    assert row is not None
+    """Rows of replay.period_scores and of replay.schedules: all jobs from `test_position` on, without a break."""
     scores, schedules = [], []
     period_rows = trace.rows[test_position:]
     chosen = [entry for entry in contestants if entry.in_period]
-    for estimates in ESTIMATES:
+    for estimates in EVALUATED_ESTIMATES:
         period = trace.jobs(estimates).window(test_position, period_rows.height)
         for entry in progress(chosen, f"whole period, {estimates} times"):
-            schedule = replay(period, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
-            names = {"policy": entry.policy, "backfill": BACKFILL, "estimates": estimates}
-            scores.append(
-                names | {"seed": entry.seed, "jobs": len(period)} | metrics(period, schedule, trace.cluster_procs)
-                | {"semantics": SEMANTICS}
-            )  # fmt: skip
-            start = pl.lit(row[0]) + pl.duration(seconds=pl.lit(pl.Series(schedule.start)))
+            columns, schedule = scores_of(trace, period, entry, estimates)
+            scores.append(columns)
+            start = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(schedule.start)))
             schedules.append(
                 period_rows.select(
                     "job_index",
@@ -121,9 +128,8 @@ def _period_replays(
                     end_time=start + pl.duration(seconds=pl.col("runtime_s")),
                     wait_s=pl.Series(schedule.start - period.submit),
                     backfilled=pl.Series(schedule.backfilled),
-                    **{key: pl.lit(value) for key, value in names.items()},
+                    **{name: pl.lit(columns[name]) for name in ("policy", "backfill", "estimates")},
                 )
             )
-    return pl.DataFrame(scores, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64)), pl.concat(
-        schedules
-    )
+    rows = pl.DataFrame(scores, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
+    return rows, pl.concat(schedules)

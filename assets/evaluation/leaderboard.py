@@ -45,6 +45,6 @@ def leaderboard(
         metadata={
             "dagster/row_count": rows.height,
             "leaderboard": table(readable(rows)),
-            "intervals": plot(plots.leaderboard(rows)),
+            "intervals": plot(plots.ranked_intervals(rows)),
         }
     )

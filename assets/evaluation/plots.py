@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from assets.common.plots import BLUE, GREEN, GREY, ORANGE, POLICY_COLOURS, figure, log_axis
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def slowdown_and_wait(found: pl.DataFrame) -> Figure:
-    """found: rows of replay.prediction_search of one source; the part that chose nothing stands out."""
+
+def slowdown_and_wait(searched: pl.DataFrame) -> Figure:
+    """What each configuration gives, with the part that chose nothing in colour. searched: rows of replay.prediction_search."""
     canvas, (ax,) = figure(height=4.2)
-    tried = found.filter(pl.col("part") == "choosing")
+    tried = searched.filter(pl.col("part") == "choosing")
     ax.plot(
         tried["average_wait_s"] / 3600, tried["average_bounded_slowdown"], ".", color=GREY, label="tried, choosing part"
     )
-    tested = found.filter(pl.col("part") == "testing")
+    tested = searched.filter(pl.col("part") == "testing")
     for family, colour in (("rival", ORANGE), ("backfilling", GREEN), ("ordering", BLUE)):
         rows = tested.filter(pl.col("family") == family)
         ax.plot(
@@ -41,7 +42,7 @@ def slowdown_and_wait(found: pl.DataFrame) -> Figure:
 
 
 def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str, ...] = ("FCFS", "learned")) -> Figure:
-    """usage: policy, hour, procs_in_use, jobs_waiting; drawn as daily means, with a panel of utilisation per policy."""
+    """Daily means, with a panel of utilisation per policy. usage: policy, hour, procs_in_use, jobs_waiting."""
     daily = (
         usage.sort("policy", "hour")
         .group_by_dynamic("hour", every="1d", group_by="policy")
@@ -61,8 +62,8 @@ def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str
     return canvas
 
 
-def leaderboard(rows: pl.DataFrame) -> Figure:
-    """rows of marts.leaderboard of one source, best first: means with their 95 % confidence intervals."""
+def ranked_intervals(rows: pl.DataFrame) -> Figure:
+    """Means with their 95 % confidence intervals. rows: of marts.leaderboard of one source, best first."""
     canvas, (ax,) = figure(height=0.32 * rows.height + 1.1)
     rows = rows.reverse()
     for y, row in enumerate(rows.iter_rows(named=True)):
@@ -89,14 +90,14 @@ _BOUNDS = ("bounded_slowdown_low", "bounded_slowdown_high")
 def waits_by_class(
     waits: pl.DataFrame, title: str, policies: tuple[str, ...] = ("FCFS", "SJF", "SAF", "learned")
 ) -> Figure:
-    """waits: policy, class_label (in order), average_wait_s."""
+    """Mean wait of each class as bars. waits: policy, class_label (in order), average_wait_s."""
     canvas, (ax,) = figure(height=3.4)
     labels = waits["class_label"].unique(maintain_order=True).to_list()
     width = 0.8 / len(policies)
     for i, policy in enumerate(policies):
         part = waits.filter(pl.col("policy") == policy)
-        known = dict(zip(part["class_label"], part["average_wait_s"], strict=True))
-        hours = [known.get(label, 0.0) / 3600 for label in labels]
+        wait_of = dict(zip(part["class_label"], part["average_wait_s"], strict=True))
+        hours = [wait_of.get(label, 0.0) / 3600 for label in labels]
         ax.bar(np.arange(len(labels)) + i * width, hours, width, color=POLICY_COLOURS[policy], label=policy)
     ax.set_xticks(np.arange(len(labels)) + 0.4 - width / 2, labels)
     ax.set_title(title, fontsize=10, loc="left")

@@ -18,6 +18,12 @@ from models.runtime import search
 from models.runtime.search import Configuration, ReplayOutcome
 from warehouse import Warehouse, replace_partition
 
+SEARCH_COLUMNS = (
+    *("family", "name", "average_bounded_slowdown", "average_wait_s", "p99_wait_s", "underestimated_share"),
+    *("reservations_delayed_share", "mean_reservation_delay_s"),
+)
+"""Columns of the table in the UI."""
+
 
 class PredictionSearchConfig(dg.Config):
     shakes: int = Field(
@@ -38,8 +44,9 @@ class PredictionSearchConfig(dg.Config):
 def prediction_search(
     context: dg.AssetExecutionContext, config: PredictionSearchConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use on the part before the
-    split; the best of each family is replayed on the rest, which chose nothing, beside EASY, EASY++ and clairvoyance."""
+    """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use.
+
+    The part before the split chooses. The best of each family is replayed on the rest, beside EASY, EASY++ and clairvoyance."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -68,29 +75,37 @@ def prediction_search(
     for family, configuration in chosen:
         outcome = search.try_configuration(rest, configuration)
         rows.append(_row("testing", family, str(configuration), configuration, outcome) | {"chosen": True})
-    found = pl.DataFrame(rows)
+    searched = pl.DataFrame(rows)
     with warehouse.write() as connection:
-        replace_partition(connection, "replay.prediction_search", source, found)
-    tested = found.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
-    shown = ("family", "name", "average_bounded_slowdown", "average_wait_s", "p99_wait_s", "underestimated_share",
-             "reservations_delayed_share", "mean_reservation_delay_s")  # fmt: skip
+        replace_partition(connection, "replay.prediction_search", source, searched)
+    tested = searched.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
     return dg.MaterializeResult(
         metadata={
-            "dagster/row_count": found.height,
+            "dagster/row_count": searched.height,
             "jobs_choosing": test_position,
             "jobs_testing": trace.rows.height - test_position,
-            "on_unseen_jobs": table(tested.select(shown)),
-            "slowdown_and_wait": plot(plots.slowdown_and_wait(found)),
+            "on_unseen_jobs": table(tested.select(SEARCH_COLUMNS)),
+            "slowdown_and_wait": plot(plots.slowdown_and_wait(searched)),
         }
     )
 
 
-def _row(part: str, family: str, name: str, configuration: "Configuration", outcome: "ReplayOutcome") -> dict[str, Any]:
+def _row(part: str, family: str, name: str, configuration: Configuration, outcome: ReplayOutcome) -> dict[str, Any]:
     return {
-        "part": part, "family": family, "name": name, "chosen": False,
-        "policy": configuration.order, "backfill": configuration.backfill, "estimates": configuration.estimates,
-        "factor": configuration.factor, "reserve_by": configuration.reserve_by, "correction": configuration.correction,
-        "average_bounded_slowdown": outcome.bounded_slowdown, "average_wait_s": outcome.wait_s,
-        "p99_wait_s": outcome.p99_wait_s, "underestimated_share": outcome.underestimated_share,
-        "reservations_delayed_share": outcome.delayed_share, "mean_reservation_delay_s": outcome.mean_delay_s,
-    }  # fmt: skip
+        "part": part,
+        "family": family,
+        "name": name,
+        "chosen": False,
+        "policy": configuration.order,
+        "backfill": configuration.backfill,
+        "estimates": configuration.estimates,
+        "factor": configuration.factor,
+        "reserve_by": configuration.reserve_by,
+        "correction": configuration.correction,
+        "average_bounded_slowdown": outcome.bounded_slowdown,
+        "average_wait_s": outcome.wait_s,
+        "p99_wait_s": outcome.p99_wait_s,
+        "underestimated_share": outcome.underestimated_share,
+        "reservations_delayed_share": outcome.delayed_share,
+        "mean_reservation_delay_s": outcome.mean_delay_s,
+    }

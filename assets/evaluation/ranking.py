@@ -3,14 +3,15 @@
 import numpy as np
 import polars as pl
 
-LEAST_WINDOWS = 5
+LEAST_INTERVAL_WINDOWS = 5
 
 
 def rank_policies(scores: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
     """Rows of marts.leaderboard (without `source`) from rows of replay.window_scores of one source.
 
-    Percentile bootstrap, 95 %: windows are resampled, the same draw for all policies (so differences stay paired), and
-    within it the training seeds of a learned policy. With fewer than `LEAST_WINDOWS` windows intervals are unknown (null).
+    Percentile bootstrap, 95 %. Windows are resampled, with the same draw for all policies, so that differences stay paired. The
+    training seeds of a learned policy are resampled within it. With fewer than LEAST_INTERVAL_WINDOWS windows intervals are
+    unknown (null).
     """
     windows = scores["window_number"].n_unique()
     groups = {
@@ -49,7 +50,7 @@ def rank_policies(scores: pl.DataFrame, resamples: int, seed: int) -> pl.DataFra
 
 
 def _interval(samples: np.ndarray, windows: int) -> tuple[float | None, float | None]:
-    if windows < LEAST_WINDOWS:
+    if windows < LEAST_INTERVAL_WINDOWS:
         return None, None
     low, high = np.percentile(samples, [2.5, 97.5])
     return float(low), float(high)

@@ -1,7 +1,5 @@
 """The asset replay/evaluation: every policy on later, unseen jobs."""
 
-from typing import TYPE_CHECKING
-
 import dagster as dg
 from pydantic import Field
 
@@ -11,22 +9,19 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trained_trace
 from assets.evaluation import plots
+from assets.evaluation.contestants import (
+    LEAST_EVALUATION_WINDOWS,
+    LEAST_WINDOW_JOBS,
+    contestants_of,
+    evaluation_windows,
+    period_replays,
+    window_scores,
+)
 from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
 from warehouse import Warehouse, replace_partition
-
-if TYPE_CHECKING:
-    pass
-from assets.evaluation.contestants import (
-    LEAST_WINDOW_JOBS,
-    LEAST_WINDOWS,
-    _contestants,
-    _period_replays,
-    _window_scores,
-    evaluation_windows,
-)
 
 
 class EvaluationConfig(dg.Config):
@@ -46,19 +41,20 @@ class EvaluationConfig(dg.Config):
 def replay_evaluation(
     context: dg.AssetExecutionContext, config: EvaluationConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Every policy on the same windows of the part that no training has seen, and on that whole part in one piece;
-    EASY backfilling, once with requested and once with predicted run times. The learned policy counts once per seed."""
+    """Every policy on the same windows of the part that no training has seen, and on the whole of that part.
+
+    Backfilling is EASY, once with requested and once with predicted run times. The learned policy counts once per seed."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    contestants = _contestants(warehouse, source, test_position)
+    contestants = contestants_of(warehouse, source, test_position)
     unseen = trace.rows.height - test_position
-    length = min(config.window_jobs, max(unseen // LEAST_WINDOWS, min(LEAST_WINDOW_JOBS, unseen)))
+    length = min(config.window_jobs, max(unseen // LEAST_EVALUATION_WINDOWS, min(LEAST_WINDOW_JOBS, unseen)))
     if length < config.window_jobs:
         context.log.warning(f"only {unseen} unseen jobs: windows of {length} jobs instead of {config.window_jobs}")
     first = evaluation_windows(trace.rows.height, test_position, length, config.most_windows)
-    windows = _window_scores(trace, contestants, first, length)
-    periods, schedules = _period_replays(trace, contestants, test_position, warehouse)
+    windows = window_scores(trace, contestants, first, length)
+    periods, schedules = period_replays(trace, contestants, test_position)
     with warehouse.write() as connection:
         replace_partition(connection, "replay.window_scores", source, windows)
         replace_partition(connection, "replay.period_scores", source, periods)

@@ -7,10 +7,10 @@ from pydantic import Field
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
-from assets.experiments.tables import Contest, curve_rows, last_epochs
+from assets.experiments.tables import curve_rows, last_epochs
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
-from assets.policies.training import Task, split_of
+from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.learning.training import Lessons
 from models.scheduling.trajectory_filter import filter_trajectories
 from warehouse import Warehouse, replace_partition
@@ -46,10 +46,10 @@ def curves(
     source = context.partition_key
     trace = load_trace(warehouse, source)
     split = split_of(trace, config.window_jobs)
-    contest = Contest.of(trace, Task("bsld", config.backfill, "requested", "standard", config.window_jobs), split)
-    kept = filter_trajectories(contest.arena, split.learn)
+    arena = arena_of_task(trace, PolicyTask(backfill=config.backfill, window_jobs=config.window_jobs))
+    kept = filter_trajectories(arena, split.learn)
     lessons = Lessons(split.learn, kept.kept_windows, split.choose)
-    rows = curve_rows(contest.arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
+    rows = curve_rows(arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
     with warehouse.write() as connection:
         others = connection.sql(
             "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}

@@ -8,11 +8,10 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
-from assets.experiments.tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
+from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
-from assets.policies.training import Task, split_of
+from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders
 from models.scheduling.priority_key import search_key
 from warehouse import Warehouse
@@ -44,39 +43,36 @@ def held_out(
     source = context.partition_key
     trace = load_trace(warehouse, source)
     split = split_of(trace, config.training_window_jobs, config.windows, config.window_jobs)
-    goal = parse_goal(config.goal)
-    contests = {
-        estimates: Contest.of(
-            trace, Task(config.goal, config.backfill, estimates, window_jobs=config.training_window_jobs), split
-        )
+    tasks = {
+        estimates: PolicyTask(config.goal, config.backfill, estimates, window_jobs=config.training_window_jobs)
         for estimates in ("requested", "predicted")
     }
+    arenas = {estimates: arena_of_task(trace, task) for estimates, task in tasks.items()}
     entries = [
-        Entry(name, "requested", None, None, contests["requested"].arena.costs(name, split.judge))
+        ExperimentEntry(name, "requested", None, None, arenas["requested"].costs(name, split.judge))
         for name in ("FCFS", "SJF", "F1", "SAF")
     ]
-    entries.append(Entry("SAF", "predicted", None, None, contests["predicted"].arena.costs("SAF", split.judge)))
+    entries.append(ExperimentEntry("SAF", "predicted", None, None, arenas["predicted"].costs("SAF", split.judge)))
     few = split.learn.thinned(config.key.windows)
-    for estimates, contest in contests.items():
+    for estimates, arena in arenas.items():
         for seed in config.seeds:
-            key = search_key(contest.arena, few, config.key, seed).best
-            entries.append(Entry("key", estimates, source, seed, contest.arena.costs(key.policy, split.judge)))
-    # learned policies believe what was nearer to the truth before anything is judged
-    wrong = {
-        name: np.abs(contest.arena.jobs.estimate - contest.arena.jobs.runtime)[: split.trained_jobs].mean()
-        for name, contest in contests.items()
+            key = search_key(arena, few, config.key, seed).best
+            entries.append(ExperimentEntry("key", estimates, source, seed, arena.costs(key.policy, split.judge)))
+    # learned policies use what was nearer to the truth before anything is judged
+    errors = {
+        name: np.abs(arena.jobs.estimate - arena.jobs.runtime)[: split.trained_jobs].mean()
+        for name, arena in arenas.items()
     }
-    chosen = min(wrong, key=wrong.__getitem__)
+    chosen = min(errors, key=errors.__getitem__)
     context.log.info(f"learned policies replay with {chosen} run times")
-    learned, cards = trained_entries(
-        context, trace, contests[chosen], "held_out", [config.recipe(method) for method in config.methods], config.seeds
-    )
-    entries += learned
-    arena = contests[chosen].arena
+    setup = TrainingSetup.on_split(trace, tasks[chosen], split)
+    recipes = [config.recipe(method) for method in config.methods]
+    learned, policies = trained_entries(context, setup, "held_out", recipes, config.seeds)
+    arena = arenas[chosen]
     area = arena.jobs.estimate.astype(np.float64) * arena.jobs.procs
-    seen = search_orders(arena, split.judge, area, config.hindsight, 1)
-    entries.append(Entry("hindsight", chosen, None, None, seen.cost))
-    told = {"experiment": "held_out", "rules": "standard", "backfill": config.backfill, "goal": goal.text}
-    rows, found = costs_of(entries, split.judge, told), comparisons(entries, split.judge, told)
-    write_results(warehouse, source, "held_out", rows, found, cards)
-    return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "comparisons": table(found)})
+    orders = search_orders(arena, split.judge, area, config.hindsight, 1)
+    entries += [*learned, ExperimentEntry("hindsight", chosen, None, None, orders.cost)]
+    labels = {"experiment": "held_out", "rules": "standard", "backfill": config.backfill, "goal": config.goal}
+    rows, differences = costs_of(entries, split.judge, labels), comparisons(entries, split.judge, labels)
+    write_results(warehouse, source, "held_out", rows, differences, policies)
+    return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "comparisons": table(differences)})

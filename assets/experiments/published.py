@@ -9,16 +9,18 @@ from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
 from assets.experiments.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
-from assets.experiments.tables import Contest, Entry, comparisons, costs_of, trained_entries, write_results
+from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
-from assets.policies.training import Task
+from assets.policies.config import text_field
+from assets.policies.training import PolicyTask, TrainingSetup
+from models.scheduling.options import Recipe
 from models.scheduling.priority_key import search_key
 from warehouse import Warehouse
 
 
 class PublishedConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
-    start: str = Field(default="key", description="What training starts from: nothing, key, saf or best")
+    start: str = text_field(Recipe, "start", default="key")
     cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
     seen: bool = Field(
         default=False,
@@ -53,24 +55,25 @@ def published(
         raise ValueError(f"source {source!r} has {trace.rows.height} jobs; the published windows need {PUBLISHED_JOBS}")
     split = published_split(trace.rows.height, config.training_window_jobs, config.seen)
     ten, experiment = split.judge, "published_seen" if config.seen else "published"
-    all_rows, all_found, all_cards = [], [], []
+    all_costs, all_differences, all_policies = [], [], []
     for goal in config.goals:
         for backfill in config.backfills:
-            contest = Contest.of(
-                trace, Task(goal, backfill, "requested", "rlscheduler", config.training_window_jobs), split
-            )
-            arena = contest.arena
-            entries = [Entry(name, "requested", None, None, arena.costs(name, ten)) for name in PUBLISHED_HEURISTICS]
+            task = PolicyTask(goal, backfill, "requested", "rlscheduler", config.training_window_jobs)
+            setup = TrainingSetup.on_split(trace, task, split)
+            arena = setup.arena
+            entries = [
+                ExperimentEntry(name, "requested", None, None, arena.costs(name, ten)) for name in PUBLISHED_HEURISTICS
+            ]
             few = split.learn.thinned(config.key.windows)
             for seed in config.seeds:
                 key = search_key(arena, few, config.key, seed).best
-                entries.append(Entry("key", "requested", source, seed, arena.costs(key.policy, ten)))
+                entries.append(ExperimentEntry("key", "requested", source, seed, arena.costs(key.policy, ten)))
             recipes = [config.recipe(method, "plain") for method in config.methods]
-            learned, cards = trained_entries(context, trace, contest, experiment, recipes, config.seeds)
-            told = {"experiment": experiment, "rules": "rlscheduler", "backfill": backfill, "goal": goal}
-            all_rows.append(costs_of(entries + learned, ten, told))
-            all_found.append(comparisons(entries + learned, ten, told))
-            all_cards += cards
-    found = pl.concat(all_found)
-    write_results(warehouse, source, experiment, pl.concat(all_rows), found, all_cards)
-    return dg.MaterializeResult(metadata={"dagster/row_count": len(all_rows), "comparisons": table(found)})
+            learned, policies = trained_entries(context, setup, experiment, recipes, config.seeds)
+            labels = {"experiment": experiment, "rules": "rlscheduler", "backfill": backfill, "goal": goal}
+            all_costs.append(costs_of(entries + learned, ten, labels))
+            all_differences.append(comparisons(entries + learned, ten, labels))
+            all_policies += policies
+    differences = pl.concat(all_differences)
+    write_results(warehouse, source, experiment, pl.concat(all_costs), differences, all_policies)
+    return dg.MaterializeResult(metadata={"dagster/row_count": len(all_costs), "comparisons": table(differences)})

@@ -1,4 +1,4 @@
-"""What the experiments on policies share: training, rows of their tables, writing them."""
+"""What the experiments on policies share: training, rows of their tables, and writing them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.progress import progress_bar
-from assets.common.storage import remove_unused_models, store_model
-from assets.common.trace import Trace
-from assets.policies.training import Split, Task, arena_of_task
+from assets.common.storage import remove_unused_models
+from assets.policies.training import TrainingSetup, store_policy
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import compare
+from models.scheduling.comparison import paired_difference
 from models.scheduling.learning.dense import DenseLearner
-from models.scheduling.learning.ppo import train
-from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import PPOOptions, Recipe
-from models.scheduling.policy_file import policy_to_bytes
-from models.scheduling.trajectory_filter import filter_trajectories
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
@@ -31,26 +27,19 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-RIVALS = (("SAF", "requested"), ("SAF", "predicted"))
-TABLES = ("window_costs", "comparisons", "policies")
+COMPARED_WITH = (("SAF", "requested"), ("SAF", "predicted"))
+"""Policy and estimates of the entries that every other is compared with."""
+EXPERIMENT_TABLES = ("window_costs", "comparisons", "policies")
+EXPERIMENT_CARD = (
+    *("experiment", "rules", "backfill", "goal", "policy", "estimates", "seed", "best_epoch", "validation_cost"),
+    *("source", "parameters"),
+)
+"""What the file of an experiment's policy says of itself. All but the last two are columns of experiments.policies, too."""
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Where policies are trained and compared."""
-
-    task: Task
-    arena: Arena
-    split: Split
-
-    @classmethod
-    def of(cls, trace: Trace, task: Task, split: Split) -> Contest:
-        return cls(task, arena_of_task(trace, task), split)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A policy on the judging windows; costs: float64 (windows,)."""
+class ExperimentEntry:
+    """A policy on the judging windows. trained_on: its source; costs: float64 (windows,)."""
 
     policy: str
     estimates: str
@@ -60,47 +49,30 @@ class Entry:
 
 
 def trained_entries(
-    context: dg.AssetExecutionContext,
-    trace: Trace,
-    contest: Contest,
-    experiment: str,
-    recipes: list[Recipe],
-    seeds: list[int],
-) -> tuple[list[Entry], list[dict[str, Any]]]:
-    """Trains every recipe with every seed; returns what they cost on the judging windows, and rows of experiments.policies."""
-
-    task, arena, split = contest.task, contest.arena, contest.split
-    lessons = Lessons(split.learn, filter_trajectories(arena, split.learn).kept_windows, split.choose)
-    entries, cards = [], []
+    context: dg.AssetExecutionContext, setup: TrainingSetup, experiment: str, recipes: list[Recipe], seeds: list[int]
+) -> tuple[list[ExperimentEntry], list[dict[str, Any]]]:
+    """Trains every recipe with every seed. Returns what they cost on the judging windows, and rows of experiments.policies."""
+    task, source = setup.task, setup.trace.source
+    entries, rows = [], []
     with progress_bar(f"{experiment} {task.goal} {task.backfill}", len(recipes) * len(seeds)) as bar:
         for recipe in recipes:
-            for seed in seeds:
-                found = learn(arena, lessons, recipe, seed)
-                costs = arena.costs(found.weights, split.judge)
-                entries.append(Entry(recipe.method, task.estimates, trace.source, seed, costs))
-                told: dict[str, Any] = {
-                    "experiment": experiment,
-                    "rules": task.rules,
-                    "backfill": task.backfill,
-                    "goal": task.goal,
-                }
-                told |= {"policy": recipe.method, "estimates": task.estimates, "seed": seed}
-                told |= {"best_epoch": found.best_epoch, "validation_cost": found.validation_cost}
-                card = told | {"source": trace.source, "parameters": found.parameters}
-                name = f"{experiment}-{task.goal}-{task.backfill}-{recipe.method}-{seed}".replace(":", "_")
-                file, digest = store_model(trace.source, name, policy_to_bytes(found.weights, card))
-                cards.append(told | {"file": file, "sha256": digest})
-                context.log.info(
-                    f"{name}: epoch {found.best_epoch}, {found.validation_cost:.2f}, judged {costs.mean():.2f}"
-                )
+            for policy in setup.train(recipe, seeds):
+                method, seed, trained = recipe.method, policy.seed, policy.trained
+                entries.append(ExperimentEntry(method, task.estimates, source, seed, policy.costs))
+                card = setup.card(policy, EXPERIMENT_CARD, experiment=experiment, policy=method)
+                row = {key: value for key, value in card.items() if key not in ("source", "parameters")}
+                name = f"{experiment}-{task.goal}-{task.backfill}-{method}-{seed}".replace(":", "_")
+                rows.append(row | store_policy(source, name, trained.weights, card))
+                judged = f"epoch {trained.best_epoch}, {trained.validation_cost:.2f}, judged {policy.costs.mean():.2f}"
+                context.log.info(f"{name}: {judged}")
                 bar.update()
-    return entries, cards
+    return entries, rows
 
 
-def costs_of(entries: Sequence[Entry], windows: Windows, told: dict[str, str]) -> pl.DataFrame:
-    """Rows of experiments.window_costs."""
+def costs_of(entries: Sequence[ExperimentEntry], windows: Windows, labels: dict[str, str]) -> pl.DataFrame:
+    """Rows of experiments.window_costs. labels: experiment, rules, backfill and goal."""
     rows = [
-        told
+        labels
         | {"policy": entry.policy, "estimates": entry.estimates, "trained_on": entry.trained_on, "seed": entry.seed}
         | {"window_number": k, "first_position": int(first), "window_jobs": windows.jobs, "cost": float(entry.costs[k])}
         for entry in entries
@@ -110,25 +82,24 @@ def costs_of(entries: Sequence[Entry], windows: Windows, told: dict[str, str]) -
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
 
 
-def comparisons(entries: Sequence[Entry], windows: Windows, told: dict[str, str]) -> pl.DataFrame:
-    """Rows of experiments.comparisons: each policy, its seeds together, against each of RIVALS that is there."""
-
-    groups: dict[tuple[str, str, str | None], list[Entry]] = {}
+def comparisons(entries: Sequence[ExperimentEntry], windows: Windows, labels: dict[str, str]) -> pl.DataFrame:
+    """Rows of experiments.comparisons: each policy, its seeds together, against each of COMPARED_WITH that is there."""
+    groups: dict[tuple[str, str, str | None], list[ExperimentEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.policy, entry.estimates, entry.trained_on), []).append(entry)
     rows = []
     for (policy, estimates, trained_on), members in groups.items():
         costs = np.stack([entry.costs for entry in members])
-        for name, believed in RIVALS:
-            rival = groups.get((name, believed, None))
+        for name, rival_estimates in COMPARED_WITH:
+            rival = groups.get((name, rival_estimates, None))
             if rival is None:
                 continue
-            apart = compare(costs, rival[0].costs, windows, 1)
+            difference = paired_difference(costs, rival[0].costs, windows, 1)
             rows.append(
-                told
+                labels
                 | {"policy": policy, "estimates": estimates, "trained_on": trained_on, "seeds": len(members)}
-                | {"windows": len(windows), "cost": float(costs.mean()), "rival": f"{name}, {believed}"}
-                | {"difference": apart.mean, "difference_low": apart.low, "difference_high": apart.high}
+                | {"windows": len(windows), "cost": float(costs.mean()), "rival": f"{name}, {rival_estimates}"}
+                | {"difference": difference.mean, "difference_low": difference.low, "difference_high": difference.high}
             )
     columns = {"trained_on": pl.Utf8, "difference_low": pl.Float64, "difference_high": pl.Float64}
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
@@ -139,15 +110,17 @@ def write_results(
     source: str,
     experiment: str,
     costs: pl.DataFrame,
-    found: pl.DataFrame,
-    cards: list[dict[str, Any]],
+    differences: pl.DataFrame,
+    policies: list[dict[str, Any]],
 ) -> None:
     """Replaces the rows of one experiment of a source for these goals and backfillings; all others stay."""
-    new = dict(zip(TABLES, (costs, found, pl.DataFrame(cards, infer_schema_length=None)), strict=True))
+    new = dict(
+        zip(EXPERIMENT_TABLES, (costs, differences, pl.DataFrame(policies, infer_schema_length=None)), strict=True)
+    )
     again = costs.select("experiment", "goal", "backfill").unique()
     files: list[str] = []
     with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
-        for name in TABLES:
+        for name in EXPERIMENT_TABLES:
             kept = connection.sql(
                 f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
             ).pl()
@@ -166,7 +139,6 @@ def curve_rows(
     arena: Arena, lessons: Lessons, options: PPOOptions, networks: list[str], filtering: bool, seeds: list[int]
 ) -> pl.DataFrame:
     """Rows of experiments.curves. Raises ValueError when nothing is asked for."""
-
     half = max(options.epochs // 2, 1)
     variants: list[tuple[str, str, PPOOptions]] = [("networks", name, options) for name in networks]
     if filtering:
@@ -183,7 +155,7 @@ def curve_rows(
             for seed in seeds:
                 other = experiment == "networks" and variant != "kernel"
                 learner = DenseLearner(arena, asked, seed, variant) if other else None
-                for report in train(arena, lessons, asked, seed, learner=learner).curve:
+                for report in train_by_ppo(arena, lessons, asked, seed, learner=learner).curve:
                     kept = asdict(report)
                     names = ("epoch", "phase", "decisions", "sampled_cost", "validation_cost")
                     rows.append(

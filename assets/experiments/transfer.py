@@ -10,8 +10,8 @@ from assets.common.storage import read_model
 from assets.common.trace import load_trace
 from assets.experiments.published import published
 from assets.experiments.published_windows import PUBLISHED_HEURISTICS, published_split
-from assets.experiments.tables import Contest, Entry, comparisons, costs_of, write_results
-from assets.policies.training import Task
+from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, write_results
+from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
@@ -48,19 +48,20 @@ def transfer(
         )
     trace = load_trace(warehouse, source)
     split = published_split(trace.rows.height, 256)
-    rows, found = [], []
+    costs_by_backfill, differences = [], []
     for backfill in policies["backfill"].unique(maintain_order=True):
-        arena = Contest.of(trace, Task(config.goal, backfill, "requested", "rlscheduler"), split).arena
+        arena = arena_of_task(trace, PolicyTask(config.goal, backfill, "requested", "rlscheduler"))
         entries = [
-            Entry(name, "requested", None, None, arena.costs(name, split.judge)) for name in PUBLISHED_HEURISTICS
+            ExperimentEntry(name, "requested", None, None, arena.costs(name, split.judge))
+            for name in PUBLISHED_HEURISTICS
         ]
         for row in policies.filter(pl.col("backfill") == backfill).iter_rows(named=True):
             weights = policy_from_bytes(read_model(row["file"], row["sha256"]))[0]
             costs = arena.costs(weights, split.judge)
-            entries.append(Entry(row["policy"], "requested", row["source"], row["seed"], costs))
-        told = {"experiment": "transfer", "rules": "rlscheduler", "backfill": backfill, "goal": config.goal}
-        rows.append(costs_of(entries, split.judge, told))
-        found.append(comparisons(entries, split.judge, told))
-    whole = pl.concat(found)
-    write_results(warehouse, source, "transfer", pl.concat(rows), whole, [])
+            entries.append(ExperimentEntry(row["policy"], "requested", row["source"], row["seed"], costs))
+        labels = {"experiment": "transfer", "rules": "rlscheduler", "backfill": backfill, "goal": config.goal}
+        costs_by_backfill.append(costs_of(entries, split.judge, labels))
+        differences.append(comparisons(entries, split.judge, labels))
+    whole = pl.concat(differences)
+    write_results(warehouse, source, "transfer", pl.concat(costs_by_backfill), whole, [])
     return dg.MaterializeResult(metadata={"dagster/row_count": whole.height, "comparisons": table(whole)})

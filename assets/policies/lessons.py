@@ -6,8 +6,8 @@ from models.scheduling.learning.training import Lessons
 from warehouse import Warehouse
 
 VALIDATION_SHARE = 0.2
-"""Last share of the training part that is kept from learning: its first half chooses among epochs and seeds, its second half, the
-newest, judges whether a challenger is better than the champion."""
+"""Last share of the training part that is kept from learning. Its first half chooses among epochs and seeds. Its second half,
+the newest, judges whether a challenger is better than the champion."""
 
 
 def learning_part(test_position: int) -> int:
@@ -15,9 +15,20 @@ def learning_part(test_position: int) -> int:
     return int(test_position * (1 - VALIDATION_SHARE))
 
 
-def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, validation_windows: int) -> "Lessons":
-    """The windows of the trajectory filter and those that choose. Raises ValueError where they do not fit the trace or goal."""
+def judging_part(test_position: int) -> int:
+    """Jobs from this position to the test position judge."""
+    return (learning_part(test_position) + test_position) // 2
 
+
+def judging_windows(test_position: int, window_jobs: int, most: int) -> Windows:
+    """At most `most` of the newest windows of the training part, shorter ones where eight would share jobs."""
+    first = judging_part(test_position)
+    length = max(min(window_jobs, (test_position - first) // 8), 1)
+    return Windows.spread(first, test_position, length, most)
+
+
+def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, validation_windows: int) -> Lessons:
+    """The windows of the trajectory filter and those that choose. Raises ValueError where they do not fit the trace or goal."""
     source = trace.source
     with warehouse.read() as connection:
         windows = connection.sql(
@@ -36,7 +47,7 @@ def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str
         )
     length, learning = int(windows["jobs"][0]), learning_part(test_position)
     first = windows["first_position"].to_numpy()
-    middle = (learning + test_position) // 2
+    middle = judging_part(test_position)
     if first.max() + length > learning or middle - length < learning:
         raise ValueError(
             f"source {source!r}: the trajectory filter was made for another split of the trace, its windows reach into "

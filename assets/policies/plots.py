@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from assets.common.plots import BLUE, GREY, INK, ORANGE, figure, log_axis
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from assets.common.plots import BLUE, GREY, INK, ORANGE, figure, log_axis
 
 
 def trajectory_distribution(score: np.ndarray, low: float, high: float, goal: str) -> Figure:
-    """score: the goal on each window under SJF, (windows,); low, high: the filter's range."""
+    """Histogram of the goal on each window under SJF. score: (windows,); low, high: the filter's range."""
     canvas, (ax,) = figure()
     top = float(np.percentile(score, 99.5)) * 1.05 + 1e-9
     ax.hist(np.minimum(score, top), bins=60, color=GREY)
@@ -26,7 +27,7 @@ def trajectory_distribution(score: np.ndarray, low: float, high: float, goal: st
 
 
 def training_curve(curve: pl.DataFrame, chosen: tuple[int, int] | None = None, goal: str = "bsld") -> Figure:
-    """curve: rows of policies.training_curve; chosen: seed and epoch of the policy that is used."""
+    """Validation cost and entropy by epoch. curve: rows of policies.training_curve; chosen: seed and epoch of the policy in use."""
     canvas, (top, bottom) = figure(height=4.4, rows=2, share_x=True)
     for seed in curve["seed"].unique().sort():
         part = curve.filter(pl.col("seed") == seed).sort("epoch")

@@ -1,7 +1,5 @@
 """The asset policies/priority_key: the best order of a simple form, which a learned policy has to beat."""
 
-from typing import TYPE_CHECKING
-
 import dagster as dg
 import numpy as np
 import polars as pl
@@ -12,15 +10,12 @@ from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
-from assets.policies.training import arena_of_task
-from models.scheduling.priority_key import search_key
-from warehouse import Warehouse, replace_partition
-
-if TYPE_CHECKING:
-    pass
 from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.lessons import lessons_of
+from assets.policies.training import arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
+from models.scheduling.priority_key import search_key
+from warehouse import Warehouse, replace_partition
 
 
 class PriorityKeyConfig(TaskConfig):
@@ -48,13 +43,13 @@ def priority_key(
     lessons = lessons_of(warehouse, trace, test_position, config.goal, 1)
     windows = lessons.windows.some(np.random.default_rng(config.seed), config.search.windows)
     with progress_bar(f"searching a key for {source}", config.search.random_keys + config.search.steps) as bar:
-        found = search_key(arena_of_task(trace, task_of(config)), windows, config.search, config.seed, bar.update)
-    best = found.best
+        search = search_key(arena_of_task(trace, task_of(config)), windows, config.search, config.seed, bar.update)
+    best = search.best
     rows = pl.DataFrame(
         [
             {"goal": config.goal, "estimates": config.estimates, "formula": best.formula}
-            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": found.cost}
-            | {"keys_tried": len(found.tried), "trained_jobs": test_position}
+            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": search.cost}
+            | {"keys_tried": len(search.tried), "trained_jobs": test_position}
         ]
     )
     with warehouse.write() as connection:

@@ -1,113 +1,132 @@
-"""Which trained policy is champion: a challenger takes over only if it is better on the newest windows that neither has seen."""
+"""Which trained policy is champion.
+
+A challenger takes over only if it is better on the newest windows that neither has seen.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from assets.common.storage import read_model
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import compare
+from models.scheduling.comparison import Difference, paired_difference
 from models.scheduling.policy_file import policy_from_bytes
 from simulator.policies.network import KernelWeights
 from warehouse import Warehouse
 
-TASK = ("goal", "backfill", "estimates")
-SEED = 1
-"""Of the bootstrap."""
+TASK_COLUMNS = ("goal", "backfill", "estimates")
+BOOTSTRAP_SEED = 1
+EVENT_FLOATS = ("champion_cost", "challenger_cost", "cost_difference", "difference_low", "difference_high")
 
 
 @dataclass(frozen=True)
-class Trained:
-    """card: a row of policies.scheduling_policies as far as training knows it."""
+class Candidate:
+    """A policy of the newest training. card: a row of policies.scheduling_policies as far as training knows it."""
 
     card: dict[str, Any]
     weights: KernelWeights
 
 
-def crown(
-    warehouse: Warehouse, source: str, arena: Arena, trained: list[Trained], judging: Windows
-) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Rows of policies.scheduling_policies and of policies.policy_events (all of the source's), and what happened in words.
+@dataclass(frozen=True)
+class ChallengeResult:
+    """What became of a challenger. champion_cost, difference: of challenger and champion, None where they were not compared."""
 
-    The same training again changes nothing.
+    kind: Literal["first", "replaced", "promoted", "refused"]
+    happened: str
+    challenger_cost: float
+    champion_cost: float | None = None
+    difference: Difference | None = None
+
+    def event(self, card: dict[str, Any], windows: int) -> dict[str, Any]:
+        """The row of policies.policy_events, without its numbers."""
+        return {
+            "kind": self.kind,
+            "seed": card["seed"],
+            "goal": card["goal"],
+            "windows": windows,
+            "champion_cost": self.champion_cost,
+            "challenger_cost": self.challenger_cost,
+            "cost_difference": self.difference.mean if self.difference else None,
+            "difference_low": self.difference.low if self.difference else None,
+            "difference_high": self.difference.high if self.difference else None,
+            "sha256": card["sha256"],
+        }
+
+
+def crown(
+    warehouse: Warehouse, source: str, arena: Arena, candidates: list[Candidate], judging: Windows
+) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """The best candidate challenges the champion. Nothing is written.
+
+    Returns all rows of the source for policies.scheduling_policies and policies.policy_events, and what happened in words. The
+    same training again changes nothing.
     """
+    policies, events = _stored(warehouse, source)
+    if policies.filter("newest")["sha256"].to_list() == [candidate.card["sha256"] for candidate in candidates]:
+        return policies, events, "the same training as before: nothing changes"
+    best = min(candidates, key=lambda candidate: candidate.card["validation_cost"])
+    champion = policies.filter("champion").row(0, named=True) if policies.height else None
+    result = judge_challenger(arena, judging, best, champion)
+    training = 1 + max(policies["training"].to_list(), default=0)
+    kept = result.kind == "refused"
+    rows = [
+        {"training": training, **candidate.card, "newest": True, "champion": candidate is best and not kept}
+        for candidate in candidates
+    ]
+    if kept and champion is not None:
+        rows.append(champion | {"newest": False, "champion": True})
+    event = {"event": events.height + 1, "training": training} | result.event(best.card, len(judging))
+    added = pl.DataFrame([event], infer_schema_length=None)
+    added = added.with_columns(pl.col(name).cast(pl.Float64) for name in EVENT_FLOATS)
+    all_events = pl.concat([events, added.select(events.columns)], how="vertical_relaxed")
+    return pl.DataFrame(rows, infer_schema_length=None), all_events, result.happened
+
+
+def judge_challenger(
+    arena: Arena, judging: Windows, challenger: Candidate, champion: dict[str, Any] | None
+) -> ChallengeResult:
+    """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none."""
+    costs = arena.costs(challenger.weights, judging)
+    cost = float(costs.mean())
+    if champion is None:
+        return ChallengeResult("first", "the first policy of this source is champion", cost)
+    weights = _weights_of(champion) if _can_stay(champion, challenger.card) else None
+    if weights is None:
+        happened = "champion by default: the one before was for another goal, other rules or another split, or is lost"
+        return ChallengeResult("replaced", happened, cost)
+    champion_costs = arena.costs(weights, judging)
+    difference = paired_difference(costs, champion_costs, judging, BOOTSTRAP_SEED)
+    low, high = difference.low, difference.high
+    interval = "too few windows for an interval" if low is None else f"{low:+.2f} to {high:+.2f}"
+    kind: Literal["promoted", "refused"] = "promoted" if difference.is_better else "refused"
+    happened = f"challenger {kind}: {difference.mean:+.2f} ({interval}) on the {len(judging)} newest windows"
+    return ChallengeResult(kind, happened, cost, float(champion_costs.mean()), difference)
+
+
+def _can_stay(champion: dict[str, Any], card: dict[str, Any]) -> bool:
+    """A champion that learned from jobs which now judge or test is no champion any more."""
+    same_task = all(champion[name] == card[name] for name in TASK_COLUMNS)
+    return same_task and champion["trained_jobs"] <= card["trained_jobs"]
+
+
+def _stored(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """All rows of a source in policies.scheduling_policies and policies.policy_events."""
+    parameters = {"source": source}
     with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
-        parameters = {"source": source}
-        before = connection.sql(
+        policies = connection.sql(
             "SELECT * EXCLUDE (source) FROM policies.scheduling_policies WHERE source = $source", params=parameters
         ).pl()
         events = connection.sql(
             "SELECT * EXCLUDE (source) FROM policies.policy_events WHERE source = $source ORDER BY event",
             params=parameters,
         ).pl()
-    newest = before.filter("newest")
-    if newest["sha256"].to_list() == [entry.card["sha256"] for entry in trained]:
-        return before, events, "the same training as before: nothing changes"
-
-    number = 1 + max(before["training"].to_list(), default=0)
-    best = min(trained, key=lambda entry: entry.card["validation_cost"])
-    costs = arena.costs(best.weights, judging)
-    event = {
-        "event": events.height + 1,
-        "kind": "first",
-        "training": number,
-        "seed": best.card["seed"],
-        "goal": best.card["goal"],
-        "windows": len(judging),
-        "champion_cost": None,
-        "challenger_cost": float(costs.mean()),
-        "cost_difference": None,
-        "difference_low": None,
-        "difference_high": None,
-        "sha256": best.card["sha256"],
-    }
-    happened = "the first policy of this source is champion"
-    champion = before.filter("champion").row(0, named=True) if before.height else None
-    kept = champion is not None
-    if champion is not None:
-        another = any(champion[name] != best.card[name] for name in TASK)
-        # one that learned from jobs which now judge or test is no champion any more
-        another = another or champion["trained_jobs"] > best.card["trained_jobs"]
-        weights = None if another else _weights_of(champion)
-        if weights is None:
-            event["kind"], kept = "replaced", False
-            happened = (
-                "champion by default: the one before was for another goal, other rules or another split, or is lost"
-            )
-        else:
-            others = arena.costs(weights, judging)
-            found = compare(costs, others, judging, SEED)
-            kept = not found.is_better
-            event |= {
-                "kind": "refused" if kept else "promoted",
-                "champion_cost": float(others.mean()),
-                "cost_difference": found.mean,
-                "difference_low": found.low,
-                "difference_high": found.high,
-            }
-            interval = (
-                "too few windows for an interval" if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
-            )
-            happened = (
-                f"challenger {event['kind']}: {found.mean:+.2f} ({interval}) on the {len(judging)} newest windows"
-            )
-    rows = [
-        {"training": number, **entry.card, "newest": True, "champion": entry is best and not kept} for entry in trained
-    ]
-    if kept and champion is not None:
-        rows.append(champion | {"newest": False, "champion": True})
-    columns = pl.DataFrame(rows, infer_schema_length=None)
-    added = pl.DataFrame([event], infer_schema_length=None)
-    floats = ("champion_cost", "challenger_cost", "cost_difference", "difference_low", "difference_high")
-    added = added.with_columns(pl.col(name).cast(pl.Float64) for name in floats)
-    return columns, pl.concat([events, added.select(events.columns)], how="vertical_relaxed"), happened
+    return policies, events
 
 
 def _weights_of(row: dict[str, Any]) -> KernelWeights | None:
-
     try:
         return policy_from_bytes(read_model(row["file"], row["sha256"]))[0]
     except ValueError:
@@ -116,9 +135,10 @@ def _weights_of(row: dict[str, Any]) -> KernelWeights | None:
 
 @dataclass(frozen=True)
 class LearnedPolicy:
-    """A row of policies.scheduling_policies with its weights; jobs from position `trained_jobs` on were not open to it.
+    """A row of policies.scheduling_policies with its weights. Jobs from position `trained_jobs` on were not open to it.
 
-    newest: whether it is of the newest training; champion: the one that is used."""
+    newest: whether it is of the newest training. champion: whether it is the one that is used.
+    """
 
     seed: int
     newest: bool
@@ -131,8 +151,8 @@ class LearnedPolicy:
 def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
     """The policies of the newest training, by seed, and the champion, if that is older.
 
-    Raises ValueError when there is none or a file is not what it was."""
-
+    Raises ValueError when there is none or a file is not what it was.
+    """
     with warehouse.read() as connection:
         rows = connection.execute(
             "SELECT seed, newest, champion, trained_jobs, file, sha256 FROM policies.scheduling_policies WHERE source = ? "

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
@@ -10,7 +12,7 @@ from pydantic import Field
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder, remove_unused_models, store_model
+from assets.common.storage import data_folder, remove_unused_models
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
@@ -22,27 +24,29 @@ from assets.policies.config import (
     PPOConfig,
     TaskConfig,
     task_of,
+    text_field,
 )
-from assets.policies.lessons import learning_part, lessons_of
-from assets.policies.registry import Trained, crown
-from assets.policies.training import arena_of_task
+from assets.policies.lessons import judging_windows, lessons_of
+from assets.policies.registry import Candidate, crown
+from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
-from models.scheduling.arena import Windows
-from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport
-from models.scheduling.options import (
-    Recipe,
-)
-from models.scheduling.policy_file import policy_to_bytes
+from models.scheduling.options import Recipe
 from warehouse import Warehouse, replace_partition
+
+NIGHTLY_CARD = (
+    *("source", "cluster_procs", "seed", "method", "goal", "backfill", "estimates", "layout", "trained_jobs", "epochs"),
+    *("best_epoch", "validation_cost", "parameters"),
+)
+"""What the file of a nightly policy says of itself. All but the first two are columns of policies.scheduling_policies, too."""
 
 
 class SchedulingPolicyConfig(TaskConfig):
     seeds: list[int] = Field(
         default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
     )
-    method: str = Field(default="ppo", description="ppo, evolution or imitation")
-    start: str = Field(default="saf", description="What training starts from: nothing, key, saf or best")
+    method: str = text_field(Recipe, "method")
+    start: str = text_field(Recipe, "start")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
@@ -53,6 +57,7 @@ class SchedulingPolicyConfig(TaskConfig):
     judging_windows: int = Field(default=40, ge=1, description="Newest windows that judge challenger against champion")
 
     def recipe(self) -> Recipe:
+        """How the policies are learned."""
         names = ("method", "start", "cautious", "ppo", "evolution", "imitation", "hindsight", "key")
         return Recipe(**self.model_dump(include=set(names)))
 
@@ -74,58 +79,23 @@ def scheduling_policy(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    arena, recipe = arena_of_task(trace, task_of(config)), config.recipe()
+    task, recipe = task_of(config), config.recipe()
+    arena = arena_of_task(trace, task)
     lessons = lessons_of(warehouse, trace, test_position, config.goal, config.validation_windows)
+    judging = judging_windows(test_position, lessons.windows.jobs, config.judging_windows)
+    setup = TrainingSetup(trace, task, arena, lessons, judging, test_position)
     if len(lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
-    trained: list[Trained] = []
-    curves = []
-    with progress_bar(f"training {len(config.seeds)} policies for {source}", recipe.epochs * len(config.seeds)) as bar:
-        for seed in config.seeds:
-            unfinished = data_folder() / "models" / source / f"policy-{seed}.checkpoint"
-
-            def on_epoch(report: "EpochReport", seed: int = seed) -> None:
-                """The page of the asset draws what is observed of it while it is being made."""
-                bar.update()
-                if report.validation_cost is not None:
-                    seen = {
-                        f"validation cost, seed {seed}": report.validation_cost,
-                        f"epoch, seed {seed}": report.epoch,
-                    }
-                    context.log_event(dg.AssetObservation(context.asset_key, partition=source, metadata=seen))
-
-            found = learn(arena, lessons, recipe, seed, on_epoch, unfinished)
-            card = {
-                "seed": seed,
-                "method": config.method,
-                "goal": config.goal,
-                "backfill": config.backfill,
-                "estimates": config.estimates,
-                "layout": config.ppo.layout,
-                "trained_jobs": test_position,
-                "epochs": recipe.epochs,
-                "best_epoch": found.best_epoch,
-                "validation_cost": found.validation_cost,
-                "parameters": json.dumps(found.parameters),
-            }
-            whole_card = {"source": source, "cluster_procs": trace.cluster_procs} | card
-            file, digest = store_model(source, f"policy-{seed}", policy_to_bytes(found.weights, whole_card))
-            trained.append(Trained(card | {"file": file, "sha256": digest}, found.weights))
-            curves += [{"seed": seed} | asdict(report) for report in found.curve]
-            context.log.info(f"seed {seed}: best epoch {found.best_epoch}, {found.validation_cost:.2f}")
-    middle = (learning_part(test_position) + test_position) // 2
-    judged_length = max(min(lessons.windows.jobs, (test_position - middle) // 8), 1)  # eight that share no job
-    judging = Windows.spread(middle, test_position, judged_length, config.judging_windows)
-    rows, events, happened = crown(warehouse, source, arena, trained, judging)
+    candidates, curve = _train(context, setup, recipe, config.seeds)
+    rows, events, happened = crown(warehouse, source, arena, candidates, judging)
     context.log.info(happened)
-    curve_rows = pl.DataFrame(curves, infer_schema_length=None).with_columns(pl.col("validation_cost").cast(pl.Float64))
     with warehouse.write() as connection:
         replace_partition(connection, "policies.scheduling_policies", source, rows)
         replace_partition(connection, "policies.policy_events", source, events)
-        replace_partition(connection, "policies.training_curve", source, curve_rows)
+        replace_partition(connection, "policies.training_curve", source, curve)
     remove_unused_models(source, "policy", rows["file"])
     for seed in config.seeds:
-        (data_folder() / "models" / source / f"policy-{seed}.checkpoint").unlink(missing_ok=True)
+        _checkpoint_of(source, seed).unlink(missing_ok=True)
     shown = ["champion", "training", "seed", "method", "validation_cost", "best_epoch", "epochs", "trained_jobs"]
     return dg.MaterializeResult(
         metadata={
@@ -133,6 +103,37 @@ def scheduling_policy(
             "happened": happened,
             "policies": table(rows.select(shown)),
             "history": table(events.sort("event", descending=True)),
-            "training": plot(plots.training_curve(curve_rows, goal=config.goal)),
+            "training": plot(plots.training_curve(curve, goal=config.goal)),
         }
     )
+
+
+def _train(
+    context: dg.AssetExecutionContext, setup: TrainingSetup, recipe: Recipe, seeds: list[int]
+) -> tuple[list[Candidate], pl.DataFrame]:
+    """Trains and stores a policy per seed. Returns them, and rows of policies.training_curve."""
+    source = setup.trace.source
+    candidates, curve = [], []
+    with progress_bar(f"training {len(seeds)} policies for {source}", recipe.epochs * len(seeds)) as bar:
+
+        def on_epoch(seed: int, report: EpochReport) -> None:
+            """The page of the asset draws what is observed of it while it is being made."""
+            bar.update()
+            if report.validation_cost is not None:
+                seen = {f"validation cost, seed {seed}": report.validation_cost, f"epoch, seed {seed}": report.epoch}
+                context.log_event(dg.AssetObservation(context.asset_key, partition=source, metadata=seen))
+
+        for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source)):
+            seed, trained = policy.seed, policy.trained
+            card = setup.card(policy, NIGHTLY_CARD, parameters=json.dumps(trained.parameters))
+            row = {name: value for name, value in card.items() if name not in ("source", "cluster_procs")}
+            stored = store_policy(source, f"policy-{seed}", trained.weights, card)
+            candidates.append(Candidate(row | stored, trained.weights))
+            curve += [{"seed": seed} | asdict(report) for report in trained.curve]
+            context.log.info(f"seed {seed}: best epoch {trained.best_epoch}, {trained.validation_cost:.2f}")
+    rows = pl.DataFrame(curve, infer_schema_length=None)
+    return candidates, rows.with_columns(pl.col("validation_cost").cast(pl.Float64))
+
+
+def _checkpoint_of(source: str, seed: int) -> Path:
+    return data_folder() / "models" / source / f"policy-{seed}.checkpoint"

@@ -1,7 +1,5 @@
 """The asset policies/trajectory_filter: which windows are worth learning from."""
 
-from typing import TYPE_CHECKING
-
 import dagster as dg
 import numpy as np
 import polars as pl
@@ -12,15 +10,12 @@ from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
+from assets.policies.config import TaskConfig, task_of
+from assets.policies.lessons import learning_part
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
 from warehouse import Warehouse, replace_partition
-
-if TYPE_CHECKING:
-    pass
-from assets.policies.config import TaskConfig, task_of
-from assets.policies.lessons import learning_part
 
 
 class TrajectoryFilterConfig(TaskConfig):
@@ -52,24 +47,24 @@ def trajectory_filter(
     if length < config.window_jobs:
         context.log.warning(f"only {learning} jobs to learn from: windows of {length} jobs, not {config.window_jobs}")
     sampled = sample_positions(0, learning, length, config.sampled_windows, np.random.default_rng(config.seed))
-    found = filter_trajectories(arena_of_task(trace, task_of(config)), sampled)
+    kept = filter_trajectories(arena_of_task(trace, task_of(config)), sampled)
     windows = pl.DataFrame(
         {
             "first_position": sampled.first,
             "jobs": np.full(len(sampled), length),
-            "sjf_cost": found.score,
-            "kept": found.kept,
+            "sjf_cost": kept.score,
+            "kept": kept.kept,
         }
     )
     ranges = pl.DataFrame(
         {
             "goal": [config.goal],
             "windows": [windows.height],
-            "kept": [int(found.kept.sum())],
-            "median_cost": [found.median],
-            "mean_cost": [found.mean],
-            "skewness": [found.skewness],
-            "high_cost": [found.high],
+            "kept": [int(kept.kept.sum())],
+            "median_cost": [kept.median],
+            "mean_cost": [kept.mean],
+            "skewness": [kept.skewness],
+            "high_cost": [kept.high],
         }
     )
     with warehouse.write() as connection:
@@ -79,6 +74,6 @@ def trajectory_filter(
         metadata={
             "dagster/row_count": windows.height,
             "range": table(ranges),
-            "distribution": plot(plots.trajectory_distribution(found.score, found.low, found.high, config.goal)),
+            "distribution": plot(plots.trajectory_distribution(kept.score, kept.low, kept.high, config.goal)),
         }
     )

@@ -106,7 +106,7 @@ def _facts(rows: Rows, trace: Trace, test_position: int) -> dict[str, str]:
 
 def _leaderboard(rows: Rows) -> Section:
     board = rows["board"]
-    return Section("Leaderboard", _verdict(board), [evaluation_plots.leaderboard(board)], readable(board))
+    return Section("Leaderboard", _verdict(board), [evaluation_plots.ranked_intervals(board)], readable(board))
 
 
 def _whole_period(rows: Rows) -> Section:

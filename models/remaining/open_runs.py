@@ -12,7 +12,7 @@ from models.remaining.snapshots import Moments
 QUANTILES = [f"remaining_p{percent}_s" for percent in (10, 25, 50, 75, 90)]
 """Columns of predicted quantiles, in predictions.remaining_times and remaining_time_trials."""
 
-LONGEST_S = 90 * 86400
+_LONGEST_S = 90 * 86400
 """Clocks that are further apart do not belong to one run: its time is taken from its steps then."""
 
 
@@ -23,7 +23,7 @@ def used_seconds() -> pl.Expr:
     an earlier one say how long it ran. Steps count at least.
     """
     clock = (pl.col("at_time") - pl.col("started_at")).dt.total_seconds().cast(pl.Float64)
-    return pl.max_horizontal(pl.when(pl.col("is_last") & clock.is_between(0, LONGEST_S)).then(clock), "loops_s")
+    return pl.max_horizontal(pl.when(pl.col("is_last") & clock.is_between(0, _LONGEST_S)).then(clock), "loops_s")
 
 
 def remaining_time_rows(open_runs: pl.DataFrame, runs: Runs, predictor: RemainingPredictor) -> pl.DataFrame:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.scheduling.goals import Goal
-from simulator.agents.batch import replay_windows
+from models.scheduling.goals import Goal, WindowColumns
+from models.scheduling.options import PolicyRules
+from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
 from simulator.policies.network import KernelWeights
@@ -20,7 +21,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Windows:
-    """first: position of each window's first job in the trace, int64 (windows,). jobs: consecutive jobs in each."""
+    """Parts of a trace, each of consecutive jobs.
+
+    first: position of each window's first job in the trace, int64 (windows,). jobs: how many jobs each holds.
+    """
 
     first: IntArray
     jobs: int
@@ -44,23 +48,23 @@ class Windows:
 
 @dataclass(frozen=True)
 class Arena:
-    """backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core."""
+    """A trace on an empty cluster, with the rules and the goal by which schedules are compared.
+
+    backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core.
+    """
 
     jobs: Jobs
     cluster_procs: int
     goal: Goal
     backfill: str = "easy"
-    rules: str = "standard"
+    rules: PolicyRules = "standard"
     threads: int | None = None
 
     def starts(self, policy: str | Policy | KernelWeights, windows: Windows) -> IntArray:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
-        return replay_windows(
-            self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self.backfill,
-            threads=self.threads, rules=self.rules,
-        )[0]  # fmt: skip
+        return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules)[0]
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""
@@ -70,21 +74,32 @@ class Arena:
         """What schedules cost, float64 (windows,)."""
         where = windows.first[:, None] + np.arange(windows.jobs)
         jobs = self.jobs
-        return self.goal.costs(
-            jobs.submit[where], jobs.runtime[where], jobs.procs[where], jobs.user[where], start, self.cluster_procs
-        )
+        columns = WindowColumns(jobs.submit[where], jobs.runtime[where], jobs.procs[where], jobs.user[where])
+        return self.goal.costs(columns, start, self.cluster_procs)
 
     def sample(
         self, weights: KernelWeights, windows: Windows, seed: int, teacher: FloatArray | None = None
     ) -> Trajectories:
         """Replays with every choice drawn, or the teacher's, and recorded; see simulator.agents.trajectories."""
         return sample_windows(
-            self.jobs, self.cluster_procs, windows.first, windows.jobs, weights, seed, self.backfill, self.rules,
-            teacher, self.threads,
-        )  # fmt: skip
+            self.jobs,
+            self.cluster_procs,
+            windows.first,
+            windows.jobs,
+            weights,
+            seed,
+            teacher,
+            self._window_rules,
+        )
+
+    @property
+    def _window_rules(self) -> WindowRules:
+        return WindowRules(self.backfill, rule_set=self.rules, threads=self.threads)
 
 
 def relative(costs: FloatArray, reference: FloatArray) -> FloatArray:
-    """By what share `costs` lie above the reference's on the same windows; below 0 is better. Windows weigh alike then, easy
-    or hard."""
+    """By what share `costs` lie above the reference's on the same windows, float64 (windows,). Below 0 is better.
+
+    Easy and hard windows weigh alike then.
+    """
     return (costs - reference) / np.maximum(np.abs(reference), 1e-9)

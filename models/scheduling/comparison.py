@@ -1,4 +1,4 @@
-"""Is one policy better than another? Paired on the same windows, with an interval that knows that windows overlap."""
+"""Is one policy better than another? Both replay the same windows, and the interval knows that windows overlap."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.scheduling.arena import Windows
+from models.scheduling.arena import Arena, Windows
 
 FloatArray = NDArray[np.float64]
 
-RESAMPLES = 4000
+BOOTSTRAP_RESAMPLES = 4000
 LEAST_DISJOINT = 4
 """With fewer windows that share no job an interval says nothing."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """mean: of one policy's costs minus another's; low, high: its 95 % interval, None with too few windows."""
+    """mean: of one policy's costs minus another's. low, high: its 95 % interval, None with too few windows."""
 
     mean: float
     low: float | None
@@ -26,6 +26,7 @@ class Difference:
 
     @property
     def is_better(self) -> bool:
+        """Whether the first policy costs less, beyond noise."""
         return self.high is not None and self.high < 0
 
 
@@ -44,11 +45,12 @@ def disjoint(windows: Windows) -> int:
     return count
 
 
-def compare(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) -> Difference:
-    """costs, others: of the same windows, ascending by position, float64 (windows,) or (training seeds, windows).
+def paired_difference(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) -> Difference:
+    """The mean of `costs` minus that of `others` on the same windows, with its 95 % interval.
 
-    Percentile bootstrap, 95 %: blocks of windows are resampled around the circle (Politis and Romano 1992), the same for both
-    sides, and training seeds within each side.
+    costs, others: float64 (windows,) or (training seeds, windows); windows: ascending by position. The interval is a percentile
+    bootstrap. It resamples blocks of windows around the circle (Politis and Romano 1992), the same for both sides, and training
+    seeds within each side.
     """
     ours, theirs = np.atleast_2d(costs), np.atleast_2d(others)
     mean = float(ours.mean() - theirs.mean())
@@ -56,11 +58,29 @@ def compare(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) 
     if disjoint(windows) < LEAST_DISJOINT:
         return Difference(mean, None, None)
     rng = np.random.default_rng(seed)
-    begin = rng.integers(count, size=(RESAMPLES, -(-count // block)))
-    drawn = ((begin[:, :, None] + np.arange(block)) % count).reshape(RESAMPLES, -1)[:, :count]
+    begin = rng.integers(count, size=(BOOTSTRAP_RESAMPLES, -(-count // block)))
+    drawn = ((begin[:, :, None] + np.arange(block)) % count).reshape(BOOTSTRAP_RESAMPLES, -1)[:, :count]
     sides = []
     for side in (ours, theirs):
-        picked = rng.integers(len(side), size=(RESAMPLES, len(side)))
+        picked = rng.integers(len(side), size=(BOOTSTRAP_RESAMPLES, len(side)))
         sides.append(side[picked[:, :, None], drawn[:, None, :]].mean(axis=(1, 2)))
     low, high = np.percentile(sides[0] - sides[1], [2.5, 97.5])
     return Difference(mean, float(low), float(high))
+
+
+@dataclass(frozen=True)
+class RivalScore:
+    """A policy on the windows that judge. minus_saf: its difference from SAF on the same windows with the same estimates."""
+
+    name: str
+    mean: float
+    minus_saf: Difference
+
+
+def scores_against_saf(arena: Arena, windows: Windows, costs: dict[str, FloatArray]) -> list[RivalScore]:
+    """SAF, then every rival. costs: of each on the windows, float64 (windows,) or (training seeds, windows)."""
+    saf = arena.costs("SAF", windows)
+    return [
+        RivalScore(name, float(of_rival.mean()), paired_difference(of_rival, saf, windows, 1))
+        for name, of_rival in ({"SAF": saf} | costs).items()
+    ]

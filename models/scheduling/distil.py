@@ -30,16 +30,18 @@ STEPS, RATE = 400, 0.05
 
 
 @dataclass(frozen=True)
-class Distilled:
-    """formula: as `tracehouse replay --policy` takes it, the highest value goes first. agreement: share of the policy's choices
-    that the formula makes, too; decisions: how many there were."""
+class FittedFormula:
+    """formula: as `tracehouse replay --policy` takes it, the highest value goes first.
+
+    agreement: share of the policy's choices that the formula makes, too. decisions: how many choices there were.
+    """
 
     formula: str
     agreement: float
     decisions: int
 
 
-def distil(arena: Arena, weights: KernelWeights, windows: Windows, seed: int) -> Distilled:
+def fit_formula(arena: Arena, weights: KernelWeights, windows: Windows, seed: int) -> FittedFormula:
     """Fits the formula on decisions of the policy in these windows. Same arguments, same formula.
 
     Raises ValueError for a network that does not read what the terms are made of.
@@ -51,19 +53,19 @@ def distil(arena: Arena, weights: KernelWeights, windows: Windows, seed: int) ->
             f"the policy does not read {', '.join(missing)}, of which the formula is made: distil one of the layouts plain or "
             "informed"
         )
-    found = arena.sample(weights, windows, seed)
-    if not found.decisions:
+    recorded = arena.sample(weights, windows, seed)
+    if not recorded.decisions:
         raise ValueError("the policy met no choice between two jobs in these windows: take busier or longer ones")
-    terms = _terms(found.features, inputs, arena.cluster_procs)
+    terms = _terms(recorded.features, inputs, arena.cluster_procs)
     scores = np.empty(len(terms), dtype=np.float32)
-    score_rows(found.features, len(terms), weights, scores)
+    score_rows(recorded.features, len(terms), weights, scores)
     choice = np.array(
-        [scores[a : a + n].argmax() for a, n in zip(found.first_row, found.num_rows, strict=True)], dtype=np.int64
+        [scores[a : a + n].argmax() for a, n in zip(recorded.first_row, recorded.num_rows, strict=True)], dtype=np.int64
     )
     scale = terms.std(axis=0) + 1e-9
     columns = (terms / scale).astype(np.float32)
-    fitted, hits = _fit(columns, found.num_rows, choice)
-    return Distilled(_text(fitted / scale), hits / found.decisions, found.decisions)
+    fitted, hits = _fit(columns, recorded.num_rows, choice)
+    return FittedFormula(_text(fitted / scale), hits / recorded.decisions, recorded.decisions)
 
 
 def _terms(features: NDArray[np.float32], inputs: tuple[str, ...], cluster_procs: int) -> FloatArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +16,54 @@ from numpy.typing import NDArray
 from models.compiled import compiled
 from simulator.metrics.metrics import BOUNDED_SLOWDOWN_TAU_S
 
-METRICS = ("bsld", "slowdown", "wait", "turnaround", "utilisation", "utilisation_as_coded")
-USERS = ("all", "mean_user", "max_user")
-_BSLD, _SLOWDOWN, _WAIT, _TURNAROUND, _UTILISATION, _AS_CODED = range(len(METRICS))
+GOAL_METRICS = ("bsld", "slowdown", "wait", "turnaround", "utilisation", "utilisation_as_coded")
+USER_GROUPS = ("all", "mean_user", "max_user")
+_BSLD, _SLOWDOWN, _WAIT, _TURNAROUND, _UTILISATION, _AS_CODED = range(len(GOAL_METRICS))
+_ALL_JOBS, _MEAN_USER, _MAX_USER = range(len(USER_GROUPS))
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
+class GoalTerms(NamedTuple):
+    """The terms of a goal as compiled functions take them. A metric that is to be large has a negative weight."""
+
+    metric: IntArray  # index in GOAL_METRICS, (terms,)
+    users: IntArray  # index in USER_GROUPS, (terms,)
+    weight: FloatArray  # (terms,)
+
+
+class WindowColumns(NamedTuple):
+    """What a goal reads of the jobs of windows, besides their start. The simulator's Tasks have the same fields for one window."""
+
+    submit: IntArray  # seconds, (windows, window_jobs) or (window_jobs,)
+    runtime: IntArray  # seconds, the same shape
+    procs: IntArray  # the same shape
+    user: IntArray  # from 0, the same shape
+
+
+class UserSums(NamedTuple):
+    """Scratch by user, all zero before and after each use."""
+
+    total: FloatArray  # (users,)
+    count: IntArray  # (users,)
+
+
 @dataclass(frozen=True)
 class Goal:
-    """text: as written. metric, users: indices in METRICS and USERS, int64 (terms,); weight: float64 (terms,), negative for a
-    metric that is to be large."""
+    """text: as written."""
 
     text: str
-    metric: IntArray
-    users: IntArray
-    weight: FloatArray
+    terms: GoalTerms
 
-    def costs(
-        self, submit: IntArray, runtime: IntArray, procs: IntArray, user: IntArray, start: IntArray, cluster_procs: int
-    ) -> FloatArray:
-        """Of each window, float64 (windows,), from columns (windows, window_jobs)."""
-        return _costs(self.metric, self.users, self.weight, submit, runtime, procs, user, start, cluster_procs)
+    def costs(self, jobs: WindowColumns, start: IntArray, cluster_procs: int) -> FloatArray:
+        """The cost of each window, float64 (windows,), from columns and start times (windows, window_jobs)."""
+        return _costs(self.terms, jobs, start, cluster_procs, user_sums(int(jobs.user.max(initial=0)) + 1))
+
+
+def user_sums(users: int) -> UserSums:
+    """Scratch for jobs whose users are numbered from 0 to `users` - 1."""
+    return UserSums(np.zeros(users), np.zeros(users, dtype=np.int64))
 
 
 def parse_goal(text: str) -> Goal:
@@ -47,91 +73,95 @@ def parse_goal(text: str) -> Goal:
     """
     metric, users, weight = [], [], []
     for term in text.split("+"):
-        found = re.fullmatch(r"(?:([0-9.eE-]+)\s*\*\s*)?([a-z_]+)(?::([a-z_]+))?", term.strip())
-        name, group = (found.group(2), found.group(3) or "all") if found else ("", "all")
-        if found is None or name not in METRICS or group not in USERS:
+        match = re.fullmatch(r"(?:([0-9.eE-]+)\s*\*\s*)?([a-z_]+)(?::([a-z_]+))?", term.strip())
+        name, group = (match.group(2), match.group(3) or "all") if match else ("", "all")
+        if match is None or name not in GOAL_METRICS or group not in USER_GROUPS:
             raise ValueError(
                 f"goal {text!r}: expected terms such as bsld, wait:max_user or 0.5*bsld joined by +, with one of "
-                f"{', '.join(METRICS)} and, after a colon, one of {', '.join(USERS)}; found {term.strip()!r}"
+                f"{', '.join(GOAL_METRICS)} and, after a colon, one of {', '.join(USER_GROUPS)}; found {term.strip()!r}"
             )
         try:
-            factor = float(found.group(1) or 1.0)
+            factor = float(match.group(1) or 1.0)
         except ValueError:
-            raise ValueError(f"goal {text!r}: expected a number before *, found {found.group(1)!r}") from None
+            raise ValueError(f"goal {text!r}: expected a number before *, found {match.group(1)!r}") from None
         if not factor > 0.0 or not np.isfinite(factor):
             raise ValueError(f"goal {text!r}: weights must be above 0, found {factor:g}")
-        number = METRICS.index(name)
+        number = GOAL_METRICS.index(name)
         if number >= _UTILISATION and group != "all":
             raise ValueError(f"goal {text!r}: {name} is of the machine, not of users: leave out :{group}")
         metric.append(number)
-        users.append(USERS.index(group))
+        users.append(USER_GROUPS.index(group))
         weight.append(-factor if number >= _UTILISATION else factor)
-    return Goal(
-        text, np.array(metric, dtype=np.int64), np.array(users, dtype=np.int64), np.array(weight, dtype=np.float64)
-    )
+    terms = (np.array(metric, dtype=np.int64), np.array(users, dtype=np.int64), np.array(weight, dtype=np.float64))
+    return Goal(text, GoalTerms(*terms))
 
 
 @compiled
-def _costs(metric, users, weight, submit, runtime, procs, user, start, cluster_procs):
-    windows, jobs = submit.shape
-    found = np.zeros(windows)
-    most = 0
+def _costs(terms, jobs, start, cluster_procs, sums):
+    windows = len(start)
+    costs = np.zeros(windows)
     for k in range(windows):
-        for i in range(jobs):
-            most = max(most, user[k, i])
-    total = np.zeros(most + 1)
-    count = np.zeros(most + 1, dtype=np.int64)
-    for k in range(windows):
-        found[k] = window_cost(
-            metric, users, weight, submit[k], runtime[k], procs[k], user[k], start[k], cluster_procs, total, count
-        )
-    return found
+        window = WindowColumns(jobs.submit[k], jobs.runtime[k], jobs.procs[k], jobs.user[k])
+        costs[k] = window_cost(terms, window, start[k], cluster_procs, sums)
+    return costs
 
 
 @compiled
-def window_cost(metric, users, weight, submit, runtime, procs, user, start, cluster_procs, total, count):
-    """The goal's cost of one window, columns (window_jobs,). total, count: scratch by user, all zero before and after."""
-    jobs = len(submit)
+def window_cost(terms, jobs, start, cluster_procs, sums):
+    """The goal's cost of one window. jobs: WindowColumns or Tasks of the window; start: int64 (window_jobs,)."""
     cost = 0.0
-    for t in range(len(metric)):
-        kind = metric[t]
-        value = 0.0
-        if kind >= _UTILISATION:
-            area = 0.0
-            last = submit[0]
-            for i in range(jobs):
-                area += float(runtime[i]) * procs[i]
-                last = max(last, start[i] if kind == _AS_CODED else start[i] + runtime[i])
-            value = area / (float(max(last - submit[0], 1)) * cluster_procs)
-        elif users[t] == 0:
-            for i in range(jobs):
-                value += _of_job(kind, start[i] - submit[i], runtime[i])
-            value /= jobs
+    for t in range(len(terms.metric)):
+        metric = terms.metric[t]
+        if metric >= _UTILISATION:
+            value = _utilisation(metric, jobs, start, cluster_procs)
+        elif terms.users[t] == _ALL_JOBS:
+            value = 0.0
+            for i in range(len(jobs.submit)):
+                value += _of_job(metric, start[i] - jobs.submit[i], jobs.runtime[i])
+            value /= len(jobs.submit)
         else:
-            for i in range(jobs):
-                total[user[i]] += _of_job(kind, start[i] - submit[i], runtime[i])
-                count[user[i]] += 1
-            members = 0
-            for i in range(jobs):
-                who = user[i]
-                if count[who] > 0:
-                    mean = total[who] / count[who]
-                    value = max(value, mean) if users[t] == 2 else value + mean
-                    members += 1
-                    total[who] = 0.0
-                    count[who] = 0
-            if users[t] == 1:
-                value /= members
-        cost += weight[t] * value
+            value = _of_users(metric, terms.users[t], jobs, start, sums)
+        cost += terms.weight[t] * value
     return cost
 
 
 @compiled
-def _of_job(kind, wait, runtime):
-    if kind == _BSLD:
+def _utilisation(metric, jobs, start, cluster_procs):
+    """Processor time used over processor time there, from the first submission to the last completion, or to the last start."""
+    area = 0.0
+    last = jobs.submit[0]
+    for i in range(len(jobs.submit)):
+        area += float(jobs.runtime[i]) * jobs.procs[i]
+        last = max(last, start[i] if metric == _AS_CODED else start[i] + jobs.runtime[i])
+    return area / (float(max(last - jobs.submit[0], 1)) * cluster_procs)
+
+
+@compiled
+def _of_users(metric, group, jobs, start, sums):
+    """Mean or maximum of the users' means (RLScheduler, section V-F)."""
+    total, count = sums
+    for i in range(len(jobs.submit)):
+        total[jobs.user[i]] += _of_job(metric, start[i] - jobs.submit[i], jobs.runtime[i])
+        count[jobs.user[i]] += 1
+    value = 0.0
+    members = 0
+    for i in range(len(jobs.submit)):
+        user = jobs.user[i]
+        if count[user] > 0:
+            mean = total[user] / count[user]
+            value = max(value, mean) if group == _MAX_USER else value + mean
+            members += 1
+            total[user] = 0.0
+            count[user] = 0
+    return value if group == _MAX_USER else value / members
+
+
+@compiled
+def _of_job(metric, wait, runtime):
+    if metric == _BSLD:
         return max(1.0, (wait + runtime) / max(runtime, BOUNDED_SLOWDOWN_TAU_S))
-    if kind == _SLOWDOWN:
+    if metric == _SLOWDOWN:
         return (wait + max(runtime, 1)) / max(runtime, 1)
-    if kind == _WAIT:
+    if metric == _WAIT:
         return float(wait)
     return float(wait + runtime)

@@ -1,32 +1,45 @@
-"""Hyper-parameters of everything that learns to order the queue; every field says what it is."""
+"""Hyper-parameters of everything that learns to order the queue. Every field says what it is.
+
+A word with a fixed set of values is one `Literal` here. Pydantic and the command line check it where it comes in.
+"""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field, model_validator
+
+LearningMethod = Literal["ppo", "evolution", "imitation"]
+"""ppo: RLScheduler's; evolution: evolution strategies; imitation: of a search that sees the future."""
+StartingPoint = Literal["saf", "key", "best", "nothing"]
+"""saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
+two that costs less; nothing: random weights."""
+PolicyRules = Literal["standard", "rlscheduler"]
+"""Replay rules that policies can be trained under; rlscheduler: those of that code."""
+InputLayout = Literal["plain", "informed", "paper"]
+"""What a network reads, as simulator.policies.observation.LAYOUTS defines it."""
+EpisodeReward = Literal["plain", "relative"]
+"""plain: minus the goal's cost; relative: minus its share above SJF's on the same window."""
+AdvantageBaseline = Literal["critic", "siblings"]
+"""critic: a value network; siblings: other replays of the same window."""
 
 
 class PPOOptions(BaseModel):
-    """Hyper-parameters; every field says what it is."""
+    """Hyper-parameters of proximal policy optimisation (Schulman et al. 2017), and of the network that it trains."""
 
-    layout: str = Field(
-        default="plain",
-        pattern="^(paper|plain|informed)$",
-        description="What the network reads: paper, plain or informed",
-    )
+    layout: InputLayout = Field(default="plain", description="What the network reads: paper, plain or informed")
     epochs: int = Field(default=20, ge=1, description="Epochs of sampling and updating")
     filtered_epochs: int = Field(
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"
     )
     trajectories: int = Field(default=128, ge=1, description="Windows replayed an epoch")
     siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
-    reward: str = Field(
+    reward: EpisodeReward = Field(
         default="relative",
-        pattern="^(plain|relative)$",
         description="plain: minus the goal; relative: minus its share above SJF's on the same window",
     )
-    baseline: str = Field(
+    baseline: AdvantageBaseline = Field(
         default="siblings",
-        pattern="^(critic|siblings)$",
         description="What advantages are measured from: critic, a value network; siblings, replays of the same window",
     )
     passes: int = Field(default=4, ge=1, description="Most passes over an epoch's decisions")
@@ -47,15 +60,24 @@ class PPOOptions(BaseModel):
         return self
 
 
-PAPER = PPOOptions(
-    layout="paper", epochs=100, trajectories=100, siblings=1, reward="plain", baseline="critic", passes=80, minibatch=0,
-    kl_limit=0.015, policy_rate=3e-4,
-)  # fmt: skip
-"""RLScheduler's: section V-A, and its code where the paper is silent (the paper's rate of 1e-3 is that of the critic there)."""
+PAPER_PPO = PPOOptions(
+    layout="paper",
+    epochs=100,
+    trajectories=100,
+    siblings=1,
+    reward="plain",
+    baseline="critic",
+    passes=80,
+    minibatch=0,
+    kl_limit=0.015,
+    policy_rate=3e-4,
+)
+"""RLScheduler's hyper-parameters: section V-A of the paper, and its code where the paper is silent. There the paper's rate
+of 1e-3 is that of the critic."""
 
 
 class EvolutionOptions(BaseModel):
-    """Hyper-parameters of evolution strategies."""
+    """Hyper-parameters of evolution strategies (Salimans et al. 2017)."""
 
     generations: int = Field(default=40, ge=1, description="Generations")
     pairs: int = Field(default=12, ge=1, description="Antithetic pairs of candidates a generation")
@@ -74,7 +96,7 @@ class ImitationOptions(BaseModel):
 
 
 class HindsightOptions(BaseModel):
-    """How long to search."""
+    """How long simulated annealing searches for the best order of a window."""
 
     orders: int = Field(default=1500, ge=1, description="Orders that are replayed for each window")
     temperature: float = Field(
@@ -85,7 +107,7 @@ class HindsightOptions(BaseModel):
 
 
 class KeySearchOptions(BaseModel):
-    """How long to search."""
+    """How long to search for the best priority key."""
 
     random_keys: int = Field(default=200, ge=1, description="Keys drawn at random")
     steps: int = Field(default=200, ge=0, description="Keys that CMA-ES tries after that, from the best of them")
@@ -95,14 +117,12 @@ class KeySearchOptions(BaseModel):
 class Recipe(BaseModel):
     """How a policy is learned."""
 
-    method: str = Field(
+    method: LearningMethod = Field(
         default="ppo",
-        pattern="^(ppo|evolution|imitation)$",
         description="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future",
     )
-    start: str = Field(
+    start: StartingPoint = Field(
         default="saf",
-        pattern="^(nothing|key|saf|best)$",
         description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
         "key; saf, one that orders by area, smallest first; best, key or saf, whichever costs less on windows to learn from",
     )
@@ -123,6 +143,13 @@ class Recipe(BaseModel):
     @property
     def epochs(self) -> int:
         """Steps of progress that the method reports."""
-        return {"ppo": self.ppo.epochs, "evolution": self.evolution.generations, "imitation": self.imitation.passes}[
-            self.method
-        ]
+        return int(getattr(getattr(self, self.method), EPOCH_FIELDS[self.method]))
+
+    def with_epochs(self, epochs: int) -> Recipe:
+        """The same recipe with another number of epochs, generations or passes."""
+        options = getattr(self, self.method).model_copy(update={EPOCH_FIELDS[self.method]: epochs})
+        return self.model_copy(update={self.method: options})
+
+
+EPOCH_FIELDS: dict[LearningMethod, str] = {"ppo": "epochs", "evolution": "generations", "imitation": "passes"}
+"""What each method calls its epochs."""

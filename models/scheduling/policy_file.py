@@ -44,16 +44,16 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
         layout = Layout(tuple(document["facts"]), tuple(document["signals"]))
         blank = blank_network(layout)
         weights = [np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields[2:]]
-        card, told = document["card"], document["sha256"]
+        card, written_digest = document["card"], document["sha256"]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"a policy for another observation layout, or damaged ({error}): train it again") from None
-    for name, found, expected in zip(KernelWeights._fields[2:], weights, blank[2:], strict=True):
-        if found.shape != expected.shape or not np.isfinite(found).all():
+    for name, array, expected in zip(KernelWeights._fields[2:], weights, blank[2:], strict=True):
+        if array.shape != expected.shape or not np.isfinite(array).all():
             raise ValueError(
-                f"a policy for another observation layout, or damaged: {name} has the shape {found.shape}, the inputs "
+                f"a policy for another observation layout, or damaged: {name} has the shape {array.shape}, the inputs "
                 f"{', '.join(layout.inputs)} need {expected.shape}"
             )
-    if told != _digest(document):
+    if written_digest != _digest(document):
         raise ValueError(
             "damaged: the weights are not those that were written (their hash differs); copy the file again"
         )
@@ -73,5 +73,5 @@ def load_policy(path: Path) -> tuple[KernelWeights, dict[str, Any]]:
 
 
 def _digest(document: dict[str, Any]) -> str:
-    told = json.dumps([document[name] for name in _HASHED], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()
+    hashed = json.dumps([document[name] for name in _HASHED], sort_keys=True)
+    return hashlib.sha256(hashed.encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Search for a priority key: what a learned policy has to beat to be worth deploying.
 
-The family is  submit + c * estimate^a * procs^b,  lowest first: an order that is known at submission, so that the fast engine
-tries thousands of keys a second. c weighs what a job asks for against its wait
-(submit - now is minus the wait); c = 0 is FCFS, a very large c with a = 1 and b = 0 SJF, with b = 1 smallest area first.
+The family is  submit + c * estimate^a * procs^b,  lowest first. The order is known at submission, so that the fast engine
+tries thousands of keys a second. c weighs what a job asks for against its wait, since submit - now is minus the wait.
+c = 0 is FCFS. A very large c with a = 1 is SJF where b = 0, and smallest area first where b = 1.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FloatArray = NDArray[np.float64]
 
 LOG_C, EXPONENT = (-4.0, 8.0), (0.0, 2.0)
 """Ranges of log10(c) and of the exponents that random search draws from."""
-LARGEST = 700.0
+LARGEST_LOG_TERM = 700.0
 """Logarithm of the largest term: CMA-ES leaves the ranges, and e^710 is infinite."""
 
 
 @dataclass(frozen=True)
 class PriorityKey:
-    """submit + 10^log_c * estimate^a * procs^b"""
+    """submit + 10^log_c * estimate^a * procs^b, lowest first"""
 
     log_c: float
     a: float
@@ -44,21 +44,22 @@ class PriorityKey:
         """Lowest first, float64 (num_jobs,)."""
         size = self.a * np.log(jobs.estimate) + self.b * np.log(jobs.procs)
         return (jobs.submit - jobs.origin) + 10**self.log_c * np.exp(
-            np.minimum(size, LARGEST - self.log_c * np.log(10))
+            np.minimum(size, LARGEST_LOG_TERM - self.log_c * np.log(10))
         )
 
     @property
     def policy(self) -> Policy:
+        """The key as the engine takes it."""
         return Policy(self.formula, FIXED, lambda jobs, cluster_procs: self.scores(jobs))
 
 
 @dataclass(frozen=True)
 class KeySearch:
-    """best: by the mean cost on the windows; tried: (log_c, a, b, cost) of every key in the order tried, float64 (keys, 4)."""
+    """best: by the mean cost on the windows; cost: that mean."""
 
     best: PriorityKey
     cost: float
-    tried: FloatArray
+    tried: FloatArray  # log_c, a, b and cost of every key in the order tried, (keys, 4)
 
 
 def search_key(
@@ -68,7 +69,7 @@ def search_key(
     seed: int,
     on_key: Callable[[], None] = lambda: None,
 ) -> KeySearch:
-    """Random search, then CMA-ES (Hansen) from the best key found. Same arguments, same key."""
+    """Random search, then CMA-ES (Hansen and Ostermeier 2001) from the best of those keys. Same arguments, same key."""
     import cma
 
     rng = np.random.default_rng(seed)

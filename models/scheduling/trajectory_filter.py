@@ -1,7 +1,7 @@
 """Trajectory filtering: which windows of a trace are worth learning from (RLScheduler, Zhang et al. 2020, section IV-C).
 
-Most windows of a real trace are easy (any policy does well) and a few are hopeless (none does); both only add noise.
-SJF is replayed on sampled windows; training starts on those whose cost lies inside (median, 2 x mean) and takes all later.
+Any policy does well on most windows of a real trace, and none does on a few. Both only add noise. SJF is replayed on sampled
+windows. Training starts on those whose cost lies inside (median, 2 x mean), and takes all windows later.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from models.scheduling.arena import Arena, Windows
 
 @dataclass(frozen=True)
 class TrajectoryFilter:
-    """windows: those sampled, by position; score: the cost of each under SJF, float64 (windows,); kept: inside (low, high),
-    bool (windows,). skewness is the third standardised moment."""
+    """The sampled windows and what SJF costs on them. skewness is the third standardised moment of the costs."""
 
-    windows: Windows
-    score: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    windows: Windows  # ascending by position
+    score: NDArray[np.float64]  # cost under SJF, (windows,)
+    kept: NDArray[np.bool_]  # whether it lies inside (low, high), (windows,)
     median: float
     mean: float
     skewness: float
 
     @property
     def low(self) -> float:
+        """Costs above this are kept."""
         return self.median
 
     @property
     def high(self) -> float:
+        """Costs below this are kept."""
         return 2.0 * self.mean
 
     @property
     def kept_windows(self) -> Windows:
+        """The windows inside the range."""
         return Windows(self.windows.first[self.kept], self.windows.jobs)
 
 
@@ -52,7 +54,7 @@ def sample_positions(first: int, last: int, window_jobs: int, most: int, rng: np
 
 
 def filter_trajectories(arena: Arena, windows: Windows) -> TrajectoryFilter:
-    """Replays SJF on the windows. A goal whose costs are not all positive (utilisation) has no range: every window is kept."""
+    """Replays SJF on the windows. A goal whose costs are not all positive (utilisation) has no range, and keeps every window."""
     score = arena.costs("SJF", windows)
     median, mean, spread = float(np.median(score)), float(score.mean()), float(score.std())
     skewness = float(((score - mean) ** 3).mean() / spread**3) if spread > 0 else 0.0

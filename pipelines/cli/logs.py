@@ -41,6 +41,7 @@ def sources(as_json: bool) -> None:
 
 
 def source_row(source: Source) -> dict[str, Any]:
+    """What is listed of a source: its declaration, paths as text; None for what it leaves to the log."""
     return {
         "name": source.name,
         "format": source.format,

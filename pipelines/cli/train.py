@@ -1,33 +1,77 @@
 """`tracehouse train` and `tracehouse distil`: a scheduling policy as a file, and as a formula."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse, write_whole
-from models.scheduling.options import PAPER, Recipe
+from assets.common.trace import load_trace
+from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PolicyRules, Recipe, StartingPoint
+from models.scheduling.policy_file import load_policy, policy_to_bytes
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
+    from assets.policies.training import TrainingSetup
+    from models.scheduling.comparison import RivalScore
     from models.scheduling.learning.training import EpochReport
+    from models.scheduling.learning.training_run import JudgedPolicy
 
+COMPARED_HEURISTICS = ("FCFS", "SJF", "F1")
+"""Besides SAF, what a trained policy is shown beside."""
+FILE_CARD = (
+    *(
+        "source",
+        "trace_sha256",
+        "cluster_procs",
+        "goal",
+        "backfill",
+        "estimates",
+        "rules",
+        "window_jobs",
+        "trained_jobs",
+    ),
+    *("best_epoch", "validation_cost", "parameters", "unseen_windows"),
+)
+"""What the policy file says of itself."""
 TASK_OPTIONS = (
-    click.option("--goal", "-g", default="bsld", show_default=True,
-                 help="What to make small: bsld, slowdown, wait, turnaround, utilisation (made large), bsld:max_user, or a sum "
-                 "such as '0.7*bsld + 0.001*wait'."),
+    click.option(
+        "--goal",
+        "-g",
+        default="bsld",
+        show_default=True,
+        help="What to make small: bsld, slowdown, wait, turnaround, utilisation (made large), bsld:max_user, or a sum "
+        "such as '0.7*bsld + 0.001*wait'.",
+    ),
     click.option("--backfill", "-b", default="easy", show_default=True, help="Backfilling: none, easy or easy-sjbf."),
-    click.option("--estimates", "-e", default="requested", show_default=True,
-                 help="Run times the scheduler believes: requested, predicted or predicted:p80, ..."),
-    click.option("--rules", type=click.Choice(["standard", "rlscheduler"]), default="standard", show_default=True,
-                 help="Replay rules; rlscheduler are those of that code, for its published tables."),
-    click.option("--window-jobs", type=click.IntRange(min=8), default=256, show_default=True,
-                 help="Consecutive jobs in a window of training."),
-)  # fmt: skip
+    click.option(
+        "--estimates",
+        "-e",
+        default="requested",
+        show_default=True,
+        help="Run times the scheduler believes: requested, predicted or predicted:p80, ...",
+    ),
+    click.option(
+        "--rules",
+        type=click.Choice(get_args(PolicyRules)),
+        default="standard",
+        show_default=True,
+        help="Replay rules; rlscheduler are those of that code, for its published tables.",
+    ),
+    click.option(
+        "--window-jobs",
+        type=click.IntRange(min=8),
+        default=256,
+        show_default=True,
+        help="Consecutive jobs in a window of training.",
+    ),
+)
 
 
 def _task_options(command):
@@ -39,28 +83,55 @@ def _task_options(command):
 @click.command()
 @click.option("--source", "-s", required=True, help="A source that is in the warehouse.")
 @_task_options
-@click.option("--method", "-m", type=click.Choice(["ppo", "evolution", "imitation"]), default="ppo", show_default=True,
-              help="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future.")  # fmt: skip
-@click.option("--layout", type=click.Choice(["plain", "informed", "paper"]), default="plain", show_default=True,
-              help="What the network reads: plain, what every log has; informed, predictions and the state of the cluster, too; "
-              "paper, RLScheduler's Table I.")  # fmt: skip
-@click.option("--start", type=click.Choice(["saf", "key", "best", "nothing"]), default="saf", show_default=True,
-              help="What training starts from: smallest area first, a copy of the best key, the better of both, or "
-              "random weights.")  # fmt: skip
+@click.option(
+    "--method",
+    "-m",
+    type=click.Choice(get_args(LearningMethod)),
+    default="ppo",
+    show_default=True,
+    help="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(get_args(InputLayout)),
+    default="plain",
+    show_default=True,
+    help="What the network reads: plain, what every log has; informed, predictions and the state of the cluster, too; "
+    "paper, RLScheduler's Table I.",
+)
+@click.option(
+    "--start",
+    type=click.Choice(get_args(StartingPoint)),
+    default="saf",
+    show_default=True,
+    help="What training starts from: smallest area first, a copy of the best key, the better of both, or random weights.",
+)
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
 @click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later windows is kept.")
 @click.option(
     "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Policy file. Default: SOURCE-METHOD.json."
 )
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path),
-              help="Picture (PNG) of the training curves, drawn anew after every epoch.")  # fmt: skip
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Picture (PNG) of the training curves, drawn anew after every epoch.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the card of the policy as JSON.")
 @plain_errors
 def train(
-    source: str, goal: str, backfill: str, estimates: str, rules: str, window_jobs: int, method: str, layout: str,
-    start: str, paper: bool, epochs: int | None, seeds: str, out: Path | None, plot: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    source: str,
+    method: LearningMethod,
+    layout: InputLayout,
+    start: StartingPoint,
+    paper: bool,
+    epochs: int | None,
+    seeds: str,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    **task: Any,
+) -> None:
     """Train a scheduling policy on the first third of a source, and show what it is worth on the jobs of its second half.
 
     The policy is a file with a card, and `tracehouse replay` takes it. Windows between the two parts choose
@@ -70,61 +141,93 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     """
-    from assets.common.trace import load_trace
-    from assets.policies.training import Task, card_of, draw_training, judge, train_seeds
-    from models.scheduling.policy_file import policy_to_bytes
-    from models.scheduling.priority_key import search_key
+    from assets.policies.training import PolicyTask, TrainingSetup, split_of
+    from models.scheduling.learning.training_run import best_by_validation
 
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
-    task = Task(goal, backfill, estimates, rules, window_jobs)
+    recipe = _recipe(method, layout, start, paper, epochs)
+    setup = TrainingSetup.on_split(trace, PolicyTask(**task), split_of(trace, task["window_jobs"]))
+    path = out or Path(f"{name}-{method}.json")
+    policies = _train(setup, recipe, numbers, path, plot)
+    best = best_by_validation(policies)
+    key, rivals = _rivals(setup, policies, best)
+    scores = {rival.name: {"cost": rival.mean, "minus_saf": list(asdict(rival.minus_saf).values())} for rival in rivals}
+    card = setup.card(best, FILE_CARD, unseen_windows=scores)
+    write_whole(path, policy_to_bytes(best.trained.weights, card))
+    for seed in numbers:
+        _checkpoint_of(path, seed).unlink(missing_ok=True)
+    if as_json:
+        click.echo(json.dumps(card | {"file": str(path), "key": key}, indent=1))
+        return
+    _print_scores(setup, rivals)
+    click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
+    under = "" if setup.task.rules == "standard" else f" --rules {setup.task.rules}"
+    click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
+    if setup.task.rules == "standard" and recipe.ppo.layout != "paper":
+        click.echo(f"as a formula: tracehouse distil {path} --source {name}")
+
+
+def _recipe(
+    method: LearningMethod, layout: InputLayout, start: StartingPoint, paper: bool, epochs: int | None
+) -> Recipe:
+    """How the policies are learned. Raises ValueError where the options contradict each other."""
     recipe = Recipe(method=method, start="nothing" if paper else start)
-    recipe.ppo = PAPER.model_copy() if paper else recipe.ppo.model_copy(update={"layout": layout})
+    recipe.ppo = PAPER_PPO.model_copy() if paper else recipe.ppo.model_copy(update={"layout": layout})
     if paper and method != "ppo":
         raise ValueError("--paper is about ppo: leave --method out")
-    if epochs:
-        field = {"ppo": "epochs", "evolution": "generations", "imitation": "passes"}[method]
-        setattr(recipe, method, getattr(recipe, method).model_copy(update={field: epochs}))
-    path = out or Path(f"{name}-{method}.json")
-    checkpoint = path.with_name(f".{path.name}.checkpoint")
-    curves: list[dict] = []
-    with progress_bar(f"training {len(numbers)} policies for {name}", recipe.epochs * len(numbers)) as bar:
+    return recipe.with_epochs(epochs) if epochs else recipe
 
-        def on_epoch(seed: int, report: "EpochReport") -> None:
+
+def _train(setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None) -> list[JudgedPolicy]:
+    """A policy per seed, with a progress bar and, where asked for, a picture that is drawn again after every epoch."""
+    from assets.policies.training import draw_training
+
+    curves: list[dict[str, Any]] = []
+    with progress_bar(f"training {len(seeds)} policies for {setup.trace.source}", recipe.epochs * len(seeds)) as bar:
+
+        def on_epoch(seed: int, report: EpochReport) -> None:
             bar.update()
             curves.append({"seed": seed} | asdict(report))
             if plot and report.validation_cost is not None:
-                draw_training(plot, curves, goal)
+                draw_training(plot, curves, setup.task.goal)
 
-        found, arena, split = train_seeds(trace, task, recipe, numbers, checkpoint, on_epoch)
-    best = min(found, key=lambda policy: policy.validation_cost)
-    key = search_key(arena, split.learn.thinned(recipe.key.windows), recipe.key, 1).best
-    rivals = judge(
-        arena, split,
-        {name: name for name in ("FCFS", "SJF", "F1")}
-        | {"key": key.policy, f"{method}, all seeds": [x.weights for x in found], "this policy": best.weights},
-    )  # fmt: skip
-    card = card_of(trace, task, split, best, rivals)
-    write_whole(path, policy_to_bytes(best.weights, card))
-    for seed in numbers:
-        checkpoint.with_name(f"{checkpoint.name}-{seed}").unlink(missing_ok=True)
-    if as_json:
-        click.echo(json.dumps(card | {"file": str(path), "key": key.formula}, indent=1))
-        return
+        return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed)))
+
+
+def _checkpoint_of(path: Path, seed: int) -> Path:
+    return path.with_name(f".{path.name}.checkpoint-{seed}")
+
+
+def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, list[RivalScore]]:
+    """The formula of the best priority key, and all policies on the windows that judge."""
+    import numpy as np
+
+    from models.scheduling.comparison import scores_against_saf
+    from models.scheduling.priority_key import search_key
+
+    arena, judging, options = setup.arena, setup.judging, best.recipe.key
+    key = search_key(arena, setup.lessons.windows.thinned(options.windows), options, 1).best
+    costs = {name: arena.costs(name, judging) for name in COMPARED_HEURISTICS}
+    costs["key"] = arena.costs(key.policy, judging)
+    costs[f"{best.recipe.method}, all seeds"] = np.stack([policy.costs for policy in policies])
+    costs["this policy"] = best.costs
+    return key.formula, scores_against_saf(arena, judging, costs)
+
+
+def _print_scores(setup: TrainingSetup, rivals: list[RivalScore]) -> None:
+    """A line for each rival: its mean cost, and its difference from SAF with the interval."""
+    task, judging = setup.task, setup.judging
     click.echo(
-        f"{goal} on {len(split.judge)} windows of {split.judge.jobs:,} unseen jobs, {backfill}, {estimates} times\n"
+        f"{task.goal} on {len(judging)} windows of {judging.jobs:,} unseen jobs, {task.backfill}, {task.estimates} times\n"
     )
     for rival in rivals:
-        apart = rival.minus_saf
-        interval = "too few windows for an interval" if apart.low is None else f"{apart.low:+.2f} to {apart.high:+.2f}"
-        said = "" if rival.name == "SAF" else f"{apart.mean:+10.2f} against SAF ({interval})"
-        click.echo(f"{rival.name:<22} {rival.mean:>12.2f} {said}")
-    click.echo(f"\nkey: {key.formula}\npolicy: {path}, seed {best.parameters['seed']}, epoch {best.best_epoch}")
-    under = "" if rules == "standard" else f" --rules {rules}"
-    click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
-    if rules == "standard" and recipe.ppo.layout != "paper":
-        click.echo(f"as a formula: tracehouse distil {path} --source {name}")
+        difference = rival.minus_saf
+        low, high = difference.low, difference.high
+        interval = "too few windows for an interval" if low is None else f"{low:+.2f} to {high:+.2f}"
+        against_saf = "" if rival.name == "SAF" else f"{difference.mean:+10.2f} against SAF ({interval})"
+        click.echo(f"{rival.name:<22} {rival.mean:>12.2f} {against_saf}")
 
 
 @click.command()
@@ -141,11 +244,9 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     \b
     tracehouse distil lublin-256-ppo.json --source lublin-256
     """
-    from assets.common.trace import load_trace
-    from assets.policies.training import Task, arena_of_task, judge, split_of
-    from models.scheduling.distil import distil as fit
-    from models.scheduling.policy_file import load_policy
-    from simulator.policies.registry import parse_policy
+    from assets.policies.training import PolicyTask, arena_of_task, split_of
+    from models.scheduling.comparison import scores_against_saf
+    from models.scheduling.distil import fit_formula
 
     weights, card = load_policy(policy)
     names = ("goal", "backfill", "estimates", "rules", "window_jobs")
@@ -155,25 +256,26 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
             "of the standard rules"
         )
     trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
-    task = Task(**{name: card[name] for name in names if name in card})
+    task = PolicyTask(**{name: card[name] for name in names if name in card})
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
-    found = fit(arena, weights, split.learn.thinned(100), seed)
-    rivals = judge(arena, split, {"policy": weights, "formula": parse_policy(found.formula)})
+    fitted = fit_formula(arena, weights, split.learn.thinned(100), seed)
+    costs = {"policy": arena.costs(weights, split.judge), "formula": arena.costs(fitted.formula, split.judge)}
+    rivals = scores_against_saf(arena, split.judge, costs)
     if as_json:
-        told = {"formula": found.formula, "agreement": found.agreement, "decisions": found.decisions}
-        click.echo(json.dumps(told | {"costs": {rival.name: rival.mean for rival in rivals}}, indent=1))
+        shown = asdict(fitted) | {"costs": {rival.name: rival.mean for rival in rivals}}
+        click.echo(json.dumps(shown, indent=1))
         return
-    click.echo(f"{found.formula}\n\nmakes {100 * found.agreement:.0f} % of the policy's {found.decisions:,} choices")
+    click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
     for rival in rivals:
         click.echo(f"{rival.name:<10} {rival.mean:>12.2f}")
-    click.echo(f'\nreplay it: tracehouse replay {source} --policy "{found.formula}"')
+    click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')
 
 
 def _seeds(text: str) -> list[int]:
     try:
-        found = [int(part) for part in text.split(",")]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"--seeds {text!r}: expected whole numbers with commas between, such as 1,2,3") from None
-    if min(found) < 0 or len(set(found)) < len(found):
+    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
         raise ValueError(f"--seeds {text!r}: expected different numbers from 0 on")
-    return found
+    return numbers

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
 
 SUBMIT, WAIT, ESTIMATE, PROCS, AREA, USAGE, USER_SHARE, FREE, CLUSTER, QUEUED = range(10)
 NUM_SLOTS = 10
-
 """What `evaluate` reads, by place; attributes of formulas name these."""
 
 MAX_DEPTH = 100  # operations inside one another; keeps parsing clear of Python's recursion limit
 STACK_SIZE = MAX_DEPTH + 2
 """Length of the stack that `evaluate` needs: every operation around a value holds back at most one other."""
 
-# fmt: off
-(
-    CONST, LOAD, ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MIN, MAX, LT, LE, GT, GE, EQ, NE,
-    NEG, NOT, ABS, SQRT, LOG, LOG2, LOG10, EXP, FLOOR, CEIL, ROUND,
-    JUMP, JUMP_IF_ZERO, AND_JUMP, OR_JUMP,
-) = range(32)
-# fmt: on
+CONST, LOAD = range(2)
+ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MIN, MAX, LT, LE, GT, GE, EQ, NE = range(2, 17)
+NEG, NOT, ABS, SQRT, LOG, LOG2, LOG10, EXP, FLOOR, CEIL, ROUND = range(17, 28)
+JUMP, JUMP_IF_ZERO, AND_JUMP, OR_JUMP = range(28, 32)
 """Operations. The argument of CONST and LOAD is an index, that of a jump the distance to go on from the jump itself."""
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+# IEEE arithmetic turns every failure into inf or nan, so that one test finds all
+_compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+_inlined: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+
+
+@_compiled
 def evaluate(ops, constants, slots, stack):
     """Runs the program of a `Formula`; returns (value, failed_op).
 
@@ -46,60 +48,9 @@ def evaluate(ops, constants, slots, stack):
             top = constants[argument] if op == CONST else slots[argument]
         elif op <= NE:
             depth -= 1
-            left = stack[depth]
-            if op == ADD:
-                top = left + top
-            elif op == SUB:
-                top = left - top
-            elif op == MUL:
-                top = left * top
-            elif op == DIV:
-                top = left / top
-            elif op == FLOORDIV:
-                top = left // top if top != 0.0 else np.nan
-            elif op == MOD:
-                top = left % top if top != 0.0 else np.nan
-            elif op == POW:
-                top = left**top
-            elif op == MIN:
-                top = min(left, top)
-            elif op == MAX:
-                top = max(left, top)
-            elif op == LT:
-                top = 1.0 if left < top else 0.0
-            elif op == LE:
-                top = 1.0 if left <= top else 0.0
-            elif op == GT:
-                top = 1.0 if left > top else 0.0
-            elif op == GE:
-                top = 1.0 if left >= top else 0.0
-            elif op == EQ:
-                top = 1.0 if left == top else 0.0
-            else:
-                top = 1.0 if left != top else 0.0
+            top = _of_two(op, stack[depth], top)
         elif op <= ROUND:
-            if op == NEG:
-                top = -top
-            elif op == NOT:
-                top = 1.0 if top == 0.0 else 0.0
-            elif op == ABS:
-                top = abs(top)
-            elif op == SQRT:
-                top = math.sqrt(top)
-            elif op == LOG:
-                top = math.log(top)
-            elif op == LOG2:
-                top = math.log2(top)
-            elif op == LOG10:
-                top = math.log10(top)
-            elif op == EXP:
-                top = math.exp(top)
-            elif op == FLOOR:
-                top = np.floor(top)
-            elif op == CEIL:
-                top = np.ceil(top)
-            else:
-                top = np.rint(top)
+            top = _of_one(op, top)
         elif op == JUMP:
             pc += argument
             continue
@@ -111,7 +62,71 @@ def evaluate(ops, constants, slots, stack):
                 top = stack[depth]
             pc += argument if jump else 1
             continue
-        if not math.isfinite(top):  # IEEE arithmetic turns every failure into inf or nan, so that one test finds all
+        if not math.isfinite(top):
             return np.nan, pc
         pc += 1
     return top, -1
+
+
+@_inlined
+def _of_two(op, left, right):
+    """The value of an operation of two numbers, ADD to NE."""
+    if op == ADD:
+        result = left + right
+    elif op == SUB:
+        result = left - right
+    elif op == MUL:
+        result = left * right
+    elif op == DIV:
+        result = left / right
+    elif op == FLOORDIV:
+        result = left // right if right != 0.0 else np.nan
+    elif op == MOD:
+        result = left % right if right != 0.0 else np.nan
+    elif op == POW:
+        result = left**right
+    elif op == MIN:
+        result = min(left, right)
+    elif op == MAX:
+        result = max(left, right)
+    elif op == LT:
+        result = 1.0 if left < right else 0.0
+    elif op == LE:
+        result = 1.0 if left <= right else 0.0
+    elif op == GT:
+        result = 1.0 if left > right else 0.0
+    elif op == GE:
+        result = 1.0 if left >= right else 0.0
+    elif op == EQ:
+        result = 1.0 if left == right else 0.0
+    else:
+        result = 1.0 if left != right else 0.0
+    return result
+
+
+@_inlined
+def _of_one(op, value):
+    """The value of an operation of one number, NEG to ROUND."""
+    if op == NEG:
+        result = -value
+    elif op == NOT:
+        result = 1.0 if value == 0.0 else 0.0
+    elif op == ABS:
+        result = abs(value)
+    elif op == SQRT:
+        result = math.sqrt(value)
+    elif op == LOG:
+        result = math.log(value)
+    elif op == LOG2:
+        result = math.log2(value)
+    elif op == LOG10:
+        result = math.log10(value)
+    elif op == EXP:
+        result = math.exp(value)
+    elif op == FLOOR:
+        result = np.floor(value)
+    elif op == CEIL:
+        result = np.ceil(value)
+    else:
+        result = np.rint(value)
+    return result

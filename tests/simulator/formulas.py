@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from simulator.formula.language import ATTRIBUTES
 from simulator.formula.machine import NUM_SLOTS, STACK_SIZE, evaluate
-from simulator.formula.parsing import ATTRIBUTES, Formula, explain_failure, parse_formula
+from simulator.formula.parsing import Formula, explain_failure, parse_formula
 from simulator.formula.text import FormulaError
 
 # In this order the slots are 100, 101, ...: no two attributes are equal.

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.formula.language import ATTRIBUTES
 from simulator.formula.machine import FREE, NUM_SLOTS, PROCS, STACK_SIZE, USER_SHARE, WAIT, evaluate
-from simulator.formula.parsing import ATTRIBUTES, explain_failure, parse_formula
+from simulator.formula.parsing import explain_failure, parse_formula
 from simulator.formula.text import MAX_LENGTH, FormulaError
 from tests.simulator.formulas import SLOTS, failure, run, value
 

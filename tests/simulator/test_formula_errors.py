@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from simulator.formula.language import ATTRIBUTES, PBS_ONLY
 from simulator.formula.machine import MAX_DEPTH
-from simulator.formula.parsing import ATTRIBUTES, PBS_ONLY, explain_failure, parse_formula
+from simulator.formula.parsing import explain_failure, parse_formula
 from simulator.formula.text import FormulaError
 from tests.simulator.formulas import SLOTS, failure, run, value
 

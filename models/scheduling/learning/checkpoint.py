@@ -1,4 +1,4 @@
-"""Checkpoints of a training: all that the rest of it depends on, so that it can go on as if it had not been interrupted."""
+"""Checkpoints of a training hold all that the rest of it depends on, so that it can go on as if it was never interrupted."""
 
 from __future__ import annotations
 
@@ -6,20 +6,58 @@ import hashlib
 import io
 import json
 import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from models.scheduling.arena import Arena
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from simulator.policies.network import KernelWeights
 
-if TYPE_CHECKING:
-    from models.scheduling.learning.training import Lessons
+
+@dataclass
+class TrainingProgress:
+    """A training so far: what its checkpoint holds besides the learner's own state.
+
+    validation_cost, epoch, weights: of the best epoch so far.
+    """
+
+    curve: list[EpochReport]
+    validation_cost: float
+    epoch: int
+    weights: KernelWeights
+
+    def report(self, report: EpochReport, weights: KernelWeights) -> None:
+        """Adds an epoch, and keeps its weights if none was better on the validation windows."""
+        self.curve.append(report)
+        if report.validation_cost is not None and report.validation_cost < self.validation_cost:
+            self.validation_cost, self.epoch, self.weights = report.validation_cost, report.epoch, weights
+
+    def to_state(self) -> dict[str, Any]:
+        """As `save_checkpoint` writes it."""
+        return {
+            "curve": [asdict(report) for report in self.curve],
+            "best": [self.validation_cost, self.epoch, weights_to_tensors(self.weights)],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> TrainingProgress:
+        """The inverse of `to_state`."""
+        cost, epoch, tensors = state["best"]
+        return cls([EpochReport(**report) for report in state["curve"]], cost, epoch, weights_from_tensors(tensors))
+
+    def trained(self, parameters: dict[str, Any]) -> TrainedPolicy:
+        """The policy of the best epoch."""
+        return TrainedPolicy(self.weights, self.epoch, self.validation_cost, self.curve, parameters)
 
 
 def save_checkpoint(path: Path | None, training: str, state: dict[str, Any]) -> None:
-    """Writes the state (numbers, text, tensors, and dictionaries and lists of them), complete or not at all; None: nowhere."""
+    """Writes the state, complete or not at all. It holds numbers, text, tensors, and dictionaries and lists of them.
+
+    path: None for no checkpoint.
+    """
     import torch
 
     if path is None:
@@ -41,8 +79,8 @@ def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
     if whole is None:
         return None
     try:
-        found = torch.load(io.BytesIO(whole), weights_only=True)
-        return found["state"] if found["training"] == training else None
+        content = torch.load(io.BytesIO(whole), weights_only=True)
+        return content["state"] if content["training"] == training else None
     except Exception as error:  # torch raises whatever a damaged file leads to
         raise ValueError(
             f"{path}: not a checkpoint that training can go on from ({error}); remove it to begin anew"
@@ -58,17 +96,19 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     arrays += [windows.first for windows in (lessons.windows, lessons.filtered, lessons.validation)]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
-    told = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
-    told += [lessons.windows.jobs, lessons.validation.jobs, sorted(jobs.known)]
-    digest.update(json.dumps(told, sort_keys=True).encode())
+    values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
+    values += [lessons.windows.jobs, lessons.validation.jobs, sorted(jobs.known)]
+    digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 
 
 def weights_to_tensors(weights: KernelWeights) -> list[Any]:
+    """A network's arrays as torch tensors, in their order."""
     import torch
 
     return [torch.from_numpy(array.copy()) for array in weights]
 
 
 def weights_from_tensors(tensors: list[Any]) -> KernelWeights:
+    """The inverse of `weights_to_tensors`."""
     return KernelWeights(*(tensor.numpy() for tensor in tensors))

@@ -1,4 +1,4 @@
-"""Losses over recorded choices, with gradients by hand: what torch would compute over ragged segments, many times faster."""
+"""Losses over recorded choices, with gradients by hand. Torch computes the same over ragged segments, many times slower."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from models.compiled import compiled
 def ppo_gradient(scores, num_rows, choice, old_log_prob, advantage, clip, entropy_bonus, gradient):
     """Clipped surrogate loss of some decisions (Schulman et al. 2017, equation 7), to be made small.
 
-    scores: of the decisions' rows, float32 (rows,); num_rows, choice, old_log_prob, advantage: by decision. Fills gradient, the
-    derivative of the *sum* over decisions by each score, float32 (rows,). Returns the sums of the approximate KL divergence
-    r - 1 - log r, of the entropy in nats, and how many decisions were clipped.
+    scores: of the decisions' rows, float32 (rows,). num_rows, choice, old_log_prob, advantage: (decisions,). Fills `gradient`,
+    float32 (rows,), with the derivative of the *sum* over decisions by each score. Returns the sum of the approximate KL
+    divergence r - 1 - log r, the sum of the entropy in nats, and how many decisions were clipped.
     """
     divergence = entropy = 0.0
     clipped = 0
@@ -56,8 +56,10 @@ def ppo_gradient(scores, num_rows, choice, old_log_prob, advantage, clip, entrop
 
 @compiled
 def imitation_gradient(scores, num_rows, choice, weight, gradient):
-    """Minus the weighted log-probability of the choices. Arguments and `gradient` as above; returns its sum, and how many of the
-    choices have the largest score."""
+    """Minus the weighted log-probability of the choices. Arguments and `gradient` are those of `ppo_gradient`.
+
+    Returns its sum, and how many of the choices have the largest score.
+    """
     loss = 0.0
     hits = 0
     row = 0
@@ -83,7 +85,11 @@ def imitation_gradient(scores, num_rows, choice, weight, gradient):
 
 @compiled
 def advantages(values, rewards, first_decision, gae_lambda, advantage, target):
-    """GAE with gamma 1 and the reward at the end of each trajectory (Schulman et al. 2016), into (decisions,)."""
+    """Generalised advantage estimation (Schulman et al. 2016, equation 16), gamma 1, one reward at the end of each trajectory.
+
+    values: float32 (decisions,); rewards: (trajectories,); first_decision: (trajectories + 1,). Fills `advantage` and `target`,
+    float32 (decisions,).
+    """
     for k in range(len(rewards)):
         running = 0.0
         following = rewards[k]
@@ -96,7 +102,7 @@ def advantages(values, rewards, first_decision, gae_lambda, advantage, target):
 
 @compiled
 def gather(features, first_row, num_rows, part, rows):
-    """Copies the rows of the decisions `part` one after another into `rows`; returns how many there are."""
+    """Copies the rows of the decisions `part` one after another into `rows`. Returns how many there are."""
     used = 0
     for d in part:
         for k in range(first_row[d], first_row[d] + num_rows[d]):

@@ -1,6 +1,6 @@
 """Networks that see the whole queue at once, trained by the same PPO: what RLScheduler's kernel network is compared with.
 
-Zhang et al. 2020, Table IV and figure 8: three perceptrons and LeNet. The engine cannot run them itself; it is stepped, all
+Zhang et al. 2020, Table IV and figure 8: three perceptrons and LeNet. The engine cannot run them itself. It is stepped, all
 windows side by side, and torch chooses.
 """
 
@@ -26,52 +26,60 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 2048
-"""Rows in one forward and backward pass: they and what is made of them fit the cache. Gradients add up to those of a step."""
+"""Rows in one forward and backward pass, so that all arrays of a pass fit the cache. Gradients add up to those of a step."""
 
 
 class DenseLearner(Learner):
-    """A learner whose policy is one of models.scheduling.learning.networks.NETWORKS other than the kernel network."""
+    """A learner whose policy is one of models.scheduling.learning.networks.POLICY_NETWORKS other than the kernel network."""
 
     def __init__(self, arena: Arena, options: PPOOptions, seed: int, network: str) -> None:
         import torch
 
-        from models.scheduling.learning.networks import new_network
+        from models.scheduling.learning.networks import new_policy_network
 
         if arena.rules != "standard":
             raise ValueError(f"the network {network} can be trained under the standard rules only")
         super().__init__(arena, options, seed, None)
         self.kind = network
         torch.manual_seed(seed)
-        self.network = new_network(network, len(LAYOUTS[options.layout].inputs))
-        self._policy_steps = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
+        self.network = new_policy_network(network, len(LAYOUTS[options.layout].inputs))
+        self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
 
     def weights(self) -> KernelWeights:
-        """Nobody deploys these networks: the curve is what counts, and no weights are kept."""
+        """Zeros. Nobody deploys these networks: the curve is what counts, and no weights are kept."""
         return blank_network(self.layout)
 
     def collect(self, windows: Windows, seed: int) -> Trajectories:
+        """Replays the windows with choices drawn from the network."""
         return self._play(windows, np.random.default_rng(seed))
 
     def validate(self, windows: Windows) -> FloatArray:
+        """What each window costs with the best choice every time, (windows,)."""
         return self.arena.costs_of(windows, self._play(windows, None).start)
 
     def _policy_step(
-        self, found: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
+        self, trajectories: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
     ) -> tuple[float, float]:
-        """Leaves the gradient of the mean loss in the network; returns mean KL and entropy before the step."""
+        """Leaves the gradient of the mean loss in the network. Returns mean KL and entropy before the step."""
         import torch
 
         options = self.options
-        self._policy_steps.zero_grad()
+        self._policy_optimiser.zero_grad()
         kl = entropy = 0.0
-        for part in chunks_of(found.num_rows, decisions, MOST_ROWS):
-            rows, sizes = rows_of(found, part)
+        for part in chunks_of(trajectories.num_rows, decisions, MOST_ROWS):
+            rows, sizes = rows_of(trajectories, part)
             scores = self.network(rows, sizes)
             gradient = np.empty(len(rows), dtype=np.float32)
             moved, spread, _ = ppo_gradient(
-                scores.detach().numpy(), found.num_rows[part], found.choice[part], found.log_prob[part],
-                advantage[part], options.clip, options.entropy_bonus, gradient,
-            )  # fmt: skip
+                scores.detach().numpy(),
+                trajectories.num_rows[part],
+                trajectories.choice[part],
+                trajectories.log_prob[part],
+                advantage[part],
+                options.clip,
+                options.entropy_bonus,
+                gradient,
+            )
             scores.backward(torch.from_numpy(gradient / np.float32(len(decisions))))
             kl, entropy = kl + moved, entropy + spread
         return kl / len(decisions), entropy / len(decisions)
@@ -82,9 +90,14 @@ class DenseLearner(Learner):
 
         arena = self.arena
         batch = Batch(
-            arena.jobs, arena.cluster_procs, windows.jobs, len(windows), arena.backfill, layout=self.layout,
+            arena.jobs,
+            arena.cluster_procs,
+            windows.jobs,
+            len(windows),
+            arena.backfill,
+            layout=self.layout,
             threads=arena.threads,
-        )  # fmt: skip
+        )
         seen = batch.reset(windows.first)
         episodes, rows, sizes, choices, log_probs = [], [], [], [], []
         while seen.choosing.any():
@@ -122,22 +135,26 @@ def _ragged(start, episodes, rows, sizes, choices, log_probs, inputs) -> Traject
     order = np.argsort(episode, kind="stable")
     count = np.bincount(episode, minlength=len(start))
     return Trajectories(
-        np.concatenate(rows).astype(np.float32), first_row[order], num_rows[order],
-        np.concatenate(choices).astype(np.int64)[order], np.concatenate(log_probs).astype(np.float32)[order],
-        np.concatenate(([0], np.cumsum(count))), start,
-    )  # fmt: skip
+        np.concatenate(rows).astype(np.float32),
+        first_row[order],
+        num_rows[order],
+        np.concatenate(choices).astype(np.int64)[order],
+        np.concatenate(log_probs).astype(np.float32)[order],
+        np.concatenate(([0], np.cumsum(count))),
+        start,
+    )
 
 
-def rows_of(found: Trajectories, decisions: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
-    """(features (rows, inputs), rows of each decision (decisions,))."""
+def rows_of(trajectories: Trajectories, decisions: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features of the decisions, (rows, inputs), and rows of each decision, (decisions,)."""
     import torch
 
-    sizes = found.num_rows[decisions]
+    sizes = trajectories.num_rows[decisions]
     total = int(sizes.sum())
-    first = int(found.first_row[decisions[0]])
-    in_one_piece = found.first_row[decisions] == first + np.cumsum(sizes) - sizes
+    first = int(trajectories.first_row[decisions[0]])
+    in_one_piece = trajectories.first_row[decisions] == first + np.cumsum(sizes) - sizes
     if in_one_piece.all():
-        return torch.from_numpy(found.features[first : first + total]), torch.from_numpy(sizes)
-    rows = np.empty((total, found.features.shape[1]), dtype=np.float32)
-    gather(found.features, found.first_row, found.num_rows, decisions, rows)
+        return torch.from_numpy(trajectories.features[first : first + total]), torch.from_numpy(sizes)
+    rows = np.empty((total, trajectories.features.shape[1]), dtype=np.float32)
+    gather(trajectories.features, trajectories.first_row, trajectories.num_rows, decisions, rows)
     return torch.from_numpy(rows), torch.from_numpy(sizes)

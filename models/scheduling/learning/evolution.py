@@ -1,7 +1,7 @@
 """Evolution strategies on the kernel network: a second way to train it, without gradients through decisions.
 
-Salimans et al. 2017: Gaussian perturbations in antithetic pairs, fitness by rank, steps by Adam. Every candidate replays the
-same windows, taking its best choice every time, so what is judged is what will be used.
+Salimans et al. 2017, algorithm 1: Gaussian perturbations in antithetic pairs, fitness by rank, steps by Adam. Every candidate
+replays the same windows and takes its best choice every time, so what is judged is what will be used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena
-from models.scheduling.learning.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from models.scheduling.learning.training import EpochReport, Lessons, Progress, TrainedPolicy
+from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, load_checkpoint, save_checkpoint
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import EvolutionOptions
 from simulator.policies.network import KernelWeights
 
@@ -32,29 +32,30 @@ def evolve(
 ) -> TrainedPolicy:
     """Improves a network. The best by the validation windows is kept, the one it started from included (epoch 0).
 
-    checkpoint: as in models.scheduling.learning.ppo.train. Same arguments and seed, same weights.
+    checkpoint: as in models.scheduling.learning.ppo.train_by_ppo. Same arguments and seed, same weights.
     """
     import torch
 
     centre = flatten(start)
     first_moment, second_moment = np.zeros_like(centre), np.zeros_like(centre)
-    told = fingerprint(arena, lessons, ["evolution", options.model_dump(), seed], start)
-    state = load_checkpoint(checkpoint, told)
+    training = fingerprint(arena, lessons, ["evolution", options.model_dump(), seed], start)
+    state = load_checkpoint(checkpoint, training)
     if state:
-        progress = Progress.from_state(state["progress"])
+        progress = TrainingProgress.from_state(state["progress"])
         centre, first_moment, second_moment = (tensor.numpy() for tensor in state["search"])
     else:
-        progress = Progress([], float(arena.costs(start, lessons.validation).mean()), 0, start)
+        progress = TrainingProgress([], float(arena.costs(start, lessons.validation).mean()), 0, start)
     for report in progress.curve:
         on_generation(report)
     for generation in range(len(progress.curve) + 1, options.generations + 1):
         rng = np.random.default_rng([seed, generation])
         windows = lessons.windows.some(rng, options.windows)
         noise = rng.standard_normal((options.pairs, len(centre)))
-        costs = np.array([
-            [arena.costs(unflatten(centre + side * options.spread * x, start), windows).mean() for side in (1.0, -1.0)]
-            for x in noise
-        ])  # fmt: skip
+        costs = np.empty((options.pairs, 2))
+        for pair, x in enumerate(noise):
+            for side, sign in enumerate((1.0, -1.0)):
+                candidate = unflatten(centre + sign * options.spread * x, start)
+                costs[pair, side] = arena.costs(candidate, windows).mean()
         rank = _ranks(costs) / (costs.size - 1) - 0.5
         slope = (rank[:, 0] - rank[:, 1]) @ noise / (2 * options.pairs * options.spread)
         first_moment = 0.9 * first_moment + 0.1 * slope
@@ -68,7 +69,7 @@ def evolve(
         report = EpochReport(generation, "all", 0, float(costs.mean()), score, 0.0, 0.0, 1)
         progress.report(report, weights)
         search = [torch.from_numpy(array) for array in (centre, first_moment, second_moment)]
-        save_checkpoint(checkpoint, told, {"progress": progress.to_state(), "search": search})
+        save_checkpoint(checkpoint, training, {"progress": progress.to_state(), "search": search})
         on_generation(report)
     return progress.trained(options.model_dump() | {"seed": seed})
 

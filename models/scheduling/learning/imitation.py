@@ -1,7 +1,8 @@
 """Learning by imitation: a network is shown the choices of a teacher and learns to make them itself (behaviour cloning).
 
-The teacher is an order of the jobs: a heuristic's, which a network then starts from instead of from nothing; or that of a search
-that has seen the future of its windows (models/scheduling/hindsight.py), which no scheduler can follow but a network can copy.
+The teacher is an order of the jobs. It can be a heuristic's, which a network then starts from instead of from nothing. It can
+be that of a search that has seen the future of its windows (models/scheduling/hindsight.py): no scheduler can follow it, but a
+network can copy it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.learning.kernel_pass import Gradients, imitation_pass
+from models.scheduling.learning.kernel_pass import Gradients, imitation_pass, recorded_choices
 from models.scheduling.options import ImitationOptions
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import Layout, blank_network
@@ -30,44 +31,37 @@ def imitate(
     on_pass: Callable[[float, float], None] = lambda loss, share: None,
     start: KernelWeights | None = None,
 ) -> KernelWeights:
-    """Shows windows[k] as teachers[k] orders them, lowest score first, float64 (num_jobs,), and fits a kernel network.
+    """Shows windows[k] as teachers[k] orders them, and fits a kernel network.
 
-    on_pass: told the mean loss and the share of choices that the network would make, too. Same arguments, same weights.
+    teachers: scores of the trace's jobs, lowest first, float64 (num_jobs,) each. on_pass: takes the mean loss and the share of
+    choices that the network would make, too. Same arguments, same weights.
     """
     import torch
 
-    from models.scheduling.learning.networks import load_weights, new_network, to_weights
+    from models.scheduling.learning.networks import load_weights, new_policy_network, to_weights
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    network = new_network("kernel", len(layout.inputs))
+    network = new_policy_network("kernel", len(layout.inputs))
     if start is not None:
         load_weights(network, start)
     blank = blank_network(layout)
     shown = [arena.sample(blank, part, seed, teacher) for part, teacher in zip(windows, teachers, strict=True)]
-    pairs = [(found, np.arange(found.decisions)) for found in shown if found.decisions]
-    batches = sum(-(-len(every) // options.minibatch) for _, every in pairs)
+    lessons = [(recorded_choices(part), np.arange(part.decisions)) for part in shown if part.decisions]
+    batches = sum(-(-len(every) // options.minibatch) for _, every in lessons)
     shared = Gradients(network)
     steps = torch.optim.Adam(network.parameters(), lr=options.rate, fused=True)
     falling = torch.optim.lr_scheduler.LinearLR(steps, 1.0, 0.02, max(batches * options.passes, 1))
     rng = np.random.default_rng(seed)
     for _ in range(options.passes):
         loss = hits = choices = 0.0
-        for which in rng.permutation(len(pairs)):
-            found, every = pairs[which]
+        for which in rng.permutation(len(lessons)):
+            recorded, every = lessons[which]
             order = rng.permutation(every)
             for first in range(0, len(order), options.minibatch):
                 batch = order[first : first + options.minibatch]
                 shared.clear()
-                lost, hit = imitation_pass(
-                    found.features,
-                    found.first_row,
-                    found.num_rows,
-                    found.choice,
-                    batch,
-                    shared.weights,
-                    shared.gradients,
-                )
+                lost, hit = imitation_pass(recorded, batch, shared.weights, shared.gradients)
                 shared.divide(len(batch))
                 loss, hits = loss + lost, hits + hit
                 steps.step()

@@ -1,26 +1,49 @@
-"""A gradient step's derivatives for the kernel network, compiled: decisions go through forward pass, loss and backward pass in
-blocks that fit the cache, and all jobs of a block through one unit together, as in simulator.policies.network. Torch takes more than
-twice as long for networks this small.
+"""A gradient step's derivatives for the kernel network, compiled. Torch takes more than twice as long for networks this small.
 
-Arrays are float32. Weights are torch's parameters in their order: (outputs, inputs) and (outputs,) for each layer, then
-(1, 8).
+Decisions go through forward pass, loss and backward pass in blocks that fit the cache. All jobs of a block go through one unit
+together, as in simulator.policies.network. Arrays are float32. Weights are torch's parameters in their order: (outputs, inputs)
+and (outputs,) for each layer, then (1, 8).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.compiled import compiled, reordering
 from models.scheduling.learning.choices import imitation_gradient, ppo_gradient
+from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import HIDDEN, VISIBLE_JOBS
 
 if TYPE_CHECKING:
     import torch
 
 BLOCK = 512
-"""Rows after which a block is full; the last decision may add VISIBLE_JOBS."""
+"""Rows after which a block is full. The last decision may add VISIBLE_JOBS."""
+
+
+class RecordedChoices(NamedTuple):
+    """What compiled passes read of Trajectories: decision d chose among the rows first_row[d] : first_row[d] + num_rows[d]."""
+
+    features: NDArray[np.float32]  # (rows, inputs)
+    first_row: NDArray[np.int64]  # (decisions,)
+    num_rows: NDArray[np.int64]  # (decisions,)
+    choice: NDArray[np.int64]  # index within the decision's rows, (decisions,)
+    log_prob: NDArray[np.float32]  # of the choice when it was made, (decisions,)
+
+
+class ClippedLoss(NamedTuple):
+    """Settings of the clipped surrogate loss: the clip range of the probability ratio, and the weight of the entropy."""
+
+    clip: float
+    entropy_bonus: float
+
+
+def recorded_choices(trajectories: Trajectories) -> RecordedChoices:
+    """The arrays of the trajectories, not copied."""
+    return RecordedChoices(*(getattr(trajectories, name) for name in RecordedChoices._fields))
 
 
 class Gradients:
@@ -34,29 +57,41 @@ class Gradients:
         self.gradients = tuple(p.grad.numpy() for p in parameters if p.grad is not None)
 
     def clear(self) -> None:
+        """Sets all derivatives to zero."""
         for gradient in self.gradients:
             gradient[...] = 0.0
 
     def divide(self, by: int) -> None:
+        """Turns sums over `by` decisions into means."""
         for gradient in self.gradients:
             gradient /= np.float32(by)
 
 
 @compiled
-def ppo_pass(
-    features, first_row, num_rows, choice, log_prob, advantage, decisions, clip, entropy_bonus, weights, gradients
-):
-    """Clipped loss of some decisions of Trajectories (see choices.ppo_gradient): adds the derivatives of the sum over decisions
-    to `gradients`, shaped like the weights. Returns the sums of approximate KL and entropy."""
-    units, slopes, scores, slope = _room(features.shape[1])
+def ppo_pass(recorded, advantage, decisions, loss, weights, gradients):
+    """Clipped loss of some decisions (Schulman et al. 2017, equation 7; see choices.ppo_gradient).
+
+    recorded: RecordedChoices; advantage: float32, of all its decisions; decisions: indices of those that count; loss:
+    ClippedLoss. Adds the derivatives of the sum over decisions to `gradients`, shaped like the weights. Returns the sums of
+    approximate KL and entropy.
+    """
+    num_rows, choice, log_prob = recorded.num_rows, recorded.choice, recorded.log_prob
+    units, slopes, scores, slope = _room(recorded.features.shape[1])
     divergence = entropy = 0.0
     begin = 0
     while begin < len(decisions):
-        end, rows = _take(features, first_row, num_rows, decisions, begin, units[0])
+        end, rows = _take(recorded, decisions, begin, units[0])
         part = decisions[begin:end]
         _forward(weights, units, rows, scores)
         moved, spread, _ = ppo_gradient(
-            scores, num_rows[part], choice[part], log_prob[part], advantage[part], clip, entropy_bonus, slope
+            scores,
+            num_rows[part],
+            choice[part],
+            log_prob[part],
+            advantage[part],
+            loss.clip,
+            loss.entropy_bonus,
+            slope,
         )
         divergence, entropy = divergence + moved, entropy + spread
         _backward(weights, units, slopes, rows, slope, gradients)
@@ -65,14 +100,17 @@ def ppo_pass(
 
 
 @compiled
-def imitation_pass(features, first_row, num_rows, choice, decisions, weights, gradients):
-    """The same for minus the log-probability of the choices (see choices.imitation_gradient). Returns its sum, and how many
-    of the choices the network would make."""
-    units, slopes, scores, slope = _room(features.shape[1])
+def imitation_pass(recorded, decisions, weights, gradients):
+    """Minus the log-probability of some choices (see choices.imitation_gradient). Arguments are those of `ppo_pass`.
+
+    Returns its sum, and how many of the choices the network would make.
+    """
+    num_rows, choice = recorded.num_rows, recorded.choice
+    units, slopes, scores, slope = _room(recorded.features.shape[1])
     loss, hits = 0.0, 0
     begin = 0
     while begin < len(decisions):
-        end, rows = _take(features, first_row, num_rows, decisions, begin, units[0])
+        end, rows = _take(recorded, decisions, begin, units[0])
         part = decisions[begin:end]
         _forward(weights, units, rows, scores)
         lost, hit = imitation_gradient(scores, num_rows[part], choice[part], np.ones(len(part)), slope)
@@ -84,24 +122,30 @@ def imitation_pass(features, first_row, num_rows, choice, decisions, weights, gr
 
 @compiled
 def _room(inputs):
-    """Outputs of all units, the inputs first, and derivatives by them, (units, rows); scores and derivatives by them (rows,)."""
+    """Outputs of all units, the inputs first, and derivatives by them, (units, rows). Scores and derivatives by them, (rows,)."""
     most = BLOCK + VISIBLE_JOBS
     h1, h2, h3 = HIDDEN
     units = (
-        np.empty((inputs, most), dtype=np.float32), np.empty((h1, most), dtype=np.float32),
-        np.empty((h2, most), dtype=np.float32), np.empty((h3, most), dtype=np.float32),
-    )  # fmt: skip
-    slopes = (
-        np.empty((h1, most), dtype=np.float32), np.empty((h2, most), dtype=np.float32),
+        np.empty((inputs, most), dtype=np.float32),
+        np.empty((h1, most), dtype=np.float32),
+        np.empty((h2, most), dtype=np.float32),
         np.empty((h3, most), dtype=np.float32),
-    )  # fmt: skip
+    )
+    slopes = (
+        np.empty((h1, most), dtype=np.float32),
+        np.empty((h2, most), dtype=np.float32),
+        np.empty((h3, most), dtype=np.float32),
+    )
     return units, slopes, np.empty(most, dtype=np.float32), np.empty(most, dtype=np.float32)
 
 
 @compiled
-def _take(features, first_row, num_rows, decisions, begin, columns):
-    """Copies decisions from `begin` on, until the block is full, into columns (inputs, rows). Returns the next decision and the
-    rows taken."""
+def _take(recorded, decisions, begin, columns):
+    """Copies decisions from `begin` on, until the block is full, into columns (inputs, rows).
+
+    Returns the next decision and the rows taken.
+    """
+    features, first_row, num_rows = recorded.features, recorded.first_row, recorded.num_rows
     rows = 0
     d = begin
     while d < len(decisions) and rows < BLOCK:
@@ -147,11 +191,11 @@ def _backward(weights, units, slopes, rows, slope, gradients):
 
 
 @compiled
-def _layer(columns, weight, bias, found, rows):
+def _layer(columns, weight, bias, outputs, rows):
     """ReLU(weight @ columns + bias)."""
     zero = np.float32(0.0)
     for o in range(len(weight)):
-        y = found[o]
+        y = outputs[o]
         for k in range(rows):
             y[k] = bias[o]
         _add(columns, weight[o], y, rows)
@@ -160,13 +204,13 @@ def _layer(columns, weight, bias, found, rows):
 
 
 @compiled
-def _through(weight, d, reached, found, rows):
+def _through(weight, d, reached, by_input, rows):
     """weight.T @ d, where the units were reached."""
     outputs, inputs = weight.shape
     column = np.empty(outputs, dtype=np.float32)
     zero = np.float32(0.0)
     for i in range(inputs):
-        y, x = found[i], reached[i]
+        y, x = by_input[i], reached[i]
         for o in range(outputs):
             column[o] = weight[o, i]
         for k in range(rows):

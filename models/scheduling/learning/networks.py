@@ -1,7 +1,8 @@
 """Networks that learn to order the queue, in torch: RLScheduler's kernel network, its value network, and its rivals.
 
-Zhang et al. 2020, figures 5 and 6 and Table IV. The engine runs the weights of a kernel network itself (simulator/policies/network.py).
-Everything here takes ragged decisions, the waiting jobs of one after those of another, and gives one number per waiting job.
+Zhang et al. 2020, figures 5 and 6 and Table IV. The engine runs the weights of a kernel network itself
+(simulator/policies/network.py). Everything here takes ragged decisions, the waiting jobs of one after those of another, and
+gives one number per waiting job.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import nn
 from simulator.policies.network import HIDDEN, VISIBLE_JOBS, KernelWeights
 from simulator.policies.observation import Layout, blank_network
 
-NETWORKS = ("kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet")
+POLICY_NETWORKS = ("kernel", "mlp_v1", "mlp_v2", "mlp_v3", "lenet")
 _PERCEPTRONS = {"mlp_v1": (128, 128, 128), "mlp_v2": (32, 16, 8), "mlp_v3": (32, 32, 32, 32, 32)}
 
 
@@ -32,6 +33,7 @@ class Kernel(nn.Module):
                 nn.init.constant_(layer.bias, 0.1)
 
     def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+        """Scores of ragged decisions, (rows,). rows: (rows, inputs); sizes: rows of each decision, (decisions,)."""
         return self.layers(rows).squeeze(1)
 
 
@@ -43,6 +45,7 @@ class Padded(nn.Module):
         self.body = body
 
     def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+        """Scores of ragged decisions, (rows,). rows: (rows, inputs); sizes: rows of each decision, (decisions,)."""
         return self.body(padded(rows, sizes))[valid(sizes)]
 
 
@@ -55,6 +58,7 @@ class Critic(nn.Module):
         self.body.append(nn.Linear(HIDDEN[-1], 1))
 
     def forward(self, queues: torch.Tensor) -> torch.Tensor:
+        """What each decision is worth, (decisions,)."""
         return self.body(queues).squeeze(1)
 
 
@@ -79,8 +83,8 @@ def padded(rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     return whole
 
 
-def new_network(name: str, inputs: int) -> nn.Module:
-    """One of NETWORKS, with torch's usual initial weights. Raises ValueError for another name."""
+def new_policy_network(name: str, inputs: int) -> nn.Module:
+    """One of POLICY_NETWORKS, with torch's usual initial weights. Raises ValueError for another name."""
     if name == "kernel":
         return Kernel(inputs)
     if name in _PERCEPTRONS:
@@ -89,21 +93,17 @@ def new_network(name: str, inputs: int) -> nn.Module:
         return Padded(nn.Sequential(nn.Flatten(1), layers, nn.Linear(hidden[-1], VISIBLE_JOBS)))
     if name == "lenet":  # two convolutions with pooling and three dense layers, over the jobs as an image
         pooled = 16 * (VISIBLE_JOBS // 4) * max(inputs // 4, 1)
-        return Padded(
-            nn.Sequential(
-                nn.Unflatten(1, (1, VISIBLE_JOBS)),
-                nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Conv2d(6, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Flatten(1), perceptron(pooled, (120, 84)), nn.Linear(84, VISIBLE_JOBS),
-            )
-        )  # fmt: skip
-    raise ValueError(f"unknown network {name!r}; expected one of {', '.join(NETWORKS)}")
+        first = (nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2))
+        second = (nn.Conv2d(6, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2))
+        dense = (nn.Flatten(1), perceptron(pooled, (120, 84)), nn.Linear(84, VISIBLE_JOBS))
+        return Padded(nn.Sequential(nn.Unflatten(1, (1, VISIBLE_JOBS)), *first, *second, *dense))
+    raise ValueError(f"unknown network {name!r}; expected one of {', '.join(POLICY_NETWORKS)}")
 
 
 def to_weights(network: nn.Module, layout: Layout) -> KernelWeights:
     """A kernel network's parameters as the engine reads them."""
-    found = [p.detach().numpy().astype(np.float32) for p in network.parameters()]
-    matrices = [np.ascontiguousarray(a.T) if a.ndim == 2 else a.copy() for a in found]
+    parameters = [p.detach().numpy().astype(np.float32) for p in network.parameters()]
+    matrices = [np.ascontiguousarray(a.T) if a.ndim == 2 else a.copy() for a in parameters]
     arrays: list[Any] = [*blank_network(layout)[:2], *matrices[:-1], matrices[-1].reshape(-1)]
     return KernelWeights(*arrays)
 

@@ -1,12 +1,12 @@
 """Proximal policy optimisation of scheduling policies (Schulman et al. 2017; RLScheduler, Zhang et al. 2020, section V-A).
 
-An epoch replays windows with choices drawn from the network, then takes clipped steps on the recorded decisions up to a KL limit.
-Only jobs that were really waiting take part: storage is ragged. The reward comes at the end of a window.
+An epoch replays windows with choices drawn from the network. Then it takes clipped steps on the recorded decisions up to a KL
+limit. Only jobs that were really waiting take part, so storage is ragged. The reward comes at the end of a window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
-from models.scheduling.learning.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, load_checkpoint, save_checkpoint
 from models.scheduling.learning.choices import advantages, pad
-from models.scheduling.learning.kernel_pass import Gradients, ppo_pass
-from models.scheduling.learning.training import EpochReport, Lessons, Progress, TrainedPolicy
+from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PPOOptions
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights
 from simulator.policies.observation import LAYOUTS
 
 VALUE_DECISIONS = 1024
-"""Decisions in one pass of the critic: they and what is made of them fit the cache. Gradients add up to those of a step."""
+"""Decisions in one pass of the critic, so that all arrays of a pass fit the cache. Gradients add up to those of a step."""
 REFERENCE = "SJF"
 """The heuristic that relative rewards are measured by."""
 
 
-def train(
+def train_by_ppo(
     arena: Arena,
     lessons: Lessons,
     options: PPOOptions,
@@ -41,49 +41,54 @@ def train(
 ) -> TrainedPolicy:
     """Trains one network, a kernel network unless `learner` has another.
 
-    checkpoint: a file that is written after every epoch and continued from where it is of the same training; the policy is the
-    same as without an interruption. start: weights to begin with. Same arguments and seed, same weights.
+    checkpoint: a file that is written after every epoch. Training goes on from it where it is of the same training, and the
+    policy is the same as without an interruption. start: weights to begin with. Same arguments and seed, same weights.
     Raises ValueError when training diverges.
     """
     learner = learner or Learner(arena, options, seed, start)
-    told = fingerprint(arena, lessons, ["ppo", learner.kind, options.model_dump(), seed], start)
-    state = load_checkpoint(checkpoint, told)
-    progress = Progress.from_state(state["progress"]) if state else learner.beginning(lessons, start)
+    training = fingerprint(arena, lessons, ["ppo", learner.kind, options.model_dump(), seed], start)
+    state = load_checkpoint(checkpoint, training)
+    progress = TrainingProgress.from_state(state["progress"]) if state else learner.beginning(lessons, start)
     if state:
         learner.load_state(state["learner"])
     for report in progress.curve:
         on_epoch(report)
-    reference: dict[int, float] = {}
+    reference_costs: dict[int, float] = {}
     for epoch in range(len(progress.curve) + 1, options.epochs + 1):
-        filtered = epoch <= options.filtered_epochs and len(lessons.filtered) > 0
-        rng = np.random.default_rng([seed, epoch])  # of the epoch alone, so that training can be continued
-        drawn = (lessons.filtered if filtered else lessons.windows).some(
-            rng, max(options.trajectories // options.siblings, 1)
-        )
-        windows = Windows(np.repeat(drawn.first, options.siblings), drawn.jobs)
-        found = learner.collect(windows, int(rng.integers(2**31)))
-        costs = arena.costs_of(windows, found.start)
-        plain = options.reward == "plain"
-        rewards = -costs if plain else -relative(costs, _reference_costs(arena, windows, reference))
-        kl, entropy, updates = learner.update(found, rewards, rng)
-        if not learner.is_finite():
-            raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
-        score = float(learner.validate(lessons.validation).mean())
-        phase = "filtered" if filtered else "all"
-        report = EpochReport(epoch, phase, found.decisions, float(costs.mean()), score, kl, entropy, updates)
+        report = _epoch(learner, lessons, epoch, seed, reference_costs)
         progress.report(report, learner.weights())
-        save_checkpoint(checkpoint, told, {"progress": progress.to_state(), "learner": learner.to_state()})
+        save_checkpoint(checkpoint, training, {"progress": progress.to_state(), "learner": learner.to_state()})
         on_epoch(report)
     return progress.trained(options.model_dump() | {"seed": seed})
 
 
-def _reference_costs(arena: Arena, windows: Windows, known: dict[int, float]) -> NDArray[np.float64]:
-    """Of REFERENCE on each window; each is replayed once."""
-    new = np.array([first for first in np.unique(windows.first) if int(first) not in known], dtype=np.int64)
+def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int, reference_costs: dict[int, float]) -> EpochReport:
+    """Samples windows, updates the learner and validates it. Raises ValueError when training diverges."""
+    arena, options = learner.arena, learner.options
+    filtered = epoch <= options.filtered_epochs and len(lessons.filtered) > 0
+    rng = np.random.default_rng([seed, epoch])  # of the epoch alone, so that training can be continued
+    families = max(options.trajectories // options.siblings, 1)
+    drawn = (lessons.filtered if filtered else lessons.windows).some(rng, families)
+    windows = Windows(np.repeat(drawn.first, options.siblings), drawn.jobs)
+    trajectories = learner.collect(windows, int(rng.integers(2**31)))
+    costs = arena.costs_of(windows, trajectories.start)
+    plain = options.reward == "plain"
+    rewards = -costs if plain else -relative(costs, _reference_costs(arena, windows, reference_costs))
+    kl, entropy, updates = learner.update(trajectories, rewards, rng)
+    if not learner.is_finite():
+        raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
+    score = float(learner.validate(lessons.validation).mean())
+    phase = "filtered" if filtered else "all"
+    return EpochReport(epoch, phase, trajectories.decisions, float(costs.mean()), score, kl, entropy, updates)
+
+
+def _reference_costs(arena: Arena, windows: Windows, previous_costs: dict[int, float]) -> NDArray[np.float64]:
+    """Costs of REFERENCE on each window, (windows,). previous_costs: by first position; each window is replayed once."""
+    new = np.array([first for first in np.unique(windows.first) if int(first) not in previous_costs], dtype=np.int64)
     if len(new):
         costs = arena.costs(REFERENCE, Windows(new, windows.jobs))
-        known.update(zip(new.tolist(), costs.tolist(), strict=True))
-    return np.array([known[int(first)] for first in windows.first])
+        previous_costs.update(zip(new.tolist(), costs.tolist(), strict=True))
+    return np.array([previous_costs[int(first)] for first in windows.first])
 
 
 class Learner:
@@ -94,46 +99,53 @@ class Learner:
     def __init__(self, arena: Arena, options: PPOOptions, seed: int, start: KernelWeights | None) -> None:
         import torch
 
-        from models.scheduling.learning.networks import Critic, load_weights, new_network
+        from models.scheduling.learning.networks import Critic, load_weights, new_policy_network
 
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.arena, self.options, self.layout = arena, options, LAYOUTS[options.layout]
         inputs = len(self.layout.inputs)
-        self.network = new_network("kernel", inputs)
+        self.network = new_policy_network("kernel", inputs)
         if start is not None:
             load_weights(self.network, start)
         self._gradients = Gradients(self.network)
         self.critic = Critic(inputs) if options.baseline == "critic" else None
-        self._policy_steps = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
-        self._value_steps = (
+        self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
+        self._value_optimiser = (
             torch.optim.Adam(self.critic.parameters(), lr=options.value_rate, fused=True) if self.critic else None
         )
 
-    def beginning(self, lessons: Lessons, start: KernelWeights | None) -> Progress:
+    def beginning(self, lessons: Lessons, start: KernelWeights | None) -> TrainingProgress:
         """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
         cost = np.inf if start is None else float(self.validate(lessons.validation).mean())
-        return Progress([], cost, 0, self.weights())
+        return TrainingProgress([], cost, 0, self.weights())
 
     def weights(self) -> KernelWeights:
+        """The policy as the engine takes it."""
         from models.scheduling.learning.networks import to_weights
 
         return to_weights(self.network, self.layout)
 
     def is_finite(self) -> bool:
+        """Whether no weight is infinite or not a number."""
         return all(bool(p.isfinite().all()) for p in self.network.parameters())
 
     def collect(self, windows: Windows, seed: int) -> Trajectories:
+        """Replays the windows with choices drawn from the network."""
         return self.arena.sample(self.weights(), windows, seed)
 
     def validate(self, windows: Windows) -> NDArray[np.float64]:
+        """What each window costs with the best choice every time, (windows,)."""
         return self.arena.costs(self.weights(), windows)
 
     def update(
-        self, found: Trajectories, rewards: NDArray[np.float64], rng: np.random.Generator
+        self, trajectories: Trajectories, rewards: NDArray[np.float64], rng: np.random.Generator
     ) -> tuple[float, float, int]:
-        """Clipped policy steps until the KL limit, and the critic's. Returns (KL, entropy, policy steps)."""
-        decisions = found.decisions
+        """Clipped policy steps until the KL limit, and the critic's. Returns (KL, entropy, policy steps).
+
+        rewards: of each window, (windows,).
+        """
+        decisions = trajectories.decisions
         if decisions == 0:  # the windows left no choice at all
             return 0.0, 0.0, 0
         options = self.options
@@ -142,43 +154,49 @@ class Learner:
         if self.critic is None:
             families = rewards.reshape(-1, options.siblings)
             centred = families - families.mean(axis=1, keepdims=True)
-            per_window = np.diff(found.first_decision)
+            per_window = np.diff(trajectories.first_decision)
             advantage[:] = np.repeat(centred.ravel(), per_window)
         else:
-            queues = _queues_of(found)
+            queues = _queues_of(trajectories)
             values = self._values(queues)
-            advantages(values, rewards, found.first_decision, options.gae_lambda, advantage, target)
+            advantages(values, rewards, trajectories.first_decision, options.gae_lambda, advantage, target)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        kl = entropy = 0.0
-        updates = 0
-        size = options.minibatch or decisions
-        for _ in range(options.passes):
-            order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
-            for first in range(0, decisions, size):
-                kl, entropy = self._policy_step(found, order[first : first + size], advantage)
-                if kl > options.kl_limit:  # the steps so far have gone far enough: take no further one
-                    break
-                self._policy_steps.step()
-                updates += 1
-            if kl > options.kl_limit:
-                break
+        kl, entropy, updates = self._policy_steps_until_limit(trajectories, advantage, rng)
         if self.critic is not None:
             for _ in range(options.passes):
-                order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
-                for first in range(0, decisions, size):
-                    self._value_step(queues, order[first : first + size], target)
+                for part in self._minibatches(decisions, rng):
+                    self._value_step(queues, part, target)
         return kl, entropy, updates
 
+    def _policy_steps_until_limit(
+        self, trajectories: Trajectories, advantage: NDArray[np.float32], rng: np.random.Generator
+    ) -> tuple[float, float, int]:
+        kl = entropy = 0.0
+        updates = 0
+        for _ in range(self.options.passes):
+            for part in self._minibatches(trajectories.decisions, rng):
+                kl, entropy = self._policy_step(trajectories, part, advantage)
+                if kl > self.options.kl_limit:  # the steps so far have gone far enough: take no further one
+                    return kl, entropy, updates
+                self._policy_optimiser.step()
+                updates += 1
+        return kl, entropy, updates
+
+    def _minibatches(self, decisions: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """All decisions once, in a random order unless one minibatch takes them all."""
+        size = self.options.minibatch or decisions
+        order = rng.permutation(decisions) if size < decisions else np.arange(decisions)
+        for first in range(0, decisions, size):
+            yield order[first : first + size]
+
     def _policy_step(
-        self, found: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
+        self, trajectories: Trajectories, decisions: NDArray[np.int64], advantage: NDArray[np.float32]
     ) -> tuple[float, float]:
-        """Leaves the gradient of the mean loss in the network; returns mean KL and entropy before the step."""
-        options, shared = self.options, self._gradients
+        """Leaves the gradient of the mean loss in the network. Returns mean KL and entropy before the step."""
+        shared, loss = self._gradients, ClippedLoss(self.options.clip, self.options.entropy_bonus)
         shared.clear()
-        kl, entropy = ppo_pass(
-            found.features, found.first_row, found.num_rows, found.choice, found.log_prob, advantage, decisions,
-            options.clip, options.entropy_bonus, shared.weights, shared.gradients,
-        )  # fmt: skip
+        recorded = recorded_choices(trajectories)
+        kl, entropy = ppo_pass(recorded, advantage, decisions, loss, shared.weights, shared.gradients)
         shared.divide(len(decisions))
         return kl / len(decisions), entropy / len(decisions)
 
@@ -187,14 +205,14 @@ class Learner:
     ) -> None:
         import torch
 
-        assert self.critic is not None and self._value_steps is not None
-        self._value_steps.zero_grad()
+        assert self.critic is not None and self._value_optimiser is not None
+        self._value_optimiser.zero_grad()
         for part in np.array_split(decisions, -(-len(decisions) // VALUE_DECISIONS)):
             in_order = part[-1] - part[0] == len(part) - 1 and bool((np.diff(part) == 1).all())
             taken = slice(part[0], part[-1] + 1) if in_order else part  # an index would copy
             wrong = self.critic(torch.from_numpy(queues[taken])) - torch.from_numpy(target[taken])
             ((wrong**2).sum() / len(decisions)).backward()
-        self._value_steps.step()
+        self._value_optimiser.step()
 
     def _values(self, queues: NDArray[np.float32]) -> NDArray[np.float32]:
         import torch
@@ -204,18 +222,20 @@ class Learner:
             return self.critic(torch.from_numpy(queues)).numpy()
 
     def to_state(self) -> dict[str, Any]:
-        modules: list[Any] = [self.network, self._policy_steps, self.critic, self._value_steps]
+        """What a checkpoint keeps of networks and optimisers."""
+        modules: list[Any] = [self.network, self._policy_optimiser, self.critic, self._value_optimiser]
         return {str(k): module.state_dict() for k, module in enumerate(modules) if module is not None}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        modules: list[Any] = [self.network, self._policy_steps, self.critic, self._value_steps]
+        """The inverse of `to_state`."""
+        modules: list[Any] = [self.network, self._policy_optimiser, self.critic, self._value_optimiser]
         for k, module in enumerate(modules):
             if module is not None:
                 module.load_state_dict(state[str(k)])
 
 
-def _queues_of(found: Trajectories) -> NDArray[np.float32]:
+def _queues_of(trajectories: Trajectories) -> NDArray[np.float32]:
     """Decisions as the critic sees them, float32 (decisions, VISIBLE_JOBS * inputs)."""
-    queues = np.zeros((found.decisions, VISIBLE_JOBS * found.features.shape[1]), dtype=np.float32)
-    pad(found.features, found.first_row, found.num_rows, queues)
+    queues = np.zeros((trajectories.decisions, VISIBLE_JOBS * trajectories.features.shape[1]), dtype=np.float32)
+    pad(trajectories.features, trajectories.first_row, trajectories.num_rows, queues)
     return queues

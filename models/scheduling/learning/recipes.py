@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import compare
+from models.scheduling.comparison import paired_difference
 from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.imitation import imitate
-from models.scheduling.learning.ppo import train
+from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
-from models.scheduling.options import ImitationOptions, Recipe
+from models.scheduling.options import ImitationOptions, LearningMethod, Recipe
 from models.scheduling.priority_key import search_key
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import LAYOUTS, Layout
 
 COPYING = ImitationOptions()
 """How the priority key is copied, however long the rest takes."""
-SHARPNESS = {"ppo": 40.0, "imitation": 40.0, "evolution": 1.0}
-"""How much smallest area first counts in a network that starts from it: with 40, half the area is drawn seven times as often;
-with 1, the shakes of evolution strategies still change choices."""
+SHARPNESS: dict[LearningMethod, float] = {"ppo": 40.0, "imitation": 40.0, "evolution": 1.0}
+"""How much smallest area first counts in a network that starts from it. With 40, half the area is drawn seven times as often.
+With 1, the perturbations of evolution strategies still change choices."""
 
 
 def learn(
@@ -38,50 +38,58 @@ def learn(
 
     Raises ValueError for a recipe that cannot work.
     """
-    starts = []
-    if recipe.start in ("saf", "best"):
-        starts.append(smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed))
-    if recipe.start in ("key", "best"):
-        starts.append(copied_key(arena, lessons, recipe, seed))
-    start = None
-    if starts:
-        few = lessons.windows.thinned(100)
-        start = min(starts, key=lambda weights: float(arena.costs(weights, few).mean())) if starts[1:] else starts[0]
+    start = starting_weights(arena, lessons, recipe, seed)
     if recipe.method == "ppo":
-        found = train(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
+        trained = train_by_ppo(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
     elif recipe.method == "evolution":
         if start is None:
             raise ValueError(
                 "evolution strategies improve a network that can do something: let them start from the key or from saf"
             )
-        found = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
+        trained = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
     else:
-        found = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
-    told = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
-    weights, epoch, cost = found.weights, found.best_epoch, found.validation_cost
+        trained = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
+    parameters = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
+    weights, epoch, cost = trained.weights, trained.best_epoch, trained.validation_cost
     if recipe.cautious and start is not None and epoch > 0:
         before = arena.costs(start, lessons.validation)
-        if not compare(arena.costs(weights, lessons.validation), before, lessons.validation, seed).is_better:
+        after = arena.costs(weights, lessons.validation)
+        if not paired_difference(after, before, lessons.validation, seed).is_better:
             weights, epoch, cost = start, 0, float(before.mean())
-    return TrainedPolicy(weights, epoch, cost, found.curve, told)
+    return TrainedPolicy(weights, epoch, cost, trained.curve, parameters)
+
+
+def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights | None:
+    """What training starts from, None for random weights. Raises ValueError for a layout that cannot start so."""
+    starts = []
+    if recipe.start in ("saf", "best"):
+        starts.append(smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed))
+    if recipe.start in ("key", "best"):
+        starts.append(copied_key(arena, lessons, recipe, seed))
+    if len(starts) < 2:
+        return starts[0] if starts else None
+    few = lessons.windows.thinned(100)
+    return min(starts, key=lambda weights: float(arena.costs(weights, few).mean()))
 
 
 def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWeights:
-    """A network that orders by area, smallest first: the first unit of every layer hands the area on, the others are as new and
-    count for nothing yet. Raises ValueError for a layout without the area."""
+    """A network that orders by area, smallest first.
+
+    The first unit of every layer hands the area on. The others are as new, and count for nothing yet. Raises ValueError for a
+    layout without the area.
+    """
     import torch
 
-    from models.scheduling.learning.networks import new_network, to_weights
+    from models.scheduling.learning.networks import new_policy_network, to_weights
 
     if "area" not in layout.inputs:
         raise ValueError(
             "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
         )
     torch.manual_seed(seed)
-    weights = to_weights(new_network("kernel", len(layout.inputs)), layout)
-    for matrix, bias, carries in (
-        (weights.w1, weights.b1, layout.inputs.index("area")), (weights.w2, weights.b2, 0), (weights.w3, weights.b3, 0),
-    ):  # fmt: skip
+    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
+    layers = ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3))
+    for (matrix, bias), carries in zip(layers, (layout.inputs.index("area"), 0, 0), strict=True):
         matrix[:, 0], bias[0] = 0.0, 0.0
         matrix[carries, 0] = 1.0
     weights.w4[:] = 0.0
@@ -105,26 +113,26 @@ def _imitate_hindsight(
     on_epoch: Callable[[EpochReport], None],
     start: KernelWeights | None,
 ) -> TrainedPolicy:
-    """Windows that even hindsight hardly improves teach nothing: the better half is shown."""
+    """Shows the half of the windows that hindsight improves most. The others teach nothing."""
     rng = np.random.default_rng([seed, 1])
     windows = lessons.windows.some(rng, recipe.hindsight_windows)
     windows = Windows(np.unique(windows.first), windows.jobs)
     jobs = arena.jobs
     area = jobs.estimate.astype(np.float64) * jobs.procs
-    found = search_orders(arena, windows, area, recipe.hindsight, seed)
-    gain = (found.first_cost - found.cost) / np.maximum(np.abs(found.first_cost), 1e-9)
+    orders = search_orders(arena, windows, area, recipe.hindsight, seed)
+    gain = (orders.first_cost - orders.cost) / np.maximum(np.abs(orders.first_cost), 1e-9)
     shown, teachers = [], []
     for k in np.sort(np.argsort(-gain, kind="stable")[: max(len(windows) // 2, 1)]):
         scores = np.zeros(len(jobs))
-        scores[windows.first[k] : windows.first[k] + windows.jobs] = found.score[k]
+        scores[windows.first[k] : windows.first[k] + windows.jobs] = orders.score[k]
         shown.append(Windows(windows.first[k : k + 1], windows.jobs))
         teachers.append(scores)
     curve: list[EpochReport] = []
 
-    def tell(loss: float, share: float) -> None:
+    def on_pass(loss: float, share: float) -> None:
         curve.append(EpochReport(len(curve) + 1, "all", 0, loss, None, 0.0, 0.0, 1))
         on_epoch(curve[-1])
 
-    weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, tell, start)
+    weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, on_pass, start)
     cost = float(arena.costs(weights, lessons.validation).mean())
     return TrainedPolicy(weights, len(curve), cost, curve, {})

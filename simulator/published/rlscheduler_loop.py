@@ -1,0 +1,427 @@
+"""The event loop of the RLScheduler rules: choose a job, start what may start, go on to the next event.
+
+`simulator/published/rlscheduler.py` says whose rules these are, and is what other code calls. The order in which jobs stand in the
+lists decides ties, as in that code.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import compiled, inlined
+from simulator.policies.moment import Moment
+from simulator.policies.network import (
+    RUNNING_WORK,
+    START_DELAY,
+    VISIBLE_JOBS,
+    KernelWeights,
+    NetworkInputs,
+    observe,
+    score_rows,
+)
+from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, TAKE_BEST, draw_choice, record_choice, seed_draws
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+POLICIES = (
+    "FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF", "F1", "F2", "F3", "F4", "WFP3", "UNICEP",
+)  # fmt: skip
+"""Names as users write them. That code has FCFS, SJF, smallest, F1 to F4, WFP3 and UNICEP; the others follow its pattern."""
+
+_FCFS, _LCFS, _SJF, _LJF, _SMALLEST, _LARGEST, _SAF, _F1, _F2, _F3, _F4, _WFP3, _UNICEP = range(len(POLICIES))
+GIVEN_SCORES, KERNEL_NETWORK = len(POLICIES), len(POLICIES) + 1
+"""Scores that come from outside, known at submission; and a kernel network, which that code calls RL."""
+
+
+class RLSchedulerRules(NamedTuple):
+    """What is the same for every job of a replay. policy: an index in POLICIES, GIVEN_SCORES or KERNEL_NETWORK.
+
+    wait_bug: WFP3 and UNICEP use a wait of -1 - submit. sample: how a network's choices are made, see
+    simulator/policies/sampling.py. origin: the time from which scores count submissions, seconds in the log's clock.
+    """
+
+    policy: int
+    backfill: bool
+    wait_bug: bool
+    sample: int
+    nodes: int
+    procs_per_node: float
+    origin: int
+    weights: KernelWeights
+
+
+class RLSchedulerJobs(NamedTuple):
+    """The jobs of a replay, in submit order; times in seconds, submissions in the log's clock."""
+
+    submit: IntArray  # (jobs,)
+    runtime: IntArray  # (jobs,)
+    procs: IntArray  # (jobs,)
+    estimate: IntArray  # (jobs,)
+    need: IntArray  # (jobs,) nodes
+    given: FloatArray  # (jobs,) scores for GIVEN_SCORES, and of the teacher for FOLLOW; (0,) where nothing reads them
+    facts: NDArray[np.float32]  # (jobs, facts of the network); (0, 0) without a network
+
+
+class RLSchedulerState(NamedTuple):
+    """Where a replay stands."""
+
+    clock: IntArray  # (7,) see _NOW and the others
+    queue: IntArray  # (jobs,) in the order of the last sort, then of arrival
+    running: IntArray  # (jobs,) in the order of the last sort by estimated end, then of starting
+    score: FloatArray  # (jobs,) by job
+    submit_key: FloatArray  # (jobs,)
+    start: IntArray  # (jobs,)
+    backfilled: NDArray[np.bool_]  # (jobs,)
+
+
+class _Sight(NamedTuple):
+    """What a network sees at a decision, and its outputs; empty without a network."""
+
+    rows: NDArray[np.float32]  # (VISIBLE_JOBS, inputs)
+    outputs: NDArray[np.float32]  # (VISIBLE_JOBS,)
+    est_end: IntArray  # (jobs,) estimated ends of running jobs, ascending
+    est_job: IntArray  # (jobs,) these jobs
+    room: FloatArray  # (jobs,) to work in
+    nobody: IntArray  # (1,) for what these rules keep no account of
+    unused: FloatArray  # (1,)
+
+
+_NOW, _FREE, _QUEUED, _RUNNING, _ARRIVED, _HEAD, _SHADOW = range(7)
+"""Places of `RLSchedulerState.clock`. _FREE: nodes. _HEAD: the job that the scheduler is committed to, -1 for none. _SHADOW: when
+the blocked head has its processors, by the estimated ends."""
+
+
+@compiled
+def replay_range(rules, jobs, recorder, first, start, backfilled):
+    """Replays windows of a trace, each on an initially empty cluster. first: of each window, int64 (windows,).
+
+    Fills start times and whether jobs were backfilled, (windows, window jobs).
+    """
+    for k in range(len(first)):
+        window = _window(jobs, first[k], first[k] + start.shape[1])
+        backfilled[k] = False
+        replay_jobs(rules, window, recorder, start[k], backfilled[k])
+
+
+@compiled
+def sample_range(rules, jobs, recorder, first, seeds, start, count):
+    """Replays windows of a trace with a network whose choices are drawn or, for FOLLOW, those of the teacher.
+
+    first, seeds: of each window, int64 (windows,). Fills start times (windows, window jobs) and numbers of decisions
+    (windows,). Returns how many windows fitted into the recorder, and the rows of those.
+    """
+    backfilled = np.empty(start.shape[1], dtype=np.bool_)
+    for k in range(len(first)):
+        seed_draws(seeds[k])
+        before, rows = recorder.used[DECISIONS], recorder.used[ROWS]
+        window = _window(jobs, first[k], first[k] + start.shape[1])
+        if not replay_jobs(rules, window, recorder, start[k], backfilled):
+            return k, rows
+        count[k] = recorder.used[DECISIONS] - before
+    return len(first), recorder.used[ROWS]
+
+
+@compiled
+def _window(jobs, low, high):
+    return RLSchedulerJobs(
+        jobs.submit[low:high], jobs.runtime[low:high], jobs.procs[low:high], jobs.estimate[low:high], jobs.need[low:high],
+        jobs.given[low:high], jobs.facts[low:high],
+    )  # fmt: skip
+
+
+@compiled
+def replay_jobs(rules, jobs, recorder, start, backfilled):
+    """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full."""
+    state = _new_state(jobs, rules, start, backfilled)
+    sight = _new_sight(jobs, rules)
+    clock = state.clock
+    while True:
+        if clock[_HEAD] < 0 and clock[_QUEUED] > 0 and not _choose(rules, jobs, state, sight, recorder):
+            return False
+        if clock[_HEAD] >= 0 and jobs.need[clock[_HEAD]] <= clock[_FREE]:
+            _start_head(jobs, state)
+            if clock[_QUEUED] > 0:
+                continue  # decides again before anything arrives or ends, even in this very second
+        elif clock[_HEAD] >= 0 and rules.backfill:
+            _backfill(jobs, state)
+        if clock[_HEAD] < 0 and clock[_ARRIVED] == len(jobs.submit):
+            return True
+        _next_event(rules, jobs, state)
+
+
+@compiled
+def _new_state(jobs, rules, start, backfilled):
+    n = len(jobs.submit)
+    clock = np.zeros(7, dtype=np.int64)
+    clock[_FREE], clock[_HEAD] = rules.nodes, -1
+    queue, running = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    submit_key = jobs.submit.astype(np.float64)
+    return RLSchedulerState(clock, queue, running, np.empty(n), submit_key, start, backfilled)
+
+
+@compiled
+def _new_sight(jobs, rules):
+    learned = rules.policy == KERNEL_NETWORK
+    visible, n = (VISIBLE_JOBS, len(jobs.submit)) if learned else (0, 0)
+    return _Sight(
+        np.empty((visible, rules.weights.w1.shape[0]), dtype=np.float32), np.empty(visible, dtype=np.float32),
+        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n), np.zeros(1, dtype=np.int64), np.zeros(1),
+    )  # fmt: skip
+
+
+@inlined
+def _choose(rules, jobs, state, sight, recorder):
+    """Commits to a waiting job, and plans the backfilling behind it. False when the recorder is full."""
+    clock, queue = state.clock, state.queue
+    if rules.policy == KERNEL_NETWORK:  # the queue stays in the order of arrival: the first VISIBLE_JOBS are seen
+        place = _network_choice(rules, jobs, state, sight, recorder)
+        if place < 0:
+            return False
+        clock[_HEAD] = queue[place]
+    else:
+        if not rules.wait_bug and (rules.policy == _WFP3 or rules.policy == _UNICEP):
+            _score_queue(rules, jobs, state)
+        _sort_queue(queue, clock[_QUEUED], state.score)
+        clock[_HEAD] = queue[0]
+    if rules.backfill and jobs.need[clock[_HEAD]] > clock[_FREE]:
+        # the shadow time is computed once, whatever happens until the head starts
+        clock[_SHADOW] = _shadow_time(rules, jobs, state)
+        _sort_queue(
+            queue, clock[_QUEUED], state.submit_key
+        )  # stays so while the head is blocked: arrivals join at the end
+    return True
+
+
+@inlined
+def _score_queue(rules, jobs, state):
+    """Scores that change with the true wait."""
+    now = state.clock[_NOW]
+    for k in range(state.clock[_QUEUED]):
+        job = state.queue[k]
+        submit = jobs.submit[job]
+        state.score[job] = _score(
+            rules.policy, now - submit, submit - rules.origin, jobs.estimate[job], jobs.procs[job]
+        )
+
+
+@inlined
+def _network_choice(rules, jobs, state, sight, recorder):
+    """The network's (or its teacher's) place in the queue, recorded where it learns; -1 when the recorder is full."""
+    place, log_probability = 0, 0.0
+    queued = state.clock[_QUEUED]
+    if queued == 1:
+        return place
+    visible = min(queued, VISIBLE_JOBS)
+    _observe_queue(rules, jobs, state, sight)
+    score_rows(sight.rows, visible, rules.weights, sight.outputs)
+    if rules.sample == DRAW:
+        place, log_probability = draw_choice(sight.outputs, visible)
+    elif rules.sample == FOLLOW:
+        for k in range(1, visible):
+            if jobs.given[state.queue[k]] < jobs.given[state.queue[place]]:
+                place = k
+    else:
+        for k in range(1, visible):
+            if sight.outputs[k] > sight.outputs[place]:
+                place = k
+    if rules.sample != TAKE_BEST and not record_choice(recorder, sight.rows, visible, place, log_probability):
+        return -1
+    return place
+
+
+@inlined
+def _observe_queue(rules, jobs, state, sight):
+    """Fills `sight.rows` for the visible jobs."""
+    clock, weights = state.clock, rules.weights
+    reads_running = False
+    for signal in weights.signals:
+        reads_running |= signal in (START_DELAY, RUNNING_WORK)
+    if reads_running:
+        _by_estimated_end(jobs, state, sight)
+    queued = clock[_QUEUED]
+    moment = Moment(
+        clock[_NOW],
+        int(clock[_FREE] * rules.procs_per_node),
+        int(rules.nodes * rules.procs_per_node),
+        queued,
+        clock[_RUNNING],
+        state.queue,
+        jobs.submit,
+        jobs.procs,
+        jobs.estimate,
+        sight.nobody,
+        sight.est_end,
+        sight.est_job,
+        sight.unused,
+        sight.unused,
+        sight.nobody,
+        1.0,
+    )
+    observe(moment, NetworkInputs(weights, jobs.facts), 0, min(queued, VISIBLE_JOBS), sight.room, sight.rows)
+
+
+@inlined
+def _by_estimated_end(jobs, state, sight):
+    """Fills the running jobs' estimated ends, ascending, and the jobs themselves in that order."""
+    est_end, est_job = sight.est_end, sight.est_job
+    for k in range(state.clock[_RUNNING]):
+        job = state.running[k]
+        end = state.start[job] + jobs.estimate[job]
+        i = k
+        while i > 0 and est_end[i - 1] > end:
+            est_end[i] = est_end[i - 1]
+            est_job[i] = est_job[i - 1]
+            i -= 1
+        est_end[i] = end
+        est_job[i] = job
+
+
+@inlined
+def _shadow_time(rules, jobs, state):
+    """When, by the estimated ends, the head has its processors. Sorts the running jobs by estimated end in place."""
+    head, count = state.clock[_HEAD], state.clock[_RUNNING]
+    running, start, estimate = state.running, state.start, jobs.estimate
+    # an insertion sort, since all but those that started lately stand in this order already
+    for k in range(1, count):
+        job = running[k]
+        while k > 0 and start[running[k - 1]] + estimate[running[k - 1]] > start[job] + estimate[job]:
+            running[k] = running[k - 1]
+            k -= 1
+        running[k] = job
+    available = state.clock[_FREE] * rules.procs_per_node
+    for k in range(count):
+        job = running[k]
+        available += jobs.need[job] * rules.procs_per_node
+        if available >= jobs.procs[head]:
+            return start[job] + estimate[job]
+    return start[running[count - 1]] + estimate[running[count - 1]]
+
+
+@inlined
+def _start_head(jobs, state):
+    """Starts the job that the scheduler is committed to; the others stay in their order."""
+    clock, queue = state.clock, state.queue
+    head, kept = clock[_HEAD], 0
+    for k in range(clock[_QUEUED]):
+        job = queue[k]
+        if job != head:
+            queue[kept] = job
+            kept += 1
+    clock[_QUEUED] = kept
+    _start(jobs, state, head, False)
+    clock[_HEAD] = -1
+
+
+@inlined
+def _backfill(jobs, state):
+    """Starts what fits behind the blocked head and should end before the shadow time."""
+    clock, queue = state.clock, state.queue
+    now, shadow, free, kept = clock[_NOW], clock[_SHADOW], clock[_FREE], 0
+    for k in range(clock[_QUEUED]):
+        job = queue[k]
+        if now + jobs.estimate[job] < shadow and jobs.need[job] <= free:
+            _start(jobs, state, job, True)
+            free = clock[_FREE]
+        else:
+            queue[kept] = job
+            kept += 1
+    clock[_QUEUED] = kept
+
+
+@inlined
+def _start(jobs, state, job, backfilled):
+    clock = state.clock
+    state.start[job] = clock[_NOW]
+    state.backfilled[job] = backfilled
+    clock[_FREE] -= jobs.need[job]
+    state.running[clock[_RUNNING]] = job
+    clock[_RUNNING] += 1
+
+
+@inlined
+def _next_event(rules, jobs, state):
+    """The next arrival, or before it the next completion; of several at a time, the first in its list."""
+    clock = state.clock
+    first, end = -1, np.int64(0)
+    for k in range(clock[_RUNNING]):
+        job_end = state.start[state.running[k]] + jobs.runtime[state.running[k]]
+        if first < 0 or job_end < end:
+            first, end = k, job_end
+    arrived = clock[_ARRIVED]
+    if arrived < len(jobs.submit) and (first < 0 or jobs.submit[arrived] <= end):
+        clock[_NOW] = jobs.submit[arrived]
+        _arrive(rules, jobs, state, arrived)
+    else:
+        clock[_NOW] = end
+        clock[_FREE] += jobs.need[state.running[first]]
+        clock[_RUNNING] -= 1
+        for k in range(first, clock[_RUNNING]):
+            state.running[k] = state.running[k + 1]
+
+
+@inlined
+def _arrive(rules, jobs, state, job):
+    """A job joins the queue, with the score that it has at its submission."""
+    clock = state.clock
+    since_origin = jobs.submit[job] - rules.origin
+    if rules.policy == GIVEN_SCORES:
+        state.score[job] = jobs.given[job]
+    else:  # a waiting job's start time is -1 in that code, hence this wait; true waits come at the decision
+        state.score[job] = _score(rules.policy, -1 - since_origin, since_origin, jobs.estimate[job], jobs.procs[job])
+    state.queue[clock[_QUEUED]] = job
+    clock[_QUEUED] += 1
+    clock[_ARRIVED] += 1
+
+
+@compiled
+def _score(policy, wait, submit, estimate, procs):
+    """The job with the lowest score goes first. submit: s since the trace's origin; log10 counts it at least 0.1 s."""
+    # SJF and smallest break ties by submit time in that code; jobs of equal score stand in that order in the queue anyway
+    if policy == _FCFS:
+        return float(submit)
+    if policy == _LCFS:
+        return -float(submit)
+    if policy == _SJF:
+        return float(estimate)
+    if policy == _LJF:
+        return -float(estimate)
+    if policy == _SMALLEST:
+        return float(procs)
+    if policy == _LARGEST:
+        return -float(procs)
+    if policy == _SAF:
+        return float(estimate) * procs
+    if policy >= GIVEN_SCORES:
+        return 0.0
+    if policy == _WFP3:
+        return -math.pow(wait / estimate, 3.0) * procs
+    if policy == _UNICEP:
+        return -(wait + 1e-15) / (math.log2(procs + 1e-15) * estimate)
+    log_submit = math.log10(max(float(submit), 0.1))
+    if policy == _F1:
+        return math.log10(estimate) * procs + 870.0 * log_submit
+    if policy == _F2:
+        return math.sqrt(estimate) * procs + 25600.0 * log_submit
+    if policy == _F3:
+        return float(estimate) * procs + 6860000.0 * log_submit
+    return estimate * math.sqrt(procs) + 530000.0 * log_submit
+
+
+@compiled
+def _sort(jobs, key):
+    """Sorts job indices in place by their key, equal keys in the order in which they stand."""
+    keys = key[jobs]
+    for k in range(1, len(keys)):
+        if keys[k] < keys[k - 1]:
+            jobs[:] = jobs[np.argsort(keys, kind="mergesort")]
+            return
+
+
+@compiled
+def _sort_queue(queue, count, key):
+    _sort(queue[:count], key)

@@ -1,0 +1,128 @@
+"""Champion and challenger among scheduling policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assets.common import storage
+from assets.policies.registry import Candidate, crown
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.goals import parse_goal
+from models.scheduling.learning.evolution import flatten, unflatten
+from models.scheduling.learning.imitation import imitate
+from models.scheduling.options import ImitationOptions
+from models.scheduling.policy_file import policy_to_bytes
+from simulator.policies.network import KernelWeights
+from simulator.policies.observation import LAYOUTS
+from simulator.policies.registry import FIXED_SCORES
+from tests.simulator.busy import PROCS, busy_jobs
+from warehouse import Warehouse, replace_partition
+
+SOURCE = "mine"
+
+
+@pytest.fixture(scope="module")
+def place() -> tuple[Arena, KernelWeights, Windows]:
+    """Where policies are judged, and a good policy."""
+    jobs = busy_jobs(1500, load=1.2)
+    arena = Arena(jobs, PROCS, parse_goal("bsld"), threads=1)
+    sjf = np.asarray(FIXED_SCORES["SJF"](jobs), dtype=np.float64)
+    good = imitate(arena, [Windows(np.arange(0, 500, 50), 80)], [sjf], LAYOUTS["plain"], ImitationOptions(), 1)
+    return arena, good, Windows(np.linspace(600, 1400, 16).astype(np.int64), 60)
+
+
+class Nights:
+    def __init__(self, folder: Path, arena: Arena, judging: Windows) -> None:
+        self.warehouse, self.arena, self.judging = Warehouse(folder / "w.duckdb"), arena, judging
+
+    def night(self, *policies: tuple[int, KernelWeights, float], **card: Any) -> str:
+        """One training: (seed, weights, validation cost) of each policy. Returns what happened."""
+        trained = []
+        for seed, weights, cost in policies:
+            task = {"goal": "bsld", "backfill": "easy", "estimates": "requested"} | card
+            card_row = {"seed": seed, "method": "ppo", **task, "layout": "plain", "trained_jobs": 600, "epochs": 3}
+            card_row |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"} | card
+            file, digest = storage.store_model(SOURCE, f"policy-{seed}", policy_to_bytes(weights, card_row))
+            trained.append(Candidate(card_row | {"file": file, "sha256": digest}, weights))
+        rows, events, happened = crown(self.warehouse, SOURCE, self.arena, trained, self.judging)
+        with self.warehouse.write() as connection:
+            replace_partition(connection, "policies.scheduling_policies", SOURCE, rows)
+            replace_partition(connection, "policies.policy_events", SOURCE, events)
+        return happened
+
+    def table(self, name: str) -> pl.DataFrame:
+        with self.warehouse.read() as connection:
+            return connection.sql(f"FROM policies.{name} ORDER BY ALL").pl()
+
+    @property
+    def champion(self) -> dict[str, Any]:
+        rows = self.table("scheduling_policies").filter("champion")
+        assert rows.height == 1
+        return rows.row(0, named=True)
+
+
+@pytest.fixture
+def nights(place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    return Nights(tmp_path, place[0], place[2])
+
+
+def reversed_policy(weights: KernelWeights) -> KernelWeights:
+    return weights._replace(w4=-weights.w4)
+
+
+def test_a_better_challenger_is_promoted_and_a_worse_one_refused(nights: Nights, place: Any) -> None:
+    good = place[1]
+    bad = reversed_policy(good)
+    assert "first" in nights.night((1, bad, 90.0), (2, bad._replace(w4=2 * bad.w4), 80.0))
+    assert (nights.champion["seed"], nights.champion["training"]) == (2, 1)
+    assert nights.night((1, good, 20.0), (2, bad, 95.0)).startswith("challenger promoted: -")
+    assert (nights.champion["seed"], nights.champion["training"]) == (1, 2)
+    assert nights.night((1, bad, 70.0)).startswith("challenger refused: +")
+    assert (nights.champion["seed"], nights.champion["training"], nights.champion["newest"]) == (1, 2, False)
+    events = nights.table("policy_events")
+    assert events["kind"].to_list() == ["first", "promoted", "refused"]
+    assert events["difference_high"][1] < 0 < events["difference_low"][2]
+    arena, judging = place[0], place[2]
+    assert events["challenger_cost"][1] == pytest.approx(arena.costs(good, judging).mean())
+    assert events["champion_cost"][2] == events["challenger_cost"][1]
+
+
+def test_one_that_cannot_be_told_apart_is_refused(nights: Nights, place: Any) -> None:
+    good = place[1]
+    nights.night((1, good, 20.0))
+    nearly = unflatten(flatten(good) * 1.001, good)
+    assert "refused" in nights.night((1, nearly, 19.0))
+
+
+def test_the_same_training_again_changes_nothing(nights: Nights, place: Any) -> None:
+    good, bad = place[1], reversed_policy(place[1])
+    for policies in (((1, good, 20.0),), ((1, bad, 50.0),)):
+        nights.night(*policies)
+        before = [nights.table(name) for name in ("scheduling_policies", "policy_events")]
+        assert "nothing changes" in nights.night(*policies)
+        after = [nights.table(name) for name in ("scheduling_policies", "policy_events")]
+        assert all(a.equals(b) for a, b in zip(before, after, strict=True))
+
+
+def test_one_that_learned_from_what_now_judges_makes_room(nights: Nights, place: Any) -> None:
+    good, bad = place[1], reversed_policy(place[1])
+    nights.night((1, good, 20.0))
+    assert "another split" in nights.night((1, bad, 50.0), trained_jobs=500)
+    assert nights.champion["trained_jobs"] == 500
+
+
+def test_another_goal_or_a_lost_file_make_room(nights: Nights, place: Any) -> None:
+    good, bad = place[1], reversed_policy(place[1])
+    nights.night((1, good, 20.0))
+    assert "another goal" in nights.night((1, bad, 50.0), goal="wait")
+    assert nights.champion["goal"] == "wait"
+    (storage.data_folder() / nights.champion["file"]).unlink()
+    nights.night((1, good, 20.0), goal="wait")
+    assert nights.table("policy_events")["kind"].to_list() == ["first", "replaced", "replaced"]
+    assert nights.champion["training"] == 3
