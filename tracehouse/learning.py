@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assets.policies.training import Task, arena_of_task, split_of
+from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.policy_file import load_policy as read_policy
 from simulator.policies.observation import LAYOUTS
 from tracehouse.logs import Log, load_log
@@ -123,7 +123,7 @@ def make_env(
     _check_gymnasium()
     from models.scheduling.environment import SchedulingEnv
 
-    return SchedulingEnv(*_place(log, Task(goal, backfill, estimates, "standard", window_jobs), layout, part))
+    return SchedulingEnv(*_place(log, PolicyTask(goal, backfill, estimates, "standard", window_jobs), layout, part))
 
 
 def make_vec_env(
@@ -168,11 +168,11 @@ def make_vec_env(
     _check_gymnasium()
     from models.scheduling.environment import SchedulingVectorEnv
 
-    arena, windows, inputs = _place(log, Task(goal, backfill, estimates, "standard", window_jobs), layout, part)
+    arena, windows, inputs = _place(log, PolicyTask(goal, backfill, estimates, "standard", window_jobs), layout, part)
     return SchedulingVectorEnv(arena, windows, episodes, inputs)
 
 
-def _place(log: Log | str | Path, task: Task, layout: str, part: str) -> tuple[Arena, Windows, Layout]:
+def _place(log: Log | str | Path, task: PolicyTask, layout: str, part: str) -> tuple[Arena, Windows, Layout]:
     """Where the episodes play, which windows they are, and what is seen of them."""
     for name, value, expected in (("layout", layout, tuple(LAYOUTS)), ("part", part, PARTS)):
         if value not in expected:

@@ -4,7 +4,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig, text_field
-from models.scheduling.options import ImitationOptions, InputLayout, LearningMethod, Recipe
+from models.scheduling.options import ImitationOptions, InputLayout, Recipe
 
 
 class LearningConfig(dg.Config):
@@ -17,10 +17,12 @@ class LearningConfig(dg.Config):
     hindsight: HindsightConfig = HindsightConfig()
     key: KeyConfig = KeyConfig()
 
-    def recipe(self, method: LearningMethod, layout: InputLayout | None = None) -> Recipe:
+    def recipe(self, method: str, layout: InputLayout | None = None) -> Recipe:
         """How a policy is learned by one of the methods. layout: instead of the one in `ppo`."""
         names = {"start", "cautious", "ppo", "evolution", "hindsight", "key"}
-        recipe = Recipe(method=method, imitation=ImitationOptions(passes=10), **self.model_dump(include=names))
+        recipe = Recipe.model_validate(
+            {"method": method, "imitation": ImitationOptions(passes=10)} | self.model_dump(include=names)
+        )
         if layout is None:
             return recipe
         return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update={"layout": layout})})

@@ -134,7 +134,8 @@ class SlotCluster:
         """What has become of the jobs so far."""
         state = self._state
         columns = (state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, self.over)
-        return SlotOutcome(self.sequences, *(column.copy() for column in columns))
+        copies: list[Any] = [column.copy() for column in columns]
+        return SlotOutcome(self.sequences, *copies)
 
     def _look(self) -> None:
         look_at_all(self.sequences, self._rules, self._state, self.over, self._facts, self.mask)

@@ -46,8 +46,8 @@ class SchedulerComparison:
     rival: Scheduler
     cost: float
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def try_everything(plan: RLSchertPlan, trained: Sequence[TrainedScheduler]) -> Iterator[Trials]:

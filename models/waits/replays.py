@@ -86,10 +86,10 @@ def start_times(
         start = replay(jobs, procs, policy, backfill).start.reshape(samples, -1)[:, len(running) + position]
         return (start - begin).astype(np.float64)
     submit = np.full(len(waiting), state.now)
-    start = np.empty(samples)
+    starts = np.empty(samples)
     for k in range(samples):
         limit = queued_limit[k]
         jobs = Jobs(submit, queued[k], waiting.procs, limit, limit, user=user)
         runs = RunningJobs(running.since, held[k], running.procs, held_limit[k], held_limit[k], running.user)
-        start[k] = replay(jobs, Cluster(procs, runs), policy, backfill).start[position]
-    return start - state.now
+        starts[k] = replay(jobs, Cluster(procs, runs), policy, backfill).start[position]
+    return starts - state.now

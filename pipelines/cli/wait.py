@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -10,6 +10,9 @@ from assets.common.storage import open_warehouse
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from models.waits.answers import QueueReplays
 
 PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 
@@ -68,6 +71,7 @@ def wait(
     tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
     """
     from assets.what_if.settings import usual_backfill
+    from models.waits.answers import QueueReplays
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
@@ -75,7 +79,7 @@ def wait(
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
     question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
     name = load_catalogue().source(source).name
-    result = answer_wait(name, question, samples, seed, policy, usual_backfill(backfill))
+    result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
     click.echo(json.dumps(result) if as_json else wait_text(result))
 
 
@@ -89,16 +93,13 @@ class WaitQuestion(NamedTuple):
     at: str | None
 
 
-def answer_wait(
-    source: str, question: WaitQuestion, samples: int, seed: int, policy: str, backfill: str
-) -> dict[str, Any]:
+def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
     from assets.predictions.waits import load_wait_source
-    from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
+    from models.waits.answers import new_job_wait, queued_job_wait
     from pipelines.cli.replaying import say_if_slow
 
     job_id, procs, request, user, at = question
-    replays = QueueReplays(samples, seed, policy, backfill)
     with say_if_slow(f"reading {source}"):
         log = load_wait_source(open_warehouse(), source)
     moment = log.moment(at)
@@ -130,10 +131,10 @@ def answer_wait(
         "waited_s": answer.waited_s,
         "told_by": answer.told_by,
         "neighbours": answer.neighbours,
-        "policy": policy,
-        "backfill": backfill,
-        "samples": samples,
-        "seed": seed,
+        "policy": replays.policy,
+        "backfill": replays.backfill,
+        "samples": replays.samples,
+        "seed": replays.seed,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
         **{f"start_p{percent}": log.clock(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},

@@ -78,7 +78,7 @@ class ClusterState(NamedTuple):
 def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
     """State for these sequences; call `begin` for each."""
     episodes, jobs = sequences.arrive.shape
-    lengths = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
+    lengths: dict[str, Any] = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
     of_jobs = ("backlog", "ready", "place", "estimate", "start", "finish", "kills", "ruled", "killed_after", "planned")
     lengths |= dict.fromkeys(of_jobs, jobs)
     columns: dict[str, Any] = {
