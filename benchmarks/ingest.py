@@ -88,11 +88,11 @@ def measure(folder: Path, jobs: int, kinds: str) -> dict[str, float]:
     from assets.ingest.update import update_raw_log
     from benchmarks.pbs_logs import write_days
     from traces.catalogue.sources import Source
-    from traces.common.pseudonyms import DEFAULT
+    from traces.common.pseudonyms import DEFAULT_KINDS
     from warehouse import Warehouse
 
     days = len(list(folder.iterdir()))
-    source = Source("bench", "pbs", folder, procs=100_000, pseudonyms=DEFAULT)
+    source = Source("bench", "pbs", folder, procs=100_000, pseudonyms=DEFAULT_KINDS)
     small = folder.with_name("small")
     write_days(small, 100, kinds="QSE")
     warm = Warehouse(folder.with_name("warm.duckdb"))
