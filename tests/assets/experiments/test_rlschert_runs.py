@@ -26,7 +26,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
         )
         connection.execute(
             "INSERT INTO predictions.remaining_time_scores BY NAME "
-            "SELECT 'mine' AS source, 9 AS runs, 1 AS systems, 1 AS seeds, 1 AS median_error, predictor, ionic, progress, 100 * error AS mape FROM (VALUES "
+            "SELECT 'mine' AS source, 9 AS runs, 1 AS systems, 1 AS seeds, "
+            "1 AS median_error, predictor, ionic, progress, 100 * error AS mape FROM (VALUES "
             "('inputs_only', 0.0, 0.4), ('progress', 0.5, 0.2), ('progress', 1.0, 0.1)) AS scores (predictor, progress, error), "
             "(VALUES ('single'), ('multiple'), ('all')) AS kinds (ionic)"
         )
