@@ -16,9 +16,11 @@ BoolArray = NDArray[np.bool_]
 
 
 class EpisodesEnv(VectorEnv):
-    """`episodes` of one kind, whose actions are places among what `info["action_mask"]`, bool (episodes, actions), allows.
+    """`episodes` of one kind, side by side. Subclasses say what is observed, what actions do, and what is rewarded.
 
-    An episode that has ended begins anew at the next step, whose action is not read (next-step autoreset).
+    Observation: float32 (episodes, ...). Action: an integer for each episode. `info["action_mask"]`, bool (episodes, actions),
+    says which are offered. Termination: by the subclass. An episode that has ended begins again at the next step, whose action
+    is not read (next-step autoreset).
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -49,6 +51,7 @@ class EpisodesEnv(VectorEnv):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
+        """Begins every episode. seed: of all draws; of a list the first. Returns observations, (episodes, ...), and info."""
         super().reset(seed=seed if isinstance(seed, int) or seed is None else seed[0])
         self._ended[:] = False
         for e in range(self.num_envs):
@@ -58,6 +61,10 @@ class EpisodesEnv(VectorEnv):
     def step(
         self, actions: NDArray[np.int64]
     ) -> tuple[FloatArray, NDArray[np.float64], BoolArray, BoolArray, dict[str, Any]]:
+        """Takes an action in every episode. actions: int64 (episodes,); not read where an episode has ended.
+
+        Returns observations (episodes, ...), rewards, whether each is over, whether it is cut off, (episodes,) each, and info.
+        """
         rewards = np.zeros(self.num_envs)
         over, cut = np.zeros(self.num_envs, dtype=np.bool_), np.zeros(self.num_envs, dtype=np.bool_)
         for e in range(self.num_envs):
@@ -82,10 +89,12 @@ class EpisodeEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[FloatArray, dict[str, Any]]:
+        """Begins an episode. Returns its observation and info."""
         super().reset(seed=seed)
         seen, info = self._many.reset(seed=seed)
         return seen[0], {"action_mask": info["action_mask"][0]}
 
     def step(self, action: int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
+        """Takes an action. Returns observation, reward, whether the episode is over, whether it is cut off, and info."""
         seen, rewards, over, cut, info = self._many.step(np.array([action]))
         return seen[0], float(rewards[0]), bool(over[0]), bool(cut[0]), {"action_mask": info["action_mask"][0]}

@@ -133,9 +133,8 @@ class SlotCluster:
     def outcome(self) -> SlotOutcome:
         """What has become of the jobs so far."""
         state = self._state
-        columns = (state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, self.over)
-        copies: list[Any] = [column.copy() for column in columns]
-        return SlotOutcome(self.sequences, *copies)
+        columns: tuple[Any, ...] = (state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, self.over)
+        return SlotOutcome(self.sequences, *(column.copy() for column in columns))
 
     def _look(self) -> None:
         look_at_all(self.sequences, self._rules, self._state, self.over, self._facts, self.mask)

@@ -40,7 +40,10 @@ class Trials:
 
 @dataclass(frozen=True)
 class SchedulerComparison:
-    """Mean cost of one scheduler, and how much more or less it is than a rival's on the same sequences, with a 95 % interval."""
+    """Mean cost of one scheduler, and how much more or less it is than a rival's on the same sequences, with a 95 % interval.
+
+    low, high: None where there are too few sequences for an interval.
+    """
 
     scheduler: Scheduler
     rival: Scheduler

@@ -135,13 +135,11 @@ def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list
             if members.any():
                 waits = _statistics(runs.wait[None, members].astype(np.float64))[0]
                 wait_by_statistic = dict(zip(_STATISTICS, waits.tolist(), strict=True))
-                row: dict[str, str | int | float] = {
-                    "size_class": size_class,
-                    "runtime_class": runtime_class,
-                    "jobs": int(members.sum()),
-                }
+                row: dict[str, str | int | float] = {"size_class": size_class, "runtime_class": runtime_class}
+                row["jobs"] = int(members.sum())
                 row |= {f"{name}_wait_s": wait_by_statistic[name] for name in ("average", "median", "p95")}
-                rows.append(row | {"average_bounded_slowdown": float(slowdown[members].mean())})
+                row["average_bounded_slowdown"] = float(slowdown[members].mean())
+                rows.append(row)
     return rows
 
 

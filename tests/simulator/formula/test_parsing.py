@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.formula.language import ATTRIBUTES
-from simulator.formula.machine import FREE, NUM_SLOTS, PROCS, STACK_SIZE, USER_SHARE, WAIT, evaluate
+from simulator.formula.machine import FREE, NUM_SLOTS, PROCS, USER_SHARE, WAIT
 from simulator.formula.parsing import explain_failure, parse_formula
 from simulator.formula.text import MAX_LENGTH, FormulaError
-from tests.simulator.formulas import SLOTS, failure, run, value
-
-# ---- Python's own values ---------------------------------------------------------------------------------------------
+from tests.simulator.formula.formulas import SLOTS, run, value
 
 
 def finite(number: float) -> float:
@@ -112,9 +109,15 @@ def combined(operands: st.SearchStrategy[ast.expr]) -> st.SearchStrategy[ast.exp
 
 
 NUMBERS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 10.0, 1e6]) | st.floats(0, 1e300, allow_nan=False)
+
+
 LEAVES = st.sampled_from(list(ATTRIBUTES)).map(ast.Name) | NUMBERS.map(ast.Constant)
+
+
 # Written by Python itself, with as few parentheses as it takes: precedence is tested too.
 FORMULAS = st.recursive(LEAVES, combined, max_leaves=15).map(ast.unparse)
+
+
 VALUES = st.sampled_from([0.0, 0.5, 1.0, 2.0, -1.0, -2.5, 64.0]) | st.integers(-1000, 10**7).map(float)
 
 
@@ -137,12 +140,6 @@ def test_values_are_those_of_pythons_eval(text: str, values: list[float]) -> Non
     else:
         assert failed == -1
         assert number == pytest.approx(expected, rel=1e-12, abs=0)
-
-
-@pytest.mark.parametrize("name", ATTRIBUTES)
-def test_attributes(name: str) -> None:
-    assert value(name) == SLOTS[ATTRIBUTES[name]]
-    assert parse_formula(name).uses == {ATTRIBUTES[name]}
 
 
 @pytest.mark.parametrize(
@@ -172,21 +169,6 @@ def test_examples(text: str, expected: float) -> None:
     assert value(text) == pytest.approx(expected)
 
 
-def test_what_is_not_needed_is_not_computed() -> None:
-    assert value("estimate/wait if wait > 0 else 0", wait=0) == 0
-    assert value("0 if wait == 0 else estimate/wait", wait=0) == 0
-    assert value("wait > 0 and estimate/wait > 1", wait=0) == 0
-    assert value("wait == 0 or estimate/wait > 1", wait=0) == 1
-    assert value("0 > wait > 1/wait", wait=0) == 0
-    assert failure("estimate/wait if wait == 0 else 0", wait=0).column == 10
-
-
-def test_constant_parts_are_computed_once() -> None:
-    formula = parse_formula("wait * (2 ** 10 / sqrt(4) + (3 if 1 < 2 else 4))")
-    assert len(formula.ops) == 3
-    assert formula.constants.tolist() == [515]
-
-
 def test_what_a_formula_depends_on() -> None:
     assert parse_formula("-submit + area/cluster + walltime*ncpus").is_static
     for name in ("wait", "usage", "user_share", "free", "queued"):
@@ -199,38 +181,3 @@ def test_what_a_formula_depends_on() -> None:
 def test_equal_texts_are_equal_formulas() -> None:
     assert parse_formula(" wait") == parse_formula("wait\n")
     assert len({parse_formula("wait"), parse_formula("wait"), parse_formula("eligible_time")}) == 2
-
-
-# ---- compiled code ---------------------------------------------------------------------------------------------------
-
-
-@numba.njit
-def priorities(ops, constants, table, stack, values):
-    for job in range(len(table)):
-        values[job], failed = evaluate(ops, constants, table[job], stack)
-        if failed >= 0:
-            return job, failed
-    return -1, -1
-
-
-def test_one_compiled_loop_runs_every_formula() -> None:
-    table = np.random.default_rng(1).uniform(1, 1000, (1000, NUM_SLOTS))
-    values, stack = np.empty(1000), np.empty(STACK_SIZE)
-    for text, expected in [
-        ("7", np.full(1000, 7.0)),
-        ("wait", table[:, WAIT]),
-        (
-            "2*wait + ncpus if free > 500 else -1",
-            np.where(table[:, FREE] > 500, 2 * table[:, WAIT] + table[:, PROCS], -1),
-        ),
-    ]:
-        formula = parse_formula(text)
-        assert priorities(formula.ops, formula.constants, table, stack, values) == (-1, -1)
-        np.testing.assert_array_equal(values, expected)
-    assert len(priorities.signatures) == 1
-
-    table[17, WAIT] = 0
-    formula = parse_formula("estimate / wait")
-    assert priorities(formula.ops, formula.constants, table, stack, values) == (17, 2)
-    assert "`wait` is 0" in str(explain_failure(formula, 2, table[17]))
-    assert len(priorities.signatures) == 1

@@ -12,7 +12,7 @@ from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import OPTIONS, POLICY_NAMES, RIVAL_HEURISTICS, parse_policy
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
-SEMANTICS = Path(__file__).resolve().parents[2] / "docs" / "semantics.md"
+SEMANTICS = Path(__file__).resolve().parents[3] / "docs" / "semantics.md"
 BUILT_IN = (*POLICY_NAMES, "learned")
 
 FORMULAS = {

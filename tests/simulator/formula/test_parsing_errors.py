@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from simulator.formula.language import ATTRIBUTES, PBS_ONLY
+from simulator.formula.language import ATTRIBUTES
 from simulator.formula.machine import MAX_DEPTH
 from simulator.formula.parsing import explain_failure, parse_formula
 from simulator.formula.text import FormulaError
-from tests.simulator.formulas import SLOTS, failure, run, value
+from tests.simulator.formula.formulas import SLOTS, failure, run, value
 
 REFUSED = [
     # formula, caret, part of the problem, part of the remedy
@@ -91,12 +90,6 @@ def test_errors_point_at_the_place(text: str, caret: str, problem: str, remedy: 
     assert shown.isprintable()  # nothing that a terminal would act on
 
 
-@pytest.mark.parametrize("name", PBS_ONLY)
-def test_terms_of_pbs_without_a_value_are_named(name: str) -> None:
-    with pytest.raises(FormulaError, match="term of PBS"):
-        parse_formula(f"2*{name}")
-
-
 def test_a_failure_names_the_values_and_a_way_out() -> None:
     error = failure("10 * walltime / eligible_time + ncpus", walltime=3600, wait=0, procs=4)
     assert str(error) == (
@@ -130,22 +123,6 @@ def test_failures_of_evaluation(text: str, values: dict[str, float], column: int
     assert problem in error.problem
     assert remedy in error.remedy
 
-
-def test_an_error_shows_a_long_formula_around_the_caret() -> None:
-    text = " + ".join(["wait"] * 40) + " + $ + " + " + ".join(["procs"] * 40)
-    with pytest.raises(FormulaError) as caught:
-        parse_formula(text)
-    _, shown, pointer, _ = str(caught.value).split("\n")
-    assert len(shown) < 120
-    assert shown[pointer.index("^")] == "$"
-
-
-def test_an_error_survives_the_way_from_another_process() -> None:
-    error = FormulaError("wait/0", 6, "division by zero", "Change it.")
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
-
-
-# ---- safety ----------------------------------------------------------------------------------------------------------
 
 ATTACKS = [
     "__import__('os')",

@@ -1,0 +1,38 @@
+"""Rows of RLSchert's experiment."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from models.rlschert.ladder import TrainedScheduler
+from models.rlschert.tables import RLSchertTables, make_tables
+from models.rlschert.trials import Trials
+from tests.models.rlschert.tiny_plan import PLAN
+
+
+@pytest.fixture(scope="module")
+def tables(trained: list[TrainedScheduler], groups: list[Trials]) -> RLSchertTables:
+    return make_tables(PLAN, trained, groups)
+
+
+def test_a_row_for_every_sequence_of_every_trial(tables: RLSchertTables) -> None:
+    assert tables.results.height == 3 * 18 + 4 * (5 * 18 + 14)
+    assert tables.results["setting"].dtype == pl.Float64
+    assert set(tables.comparisons["experiment"]) == set(tables.results["experiment"])
+    assert "RLSchert, learned killing" in set(tables.comparisons["policy"])
+
+
+def test_curves_have_a_row_for_every_iteration(tables: RLSchertTables) -> None:
+    assert tables.curves.height == 12
+    assert tables.curves.columns[:4] == ["experiment", "policy", "kill", "seed"]
+
+
+def test_jobs_and_holes_are_those_of_the_first_seed(tables: RLSchertTables) -> None:
+    assert tables.jobs.height == (10 + 4) * 4 * PLAN.workload.jobs
+    one = tables.jobs.filter(policy="SAF", kill="none")
+    assert (one["finish"] - one["arrive"] - one["length"] == one["wait"]).all()
+    of_results = tables.results.filter(experiment="main", part="test", policy="SAF", kill="none")
+    assert tables.holes.filter(policy="SAF", kill="none")["holes"][-1] == pytest.approx(
+        of_results["holes"].mean(), rel=0.2
+    )
