@@ -18,7 +18,7 @@ def test_draws_follow_the_softmax_and_the_seed() -> None:
     drawn = draws()
     places = np.array([place for place, _ in drawn])
     assert np.bincount(places, minlength=4) / 4000 == pytest.approx([0.125, 0.25, 0.625, 0.0], abs=0.03)
-    assert {place: log for place, log in drawn} == pytest.approx({0: np.log(0.125), 1: np.log(0.25), 2: np.log(0.625)})
+    assert dict(drawn) == pytest.approx({0: np.log(0.125), 1: np.log(0.25), 2: np.log(0.625)})
     assert draws() == drawn
 
 
