@@ -9,16 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.batch import (
-    USUAL_RULES,
-    Threads,
-    WindowRules,
-    begin_anew,
-    check_windows,
-    episode_of,
-    many,
-    window_of,
-)
+from simulator.agents.batch import USUAL_RULES, WindowRules
+from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
 from simulator.engine.general import advance
 from simulator.engine.replay import inputs_of, rules_of, scoring_of
