@@ -58,7 +58,7 @@ class Sampled(NamedTuple):
     first: IntArray  # (windows,), index of the window's first job
     seeds: IntArray  # (windows,)
     start: IntArray  # (windows, window_jobs), seconds in the log's clock
-    count: IntArray  # (windows,), decisions
+    decisions: IntArray  # (windows,), how many
 
 
 Fill = Callable[[Recorder, int, int], tuple[int, int]]
@@ -97,14 +97,15 @@ def sample_windows(
             recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, weights.w1.shape[0])
             reached, rows = fill(recorder, begin, end)
             if reached > begin:
-                parts[begin] = _cut(recorder, int(sampled.count[begin:reached].sum()), rows)
+                parts[begin] = _cut(recorder, int(sampled.decisions[begin:reached].sum()), rows)
             else:
                 room *= 2
             begin = reached
 
     Threads(rules.threads).share(len(first), 1, work)
-    first_decision = np.concatenate(([0], np.cumsum(sampled.count)))
-    return Trajectories(*_joined([parts[begin] for begin in sorted(parts)]), first_decision, start)
+    first_decision = np.concatenate(([0], np.cumsum(sampled.decisions)))
+    columns: list[Any] = [*_joined([parts[begin] for begin in sorted(parts)]), first_decision, start]
+    return Trajectories(*columns)
 
 
 def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
@@ -165,8 +166,8 @@ def _rlscheduler(
     rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
-        first, seeds, start, count = (column[begin:end] for column in sampled)
-        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, count)
+        first, seeds, start, decisions = (column[begin:end] for column in sampled)
+        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, decisions)
         return begin + fitted, rows
 
     return fill
@@ -195,7 +196,7 @@ def _sample_range(network, state, recorder, sampled, begin, end):
         episode = episode_of(state, 0)
         if advance(window, network.rules, scoring, episode, recorder, 0) == RECORDER_FULL:
             return k, rows
-        sampled.count[k] = recorder.used[DECISIONS] - decisions
+        sampled.decisions[k] = recorder.used[DECISIONS] - decisions
         for i in range(window_jobs):
             sampled.start[k, i] = episode.start[i]
     return end, recorder.used[ROWS]
