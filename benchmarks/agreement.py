@@ -1,6 +1,7 @@
 """How far replays agree with other simulators: `python -m benchmarks.agreement`, where the shared logs and results are.
 
-The same comparisons are tests (tests/simulator/test_goldens.py, published/test_rlscheduler.py); this prints their figures.
+The same comparisons are tests: tests/simulator/engine/test_replay_goldens.py and tests/simulator/published/test_rlscheduler.py.
+This prints their figures.
 """
 
 from __future__ import annotations

@@ -9,16 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.batch import (
-    USUAL_RULES,
-    Threads,
-    WindowRules,
-    begin_anew,
-    check_windows,
-    episode_of,
-    many,
-    window_of,
-)
+from simulator.agents.batch import USUAL_RULES, WindowRules
+from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
 from simulator.engine.general import advance
 from simulator.engine.replay import inputs_of, rules_of, scoring_of
@@ -66,7 +58,7 @@ class Sampled(NamedTuple):
     first: IntArray  # (windows,), index of the window's first job
     seeds: IntArray  # (windows,)
     start: IntArray  # (windows, window_jobs), seconds in the log's clock
-    choices: IntArray  # (windows,), how many
+    decisions: IntArray  # (windows,), how many
 
 
 Fill = Callable[[Recorder, int, int], tuple[int, int]]
@@ -105,15 +97,15 @@ def sample_windows(
             recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, weights.w1.shape[0])
             reached, rows = fill(recorder, begin, end)
             if reached > begin:
-                parts[begin] = _cut(recorder, int(sampled.choices[begin:reached].sum()), rows)
+                parts[begin] = _cut(recorder, int(sampled.decisions[begin:reached].sum()), rows)
             else:
                 room *= 2
             begin = reached
 
     Threads(rules.threads).share(len(first), 1, work)
-    first_decision = np.concatenate(([0], np.cumsum(sampled.choices)))
-    features, first_row, num_rows, choice, log_prob = _joined([parts[begin] for begin in sorted(parts)])
-    return Trajectories(features, first_row, num_rows, choice, log_prob, first_decision, start)
+    first_decision = np.concatenate(([0], np.cumsum(sampled.decisions)))
+    columns: list[Any] = [*_joined([parts[begin] for begin in sorted(parts)]), first_decision, start]
+    return Trajectories(*columns)
 
 
 def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
@@ -128,13 +120,13 @@ def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
     )
 
 
-def _joined(parts: list[Recorder]) -> list[Any]:
+def _joined(parts: list[Recorder]) -> tuple[Any, ...]:
     """The columns of all recorders, one after another."""
     offsets = np.cumsum([0, *(len(part.features) for part in parts)])
     for part, offset in zip(parts, offsets, strict=False):
         part.first_row[:] += offset
     columns = zip(*(part[:-1] for part in parts), strict=True)
-    return [np.concatenate(column) if len(parts) > 1 else column[0] for column in columns]
+    return tuple(np.concatenate(column) if len(parts) > 1 else column[0] for column in columns)
 
 
 def _standard(
@@ -174,8 +166,8 @@ def _rlscheduler(
     rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
-        first, seeds, start, choices = (column[begin:end] for column in sampled)
-        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, choices)
+        first, seeds, start, decisions = (column[begin:end] for column in sampled)
+        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, decisions)
         return begin + fitted, rows
 
     return fill
@@ -204,7 +196,7 @@ def _sample_range(network, state, recorder, sampled, begin, end):
         episode = episode_of(state, 0)
         if advance(window, network.rules, scoring, episode, recorder, 0) == RECORDER_FULL:
             return k, rows
-        sampled.choices[k] = recorder.used[DECISIONS] - decisions
+        sampled.decisions[k] = recorder.used[DECISIONS] - decisions
         for i in range(window_jobs):
             sampled.start[k, i] = episode.start[i]
     return end, recorder.used[ROWS]

@@ -39,25 +39,18 @@ MOST_PROCS = (1 << 28) - 1
 
 
 class Queue(NamedTuple):
-    """An empty queue.
+    """A queue as a list, and as a tree; only one of them is in use at a time."""
 
-    rank: of each task, int64 (num_tasks,); job_at: task of each rank, int64 (num_jobs,). procs, estimate: by task.
-    rows: the list, ascending by rank: rank, processors, estimate; int64 (SHORT, 3).
-    The tree: leaf by rank, see _packed, int64 (num_jobs, up to a multiple of FANOUT); first_node of each level, the lowest
-    first, int64 (levels + 1,), multiples of FANOUT; narrow int32 (nodes,), short int32 (nodes, MOST_CLASSES), never falling
-    from class to class; narrowest: fewest processors of each width class, int64 (at most MOST_CLASSES,).
-    """
-
-    rank: IntArray
-    job_at: IntArray
-    procs: IntArray
-    estimate: IntArray
-    rows: IntArray
-    leaf: IntArray
-    first_node: IntArray
-    narrow: NDArray[np.int32]
-    short: NDArray[np.int32]
-    narrowest: IntArray
+    rank: IntArray  # (tasks,), of each task
+    job_at: IntArray  # (jobs,), task of each rank
+    procs: IntArray  # (tasks,)
+    estimate: IntArray  # (tasks,), seconds
+    rows: IntArray  # (SHORT, 3), the list, ascending by rank: rank, processors, estimate
+    leaf: IntArray  # (jobs, up to a multiple of FANOUT), by rank, see _packed
+    first_node: IntArray  # (levels + 1,), first node of each level, the lowest first; multiples of FANOUT
+    narrow: NDArray[np.int32]  # (nodes,)
+    short: NDArray[np.int32]  # (nodes, MOST_CLASSES), never falling from class to class
+    narrowest: IntArray  # (at most MOST_CLASSES,), fewest processors of each width class
 
 
 def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, estimate: IntArray, first: int) -> Queue:
@@ -75,14 +68,17 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
     first_node = np.concatenate(([0], np.cumsum([-(-size // FANOUT) * FANOUT for size in sizes])))
     narrowest = _width_classes(procs[first : first + num_jobs])
     return Queue(
-        rank, job_at, procs, estimate,
-        np.zeros((SHORT, 3), dtype=np.int64),
-        np.zeros(-(-num_jobs // FANOUT) * FANOUT, dtype=np.int64),
-        first_node.astype(np.int64),
-        np.zeros(first_node[-1], dtype=np.int32),
-        np.zeros((first_node[-1], MOST_CLASSES), dtype=np.int32),
-        narrowest,
-    )  # fmt: skip
+        rank=rank,
+        job_at=job_at,
+        procs=procs,
+        estimate=estimate,
+        rows=np.zeros((SHORT, 3), dtype=np.int64),
+        leaf=np.zeros(-(-num_jobs // FANOUT) * FANOUT, dtype=np.int64),
+        first_node=first_node.astype(np.int64),
+        narrow=np.zeros(first_node[-1], dtype=np.int32),
+        short=np.zeros((first_node[-1], MOST_CLASSES), dtype=np.int32),
+        narrowest=narrowest,
+    )
 
 
 def order_of(score: NDArray[np.int64] | NDArray[np.float64]) -> IntArray:
@@ -113,6 +109,7 @@ def _width_classes(procs: IntArray) -> IntArray:
 
 @lean
 def enter_list(rows, count, rank, procs, estimate):
+    """Enters a job by its rank into the list of `count` jobs."""
     k = count
     while k > 0 and rows[k - 1, 0] > rank:
         rows[k, 0] = rows[k - 1, 0]
@@ -126,6 +123,7 @@ def enter_list(rows, count, rank, procs, estimate):
 
 @lean
 def leave_list(rows, count, rank):
+    """Removes the job of this rank from the list of `count` jobs."""
     k = 0
     while rows[k, 0] != rank:
         k += 1
@@ -168,6 +166,7 @@ def tree_to_list(queue):
 
 @lean
 def enter_tree(queue, job):
+    """Enters a job: the nodes above its leaf learn what it needs."""
     index = queue.rank[job]
     narrow = np.int32(NOTHING - queue.procs[job])
     short = _shortness(queue.estimate[job])
@@ -184,6 +183,7 @@ def enter_tree(queue, job):
 
 @lean
 def leave_tree(queue, job):
+    """Removes a job: the nodes above its leaf are computed again, as far up as anything changes."""
     index = queue.rank[job]
     leaf = queue.leaf[index]
     queue.leaf[index] = 0
@@ -284,6 +284,7 @@ def _take_classes(short, node, below):
 
 @lean
 def width_class(queue, procs):
+    """The number of the class in which so many processors are."""
     low = 0
     high = len(queue.narrowest)
     while high - low > 1:

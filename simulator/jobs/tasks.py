@@ -14,27 +14,24 @@ IntArray = NDArray[np.int64]
 
 
 class Tasks(NamedTuple):
-    """Tasks are, in this order, jobs that run already, the jobs to schedule, and outages by start; int64 (num_tasks,).
+    """Tasks are, in this order, jobs that run already, the jobs to schedule, and outages by start.
 
-    submit: submission of a job, start of a running job or an outage. The rest as in `simulator.jobs.jobs.Jobs`; an outage's
-    run time, estimate, limit and hold are its length. first, last: the jobs to schedule are tasks first : last.
-    announced: of the outages, ascending, with announced_task: the task each of them is; only those announced before their
-    start. cancel_order: jobs that are cancelled at some time, by that time.
+    Columns are as in `simulator.jobs.jobs.Jobs`. An outage's run time, estimate, limit and hold are its length.
     """
 
-    submit: IntArray
-    runtime: IntArray
-    procs: IntArray
-    estimate: IntArray
-    limit: IntArray
-    user: IntArray
-    cancel: IntArray
-    hold: IntArray
-    first: int
+    submit: IntArray  # (tasks,), submission of a job, start of a running job or an outage
+    runtime: IntArray  # (tasks,)
+    procs: IntArray  # (tasks,)
+    estimate: IntArray  # (tasks,)
+    limit: IntArray  # (tasks,)
+    user: IntArray  # (tasks,)
+    cancel: IntArray  # (tasks,)
+    hold: IntArray  # (tasks,)
+    first: int  # the jobs to schedule are tasks first : last
     last: int
-    announced: IntArray
-    announced_task: IntArray
-    cancel_order: IntArray
+    announced: IntArray  # (outages announced before their start,), seconds, ascending
+    announced_task: IntArray  # (outages announced before their start,), the task that each of them is
+    cancel_order: IntArray  # (jobs that are cancelled at some time,), by that time
 
 
 def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
@@ -76,10 +73,13 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     ahead = np.flatnonzero(outages.announced < outages.start)
     ahead = ahead[np.argsort(outages.announced[ahead], kind="stable")]
     return Tasks(
-        *columns, num_running, num_running + num_jobs,
-        column_of(outages.announced[ahead]), column_of(ahead + num_running + num_jobs),
-        column_of(cancel_order + num_running),
-    )  # fmt: skip
+        *columns,
+        first=num_running,
+        last=num_running + num_jobs,
+        announced=column_of(outages.announced[ahead]),
+        announced_task=column_of(ahead + num_running + num_jobs),
+        cancel_order=column_of(cancel_order + num_running),
+    )
 
 
 def _check_running(running: RunningJobs, begin: int) -> None:

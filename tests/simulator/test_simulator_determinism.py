@@ -55,7 +55,7 @@ def rows_of_everything() -> str:
 
 def test_two_processes_give_the_same_rows() -> None:
     """With other seeds for Python's hashes, so that no order of a set or dictionary leaks into a schedule."""
-    code = "from tests.simulator.test_determinism import rows_of_everything; print(rows_of_everything())"
+    code = "from tests.simulator.test_simulator_determinism import rows_of_everything; print(rows_of_everything())"
     hashes = [rows_of_everything()]
     for seed in ("1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": seed}

@@ -1,0 +1,152 @@
+"""The state of many episodes side by side, each a window of one trace, and the threads that share them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.compiled import inlined, lean
+from simulator.engine.episode import UNPROTECTED, Episode, new_episode
+from simulator.jobs.jobs import NEVER, Jobs
+from simulator.jobs.schedule import CANCELLED
+from simulator.jobs.tasks import Tasks
+from simulator.policies.scoring import Scoring
+
+IntArray = NDArray[np.int64]
+
+CHUNKS_PER_THREAD = 4
+"""Windows differ in work: a thread that is done early takes the next chunk."""
+
+
+class Threads:
+    """Shares ranges of episodes among threads, the caller's among them, which has nothing else to do and need not be woken."""
+
+    def __init__(self, threads: int | None) -> None:
+        self._count = threads or len(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(self._count - 1) if self._count > 1 else None
+
+    def share(self, episodes: int, least: int, work: Callable[[int, int], None]) -> None:
+        """Calls work(begin, end) for ranges that cover all episodes, each of at least `least`."""
+        chunks = min(episodes // least, CHUNKS_PER_THREAD * self._count)
+        if self._pool is None or chunks < 2:
+            work(0, episodes)
+            return
+        ranges = itertools.pairwise(np.linspace(0, episodes, chunks + 1).astype(int).tolist())
+
+        def take() -> None:
+            for begin, end in ranges:  # one iterator for all: each takes the next range when it is done with its last
+                work(begin, end)
+
+        others = [self._pool.submit(take) for _ in range(min(self._count, chunks) - 1)]
+        try:
+            take()
+        finally:
+            for other in others:
+                other.result()
+
+
+def check_windows(jobs: Jobs, first: IntArray, window_jobs: int) -> None:
+    """Raises ValueError unless windows of so many jobs can begin at these positions of the trace."""
+    if not 1 <= window_jobs <= len(jobs):
+        raise ValueError(f"a window must have 1 to {len(jobs)} jobs, as many as the trace has, got {window_jobs}")
+    if (jobs.cancel < NEVER).any():
+        raise ValueError("jobs that can be cancelled cannot be replayed in batches: leave their cancellations out")
+    if len(first) and (first.min() < 0 or first.max() + window_jobs > len(jobs)):
+        raise ValueError(
+            f"windows of {window_jobs} jobs must begin between 0 and {len(jobs) - window_jobs}, got "
+            f"{first.min()} to {first.max()}"
+        )
+
+
+def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool, inputs: int) -> Episode:
+    """The state of many episodes: every array of an Episode with a first axis of episodes."""
+    none = np.zeros(0, dtype=np.int64)
+    columns = (np.zeros(window_jobs, dtype=np.int64),) * 8
+    one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans, inputs)
+    columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
+    return Episode(*columns_of_many)
+
+
+@inlined
+def window_of(tasks, first, window_jobs, scoring, users):
+    """Tasks and policy of one window, which has so many users: views of the trace's."""
+    last = first + window_jobs
+    none = tasks.announced
+    window = Tasks(
+        tasks.submit[first:last],
+        tasks.runtime[first:last],
+        tasks.procs[first:last],
+        tasks.estimate[first:last],
+        tasks.limit[first:last],
+        tasks.user[first:last],
+        tasks.cancel[first:last],
+        tasks.hold[first:last],
+        0,
+        window_jobs,
+        none,
+        none,
+        none,
+    )
+    fixed = scoring.fixed[first:last] if len(scoring.fixed) == len(tasks.submit) else scoring.fixed
+    of_window = Scoring(
+        scoring.kind,
+        fixed,
+        scoring.parameters,
+        scoring.half_life_s,
+        users,
+        scoring.follows_free,
+        scoring.ops,
+        scoring.constants,
+        scoring.weights,
+        scoring.facts[first:last],
+        scoring.origin,
+    )
+    return window, of_window
+
+
+@inlined
+def episode_of(state, e):
+    """The state of episode e among many: views of it."""
+    return Episode(
+        state.counters[e],
+        state.queue[e],
+        state.score[e],
+        state.order[e],
+        state.heap_end[e],
+        state.heap_job[e],
+        state.est_end[e],
+        state.est_job[e],
+        state.believed[e],
+        state.start[e],
+        state.backfilled[e],
+        state.reserved[e],
+        state.ended[e],
+        state.promised[e],
+        state.plan_time[e],
+        state.plan_room[e],
+        state.usage[e],
+        state.rate[e],
+        state.since[e],
+        state.slots[e],
+        state.stack[e],
+        state.rows[e],
+        state.outputs[e],
+        state.room[e],
+    )
+
+
+@lean
+def begin_anew(state):
+    """Empties the state of episodes for their next windows."""
+    state.counters[:] = 0
+    state.start[:] = CANCELLED
+    state.backfilled[:] = False
+    state.reserved[:] = UNPROTECTED
+    state.usage[:] = 0.0
+    state.rate[:] = 0.0

@@ -1,0 +1,13 @@
+"""The room's compiler: its key is what saved runs store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import simulator
+from compilation import source_hash
+from simulator.compiled import SOURCE_HASH
+
+
+def test_saved_runs_store_a_hash_over_all_files_of_the_room() -> None:
+    assert source_hash(Path(simulator.__file__).parent) == SOURCE_HASH
