@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from traces.catalogue.checking import Checker
-from traces.catalogue.logs import log_source
+from traces.catalogue.logs import declared_log
 from traces.catalogue.places import PROJECT, inbox, local_catalogue_path
 from traces.catalogue.sources import CatalogueError, Source
 from traces.catalogue.vasp import VaspSource, vasp_source
@@ -135,7 +135,7 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
         cron = defaults.nightly_cron if defaults else "0 3 * * *"
     if not is_cron(cron):
         check.fail(None, "nightly_cron", f'expected five cron fields such as "0 3 * * *", found {cron!r}')
-    sources = {name: log_source(check, name, table, time_zone) for name, table in check.tables(document)}
+    sources = {name: declared_log(check, name, table, time_zone) for name, table in check.tables(document)}
     of_vasp = Checker(path, text, "vasp")
     vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
     return Catalogue(sources, time_zone, cron, vasp)

@@ -11,7 +11,7 @@ from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
 from traces.synthetic.workload import WorkloadOptions
 
 
-def log_source(check: Checker, name: str, table: dict[str, Any], time_zone: str) -> Source:
+def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: str) -> Source:
     """The table [sources.NAME] as a source; fails through `check`, which names file and line.
 
     time_zone: of the catalogue, for a generated source that has none.
