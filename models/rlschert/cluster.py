@@ -133,7 +133,15 @@ class SlotCluster:
     def outcome(self) -> SlotOutcome:
         """What has become of the jobs so far."""
         state = self._state
-        columns: tuple[Any, ...] = (state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, self.over)
+        columns: tuple[Any, ...] = (
+            state.start,
+            state.finish,
+            state.kills,
+            state.killed_after,
+            state.holes,
+            state.busy,
+            self.over,
+        )
         return SlotOutcome(self.sequences, *(column.copy() for column in columns))
 
     def _look(self) -> None:

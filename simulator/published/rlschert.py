@@ -80,7 +80,8 @@ def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
     episodes, jobs = sequences.arrive.shape
     lengths = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
     of_jobs = ("backlog", "ready", "place", "estimate", "start", "finish", "kills", "ruled", "killed_after", "planned")
-    lengths |= {name: jobs for name in of_jobs}
+    for name in of_jobs:
+        lengths[name] = jobs
     columns: dict[str, Any] = {
         name: np.zeros((episodes, lengths[name]) if name in lengths else episodes, dtype=np.int64)
         for name in ClusterState._fields
