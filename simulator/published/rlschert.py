@@ -78,9 +78,10 @@ class ClusterState(NamedTuple):
 def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
     """State for these sequences; call `begin` for each."""
     episodes, jobs = sequences.arrive.shape
-    lengths: dict[str, Any] = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
+    lengths = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
     of_jobs = ("backlog", "ready", "place", "estimate", "start", "finish", "kills", "ruled", "killed_after", "planned")
-    lengths |= dict.fromkeys(of_jobs, jobs)
+    for name in of_jobs:
+        lengths[name] = jobs
     columns: dict[str, Any] = {
         name: np.zeros((episodes, lengths[name]) if name in lengths else episodes, dtype=np.int64)
         for name in ClusterState._fields
