@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from models.scheduling.learning.networks import new_policy_network, to_weights
-from simulator.agents.batch import Batch, replay_windows
+from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.policies.observation import LAYOUTS
@@ -146,11 +146,11 @@ def sweeps(jobs: Jobs, procs: int) -> None:
     for policy in ("SAF", "WFP3"):
         seconds = []
         for threads in (1, cores):
-            replay_windows(jobs, procs, first[:8], 1024, policy, threads=threads)
+            replay_windows(jobs, procs, first[:8], 1024, policy, WindowRules(threads=threads))
             took = []
             for _ in range(3):
                 began = time.perf_counter()
-                replay_windows(jobs, procs, first, 1024, policy, threads=threads)
+                replay_windows(jobs, procs, first, 1024, policy, WindowRules(threads=threads))
                 took.append(time.perf_counter() - began)
             seconds.append(median(took))
         rates = "".join(f"{len(first) / s:>12,.0f}" for s in seconds)

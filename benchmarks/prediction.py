@@ -23,7 +23,7 @@ import sql
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from assets.predictions.features import runtime_rows, write_similar_jobs
-from assets.predictions.waits import load_wait_source, predict_history, wait_scores
+from assets.predictions.waits import load_wait_source
 from benchmarks.agreement import SHARED
 from models.runtime import search
 from models.runtime.calibration import calibrated
@@ -32,6 +32,7 @@ from models.runtime.predictor import runtimes
 from models.runtime.prequential import prequential
 from models.runtime.score_tables import prediction_rows
 from models.runtime.scores import gain_interval, score
+from models.waits.scoring import predict_history, wait_scores
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
@@ -150,18 +151,18 @@ def _single(frame: pl.DataFrame) -> None:
         print(f"one prediction by {name}: {1e3 * cpu:.2f} ms of CPU time, {1e3 * wall:.2f} ms")
 
 
-def log_of(frame: pl.DataFrame, procs: int) -> search.Log:
+def log_of(frame: pl.DataFrame, procs: int) -> search.SearchLog:
     """A log as configurations are tried on it; jobs ordered as replays have them."""
     submit = (frame["submit_time"].dt.epoch("s") - frame["submit_time"].dt.epoch("s")[0]).to_numpy()
     requested = frame["requested_walltime_s"].fill_null(-1).to_numpy()
     kinds = frame.select("user_name", "executable", "requested_walltime_s", "requested_procs")
-    return search.Log(submit, frame["runtime_s"].to_numpy(), frame["procs"].to_numpy(), requested, kinds, procs)
+    return search.SearchLog(submit, frame["runtime_s"].to_numpy(), frame["procs"].to_numpy(), requested, kinds, procs)
 
 
-def waits(logs: dict[str, search.Log]) -> None:
+def waits(logs: dict[str, search.SearchLog]) -> None:
     """Prints, for each log and family, the configuration chosen on the other logs and what it gives, beside its rivals."""
     easy: dict[str, list[search.ReplayOutcome]] = {}
-    trials: dict[str, list[search.Log]] = {}
+    trials: dict[str, list[search.SearchLog]] = {}
     for name, log in logs.items():
         trials[name] = [log, *(search.shaken(log, seed) for seed in range(CHOOSING_SHAKES))]
         easy[name] = [search.try_configuration(trial, search.EASY) for trial in trials[name]]
@@ -236,7 +237,7 @@ def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> None:
             )
 
 
-def one_user(log: search.Log) -> None:
+def one_user(log: search.SearchLog) -> None:
     """How much of HPC2N's slowdown hangs on one user: all other run times known exactly, that user's at one value for all."""
     users = log.users
     counts = np.bincount(users, weights=bounded_slowdown(_easy_wait(log), log.runtime))
@@ -262,11 +263,11 @@ def one_user(log: search.Log) -> None:
         )
 
 
-def _easy_wait(log: search.Log) -> np.ndarray:
+def _easy_wait(log: search.SearchLog) -> np.ndarray:
     return replay(log.jobs("requested"), log.cluster_procs, "FCFS", "easy").start - log.submit
 
 
-def _many(logs: list[search.Log], configuration: search.Configuration) -> list[search.ReplayOutcome]:
+def _many(logs: list[search.SearchLog], configuration: search.Configuration) -> list[search.ReplayOutcome]:
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda log: search.try_configuration(log, configuration), logs))
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.run import SHARED, cpu_s
-from models.rlschert.cluster import Cluster, Setting
+from models.rlschert.cluster import Setting, SlotCluster
 from models.rlschert.options import RLSchertOptions
-from models.rlschert.training import IterationReport, train
+from models.rlschert.training import IterationReport, train_rlschert
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import new_state
 from simulator.published.rlschert_view import HEURISTICS, run_heuristic
@@ -97,7 +97,7 @@ def cluster() -> None:
         seconds = cpu_s(lambda number=number: run_heuristic(sequences, setting.rules(), state, number, 1, 10**7))  # type: ignore[misc]
         print(f"{name + ', compiled to the end':<44}{steps:>10,}{steps / seconds:>14,.0f}")
     for images in (False, True):
-        many, rng = Cluster(sequences, setting, images), np.random.default_rng(1)
+        many, rng = SlotCluster(sequences, setting, images), np.random.default_rng(1)
         best = float("inf")
         for _ in range(3):
             many.begin()
@@ -127,7 +127,9 @@ def training() -> None:
             if report.validation is not None:
                 found.append((time.process_time() - begin, report.validation))
 
-        teacher, _ = train(pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep)
+        teacher, _ = train_rlschert(
+            pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep
+        )
         best = min(cost for _, cost in validated)
         soon = next(seconds for seconds, cost in validated if cost <= 1.05 * best)
         print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")

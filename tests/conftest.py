@@ -41,7 +41,7 @@ def finished(finished_folder: Path) -> Home:
 
 @pytest.fixture(scope="session")
 def run_once(finished_folder: Path) -> Home:
-    """The home that `finished` is a copy of: for test_finished.py alone, whose tests may run it again, but not change it."""
+    """The home that `finished` is a copy of: for test_running_again.py alone, whose tests may run it again, but not change it."""
     home = Home(finished_folder / "home")
     home.printed = (finished_folder / "printed").read_text()
     return home

@@ -1,4 +1,4 @@
-"""A checker of prose: pages, and the docstrings, comments and messages of product code.
+"""A checker of prose: pages, and the docstrings, comments and messages of product code, comments of SQL too.
 
 `python -m tests.prose` compares every file with the exceptions in `tests/prose_exceptions.toml`. That list may only shrink:
 a file fails with more faults than its number, and also with fewer, until the number is lowered.
@@ -8,29 +8,33 @@ a file fails with more faults than its number, and also with fewer, until the nu
     python -m tests.prose --update    lower the numbers to what the files have now; never raises one
     python -m tests.prose --init      write the list afresh, after a merge of many branches
 
-The wrong variants of terms stand in `docs/glossary.md`, and only there.
+The wrong variants of terms are in `docs/glossary.md`, and only there.
 """
 
 from __future__ import annotations
 
-import ast
-import io
 import re
 import sys
-import textwrap
-import tokenize
 import tomllib
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.prose_passages import (
+    Passage,
+    cleaned,
+    passages_of_module,
+    passages_of_page,
+    passages_of_statement,
+    sentences,
+    words,
+)
 from tests.rules import PROJECT, ROOMS
 
 GLOSSARY = "docs/glossary.md"
 EXCEPTIONS = PROJECT / "tests" / "prose_exceptions.toml"
-CODE_ROOMS = (*ROOMS, "compilation")
+CODE_ROOMS = tuple(dict.fromkeys((*ROOMS, "compilation")))
 MOST_WORDS_ON_AVERAGE = 20
 MOST_WORDS = 45
 FEWEST_SENTENCES = 5
@@ -58,6 +62,9 @@ BANNED_PHRASES = {
     r"the other way round": "and vice versa",
     r"by an accident": "by chance",
     r"gives? way": "is replaced",
+    r"scheduler (?:then )?believe[sd]?": "the estimate is, the scheduler uses",
+    r"made again": "recomputed",
+    r"goes on on": "continues on",
 }
 """Pattern -> what to write instead (STYLE: "Say it the usual way")."""
 
@@ -90,179 +97,13 @@ class Fault:
     advice: str
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A paragraph, list item, docstring paragraph, comment or message.
-
-    text: lines joined by line breaks. lines: of each line of the text, its number in the file. is_prose: False for headings
-    and rows of tables, whose words are checked but not counted.
-    """
-
-    text: str
-    lines: tuple[int, ...]
-    is_prose: bool = True
-
-    def line_at(self, offset: int) -> int:
-        """The number in the file of the line that holds a character of the text."""
-        ends = [match.start() for match in re.finditer("\n", self.text)]
-        return self.lines[bisect_left(ends, offset)]
-
-
-# --- reading pages and modules
-
-
 def read_glossary(text: str) -> list[Term]:
     """The rows of the glossary's table: term, definition, wrong variants in italics."""
     rows = re.findall(r"^\| \*\*(.+?)\*\* \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     return [Term(name, definition, tuple(re.findall(r"\*(.+?)\*", wrong))) for name, definition, wrong in rows]
 
 
-LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.)\s+")
-
-
-def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
-    """Passages of a Markdown text, without front matter, blocks of code and pictures that stand alone."""
-    passages: list[Passage] = []
-    pending: list[tuple[int, str]] = []
-
-    def finish() -> None:
-        if pending:
-            passages.append(Passage("\n".join(line for _, line in pending), tuple(number for number, _ in pending)))
-            pending.clear()
-
-    for number, line in _lines_without_code(text, first_line):
-        stripped = line.strip()
-        item = LIST_ITEM.match(stripped)
-        if not stripped or item or stripped[0] in "|#":
-            finish()
-        if stripped and stripped[0] in "|#":
-            passages.append(Passage(stripped, (number,), is_prose=False))
-        elif stripped:
-            pending.append((number, stripped[item.end() :] if item else stripped.lstrip("> ")))
-    finish()
-    return passages
-
-
-def _lines_without_code(text: str, first_line: int) -> Iterator[tuple[int, str]]:
-    """(number, line); lines of code and of front matter come as empty ones."""
-    fence = ""
-    is_example = is_indented = is_list = False
-    before = ""
-    lines = text.split("\n")
-    front = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else -1
-    for index, line in enumerate(lines):
-        stripped = line.strip()
-        if stripped and not line.startswith(" "):
-            is_list = bool(LIST_ITEM.match(stripped))
-        opening = re.match(r"```+|~~~+", stripped)
-        is_example = bool(stripped) and (is_example or stripped.startswith(">>>"))
-        is_indented = line.startswith("    ") and not is_list and (is_indented or not before)
-        if opening and not fence:
-            fence = opening.group()
-        elif fence and stripped.startswith(fence):
-            fence, line = "", ""
-        yield first_line + index, "" if fence or is_example or is_indented or index <= front else line
-        before = stripped
-
-
-def passages_of_module(text: str) -> list[Passage]:
-    """Docstrings, comments and messages of a Python module."""
-    tree = ast.parse(text)
-    passages = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            passages += passages_of_page(_with_fields_apart(node.value.value), node.lineno)
-        else:
-            passages += [Passage(message, (line,) * (message.count("\n") + 1)) for line, message in _messages(node)]
-    return passages + list(_comments(text))
-
-
-def _with_fields_apart(docstring: str) -> str:
-    """Without indentation. A line that begins with `name:` begins a passage, as an item of a list does."""
-    first, *others = docstring.split("\n")
-    text = "\n".join([first, *textwrap.dedent("\n".join(others)).split("\n")]) if others else first
-    return re.sub(r"^(\s*)(?=[A-Za-z_]\w*(?:, \w+)*: )", r"\1- ", text, flags=re.MULTILINE)
-
-
-MESSAGE_CALLS = frozenset({"echo", "secho", "info", "warning", "error", "debug", "fail", "warn"})
-MESSAGE_KEYWORDS = frozenset({"help", "description", "message", "reason"})
-
-
-def _messages(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Texts that a statement or call shows to people: errors, what is printed, help of options, descriptions."""
-    values: list[ast.expr] = []
-    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-        values = list(node.exc.args)
-    elif isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        values = list(node.args) if name in MESSAGE_CALLS else []
-        values += [keyword.value for keyword in node.keywords if keyword.arg in MESSAGE_KEYWORDS]
-    for value in values:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield value.lineno, value.value
-        elif isinstance(value, ast.JoinedStr):
-            yield value.lineno, "".join(str(p.value) if isinstance(p, ast.Constant) else "X" for p in value.values)
-
-
-def _comments(text: str) -> Iterator[Passage]:
-    """Comments; whole lines of comments below each other are one passage."""
-    pending: list[tuple[int, str]] = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            number, column = token.start
-            comment = re.sub(r"#\s*(?:type:|noqa|fmt:|pragma|!).*", "", token.string).lstrip("# ")
-            is_alone = not token.line[:column].strip()
-            if pending and not (is_alone and pending[-1][0] == number - 1):
-                yield _joined(pending)
-                pending = []
-            if comment:
-                pending.append((number, comment))
-            if pending and not is_alone:
-                yield _joined(pending)
-                pending = []
-    if pending:
-        yield _joined(pending)
-
-
-def _joined(lines: list[tuple[int, str]]) -> Passage:
-    return Passage("\n".join(line for _, line in lines), tuple(number for number, _ in lines))
-
-
 # --- what is wrong
-
-
-def cleaned(text: str) -> str:
-    """The text with code and addresses as one word each, and without marks of emphasis and links. The length stays."""
-    text = re.sub(r"(`+)(?!`).+?\1", lambda match: "X" * len(match.group()), text, flags=re.DOTALL)
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", lambda match: " " * len(match.group()), text)
-    text = re.sub(
-        r"\[([^\[\]]*)\]\([^)\s]*\)", lambda m: f" {m[1]}".ljust(len(m[0])) if m[1] else " " * len(m[0]), text
-    )
-    text = re.sub(r"https?://[^\s)>,]*[^\s)>,.;:]", lambda match: "X" * len(match.group()), text)
-    text = re.sub(r"</?\w[^>\n]*>", lambda match: " " * len(match.group()), text)
-    return re.sub(r"\*+", lambda match: " " * len(match.group()), text)
-
-
-ABBREVIATIONS = ("e.g", "i.e", "al", "cf", "vs", "fig", "no", "approx", "sec", "eq")
-
-
-def sentences(text: str) -> list[tuple[int, str]]:
-    """(where it begins, sentence) of a cleaned text."""
-    parts = []
-    begin = 0
-    for match in re.finditer(r"[.!?]+[\"')\]]*(?=\s|$)", text):
-        last_word = re.split(r"[\s(]", text[begin : match.start()])[-1].lower()
-        is_pause = match.group().startswith("..") and not re.match(r"\s+[A-Z]", text[match.end() :])
-        if last_word not in ABBREVIATIONS and not is_pause:
-            parts.append((begin, text[begin : match.end()]))
-            begin = match.end()
-    parts.append((begin, text[begin:]))
-    return [(start + len(part) - len(part.lstrip()), part.strip()) for start, part in parts if part.strip()]
-
-
-def words(sentence: str) -> int:
-    """How many words a sentence has; a number is a word, a dash is none."""
-    return len(re.findall(r"\S*\w\S*", sentence))
 
 
 def faults_in(passages: list[Passage], terms: list[Term]) -> list[Fault]:
@@ -300,23 +141,32 @@ def _faults_of_whole(counts: list[int], semicolons: list[int]) -> list[Fault]:
     return faults
 
 
+LABEL = re.compile(r"\A(?:\S+ ){0,2}\S+:\s")
+"""One to three words and a colon at the beginning: the name of a field, or whom a message is about."""
+
+
 def _long_or_chained(line: int, sentence: str, begin: str) -> Iterator[Fault]:
     if words(sentence) > MOST_WORDS:
         advice = f'{words(sentence)} words; expected {MOST_WORDS} at most: split the sentence "{begin} ..."'
         yield Fault("long", line, advice)
-    marks = len(re.findall(r";|:(?=\s)", sentence.rstrip(":")))
+    marks = len(re.findall(r";|:(?=\s)", LABEL.sub("", sentence.rstrip(":"))))
     if marks > MOST_COLONS:
         advice = f'{marks} colons and semicolons; expected {MOST_COLONS}: write sentences, or a list, "{begin} ..."'
         yield Fault("chains", line, advice)
 
 
 def _nested_brackets(passage: Passage, text: str) -> Iterator[Fault]:
-    depth = 0
+    """Brackets in brackets. Those of a call or an index, as in f(x), and shapes, as (jobs, 8), do not count."""
+    is_of_prose: list[bool] = []
+    text = re.sub(r"\(\w+,(?: \w+,)*(?: \w+)?\)", lambda match: "X" * len(match.group()), text)
     for offset, character in enumerate(text):
-        depth = max(depth + (character in "([") - (character in ")]"), 0)
-        if character in "([" and depth == 2:
-            advice = "a bracket in a bracket; expected one at most: write a sentence of its own"
-            yield Fault("brackets", passage.line_at(offset), advice)
+        if character in "([":
+            is_of_prose.append(not text[:offset][-1:].strip())
+            if is_of_prose[-1] and any(is_of_prose[:-1]):
+                advice = "a bracket in a bracket; expected one at most: write a sentence of its own"
+                yield Fault("brackets", passage.line_at(offset), advice)
+        elif character in ")]" and is_of_prose:
+            is_of_prose.pop()
 
 
 def _wrong_words(passage: Passage, text: str, terms: list[Term]) -> Iterator[Fault]:
@@ -335,23 +185,29 @@ def _wrong_words(passage: Passage, text: str, terms: list[Term]) -> Iterator[Fau
 
 
 def checked_files(root: Path = PROJECT) -> list[Path]:
-    """README, pages of docs/, and modules of the product's rooms."""
+    """README, pages of docs/, and modules and statements of the product's rooms."""
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    modules = [file for room in CODE_ROOMS for file in sorted((root / room).rglob("*.py"))]
-    return [file for file in pages + modules if file.exists() and "__pycache__" not in file.parts]
+    code = [
+        file for room in CODE_ROOMS for file in sorted((root / room).rglob("*.*")) if file.suffix in (".py", ".sql")
+    ]
+    return [file for file in pages + code if file.exists() and "__pycache__" not in file.parts]
 
 
 def faults_of(file: Path, terms: list[Term]) -> list[Fault]:
-    """All faults of a page or module. The glossary has to name wrong variants, so there they are none."""
+    """All faults of a page, module or statement.
+
+    The glossary has to name wrong variants, so there they are none. Notes on columns, in SQL, may have a semicolon each.
+    """
     text = file.read_text()
     if file.suffix == ".py":
         return faults_in(passages_of_module(text), terms)
-    is_glossary = file.match(GLOSSARY)
-    return [
-        fault
-        for fault in faults_in(passages_of_page(text), terms)
-        if not (is_glossary and fault.kind in ("terms", "phrases"))
-    ]
+    if file.suffix == ".sql":
+        return _without(("semicolons",), faults_in(passages_of_statement(text), terms))
+    return _without(("terms", "phrases") if file.match(GLOSSARY) else (), faults_in(passages_of_page(text), terms))
+
+
+def _without(kinds: tuple[str, ...], faults: list[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.kind not in kinds]
 
 
 Counts = Mapping[str, Mapping[str, int]]

@@ -10,17 +10,26 @@ import pytest
 
 from tests import prose
 from tests.prose import Fault, Term
+from tests.prose_passages import (
+    Passage,
+    cleaned,
+    passages_of_module,
+    passages_of_page,
+    passages_of_statement,
+    sentences,
+    words,
+)
 
 TERMS = [Term("wait", "The seconds from submission to start.", ("waiting time", "queue time"))]
 GLOSSARY_TEXT = (prose.PROJECT / prose.GLOSSARY).read_text()
 
 
 def kinds_of(page: str) -> list[str]:
-    return [fault.kind for fault in prose.faults_in(prose.passages_of_page(page), TERMS)]
+    return [fault.kind for fault in prose.faults_in(passages_of_page(page), TERMS)]
 
 
 def faults_of_module(text: str) -> list[Fault]:
-    return prose.faults_in(prose.passages_of_module(text), TERMS)
+    return prose.faults_in(passages_of_module(text), TERMS)
 
 
 SENTENCE = "A job waits until enough processors are free. "
@@ -39,9 +48,14 @@ LONGISH = " ".join(["word"] * 24) + ". "
         (LONGISH * 5 + SENTENCE * 5, []),
         ("One; two; three.", ["chains"]),
         ("It has two parts: one is fast; one is slow.", ["chains"]),
+        ("Three words before: one; two.", []),
+        ("Three words before: one; two; three.", ["chains"]),
         ("One; two. Three; four. Five; six.", ["semicolons"]),
         ("It is slow (that is, slower (by half) than before).", ["brackets"]),
         ("It is slow (by half), and (later) fast.", []),
+        ("The cost (a sum over f(x) and a[i (of all)]) falls.", ["brackets"]),
+        ("The cost (a sum over f(x) and a[i]) falls in [a, b).", []),
+        ("It has rows (of shape (jobs,), or (jobs, 8)).", []),
         ("Both cannot be told apart.", ["phrases"]),
         ("It stands in the table.", ["phrases"]),
         ("It stands in for the request.", []),
@@ -83,13 +97,13 @@ def test_words_in_tables_and_headings_are_checked() -> None:
 
 def test_sentences_end_at_a_full_stop_before_a_blank() -> None:
     text = "It took 3.5 s. Zhang et al. took 4 s ... and more! (Both did.) Why?"
-    parts = [sentence for _, sentence in prose.sentences(text)]
+    parts = [sentence for _, sentence in sentences(text)]
     assert parts == ["It took 3.5 s.", "Zhang et al. took 4 s ... and more!", "(Both did.)", "Why?"]
 
 
 def test_a_fault_names_its_line_what_was_expected_and_what_to_write() -> None:
     page = f"# Title\n\nShort.\n{LONG}\n\nThe queue time\nis computed anew."
-    faults = prose.faults_in(prose.passages_of_page(page), TERMS)
+    faults = prose.faults_in(passages_of_page(page), TERMS)
     assert [(fault.line, fault.kind) for fault in faults] == [(4, "long"), (6, "terms"), (7, "phrases")]
     assert "46 words; expected 45 at most" in faults[0].advice
     assert "the glossary's term is: wait" in faults[1].advice
@@ -131,6 +145,18 @@ def test_comments_to_tools_and_examples_are_no_prose() -> None:
     return 1  # type: ignore[queue time]  # noqa: {LONG}
 '''
     assert faults_of_module(module) == []
+
+
+def test_comments_of_a_statement_are_checked() -> None:
+    statement = """-- One row per job; its
+-- queue time.
+CREATE TABLE core.jobs (
+    wait_s BIGINT, -- waiting time, '--' where unknown
+    name TEXT DEFAULT '-- queue time'
+)
+"""
+    faults = prose.faults_in(passages_of_statement(statement), TERMS)
+    assert [(fault.line, fault.kind) for fault in faults] == [(2, "terms"), (4, "terms")]
 
 
 FAULTS = {"a.md": [Fault("long", 3, "split"), Fault("long", 9, "split"), Fault("terms", 1, "write")]}
@@ -208,10 +234,10 @@ def test_the_glossary_is_alphabetical_and_defines_each_term_once() -> None:
 @pytest.mark.parametrize("term", prose.read_glossary(GLOSSARY_TEXT), ids=lambda term: term.name)
 def test_every_row_of_the_glossary_is_a_term_in_plain_english(term: Term) -> None:
     terms = prose.read_glossary(GLOSSARY_TEXT)
-    text = prose.cleaned(term.definition)
-    assert 1 <= len([s for _, s in prose.sentences(text) if prose.words(s) > 1]) <= 3
+    text = cleaned(term.definition)
+    assert 1 <= len([s for _, s in sentences(text) if words(s) > 1]) <= 3
     for text in (term.name, term.definition):  # what the glossary itself says is no wrong variant
-        assert prose.faults_in([prose.Passage(text, (1,))], terms) == []
+        assert prose.faults_in([Passage(text, (1,))], terms) == []
     for variant in term.wrong_variants:
-        faults = prose.faults_in(prose.passages_of_page(f"The {variant} is short."), terms)
+        faults = prose.faults_in(passages_of_page(f"The {variant} is short."), terms)
         assert [fault.advice.rpartition(": ")[2] for fault in faults] == [term.name]

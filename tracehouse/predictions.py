@@ -9,7 +9,8 @@ import polars as pl
 import sql
 from assets.common.storage import open_warehouse
 from assets.what_if.settings import usual_backfill
-from pipelines.cli.wait import QueueReplays, WaitQuestion, answer_wait, answer_walltime, seconds_of
+from models.waits.answers import QueueReplays
+from pipelines.cli.wait import WaitQuestion, answer_wait, answer_walltime, seconds_of
 from traces.catalogue.catalogue import load_catalogue
 
 

@@ -73,11 +73,11 @@ class Trace:
             requested,
             believed.at_submission,
             predicted,
-            self.origin,
-            user,
-            cancel,
             reserve_by,
-            logged_facts(rows, believed),
+            origin=self.origin,
+            user=user,
+            cancel=cancel,
+            known=logged_facts(rows, believed),
         )
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: Estimates | str = "requested") -> RunningJobs:

@@ -14,7 +14,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import RIVALS
+from simulator.policies.registry import RIVAL_HEURISTICS
 from warehouse import Warehouse, first_row
 
 EVALUATED_ESTIMATES = ("requested", "predicted")
@@ -70,7 +70,7 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> lis
             f"source {source!r} has no priority key of this split: materialize policies/priority_key again"
         )
     return [
-        *(Contestant(name, name) for name in RIVALS),
+        *(Contestant(name, name) for name in RIVAL_HEURISTICS),
         Contestant("key", key[0]),
         *(
             Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)

@@ -51,7 +51,7 @@ def prediction_search(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
-    whole = search.Log(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
+    whole = search.SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
     first, rest = (whole.part(slice(0, test_position)), whole.part(slice(test_position, None)))
     trials = [first, *(search.shaken(first, config.seed + k) for k in range(config.shakes))]
     easy = [search.try_configuration(trial, search.EASY) for trial in trials]

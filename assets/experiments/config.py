@@ -3,13 +3,13 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig
-from models.scheduling.options import ImitationOptions, InputLayout, LearningMethod, Recipe, StartingPoint
+from assets.policies.config import EvolutionConfig, HindsightConfig, KeyConfig, PPOConfig, text_field
+from models.scheduling.options import ImitationOptions, InputLayout, Recipe
 
 
 class LearningConfig(dg.Config):
     methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
-    start: StartingPoint = Field(default="saf", description="What training starts from: nothing, key, saf or best")
+    start: str = text_field(Recipe, "start")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     ppo: PPOConfig = PPOConfig(layout="informed")
@@ -17,10 +17,12 @@ class LearningConfig(dg.Config):
     hindsight: HindsightConfig = HindsightConfig()
     key: KeyConfig = KeyConfig()
 
-    def recipe(self, method: LearningMethod, layout: InputLayout | None = None) -> Recipe:
+    def recipe(self, method: str, layout: InputLayout | None = None) -> Recipe:
         """How a policy is learned by one of the methods. layout: instead of the one in `ppo`."""
         names = {"start", "cautious", "ppo", "evolution", "hindsight", "key"}
-        recipe = Recipe(method=method, imitation=ImitationOptions(passes=10), **self.model_dump(include=names))
+        recipe = Recipe.model_validate(
+            {"method": method, "imitation": ImitationOptions(passes=10)} | self.model_dump(include=names)
+        )
         if layout is None:
             return recipe
         return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update={"layout": layout})})

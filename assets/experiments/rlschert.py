@@ -10,17 +10,24 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.progress import progress_bar
 from assets.experiments.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
-from assets.experiments.rlschert_runs import Bench, errors_of, observed_jobs
+from assets.experiments.rlschert_runs import errors_of, observed_jobs
 from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
+from models.rlschert.ladder import train_side_by_side
 from models.rlschert.options import RLSchertOptions
+from models.rlschert.plan import RLSchertPlan, count_iterations, ladder_tasks
+from models.rlschert.tables import RLSchertTables, make_tables
+from models.rlschert.trials import try_everything
+from models.rlschert.workload import Workload
 from warehouse import Warehouse, replace_partition
 
 
 class RLSchertTraining(dg.Config, RLSchertOptions):
-    pass
+    """Settings of training, as a run takes them."""
 
 
 class RLSchertConfig(dg.Config):
+    """Settings of the experiment, as a run takes them."""
+
     errors: str = Field(
         default="paper",
         pattern="^(paper|measured)$",
@@ -47,10 +54,12 @@ class RLSchertConfig(dg.Config):
     cluster_sizes: list[int] = Field(default=[12, 14, 16, 18, 20, 22, 24], description="Figure 11")
     predictable_shares: list[float] = Field(default=[0.0, 0.5, 0.8, 1.0], description="Table 9")
     other_error: float = Field(
-        default=1.212, ge=0, lt=3,
+        default=1.212,
+        ge=0,
+        lt=3,
         description="Error (MAPE, a share) of the general predictor on the half of the jobs of Table 11 that are not VASP; "
         "default: RLSchert's Table 10",
-    )  # fmt: skip
+    )
 
 
 @dg.asset(
@@ -71,38 +80,55 @@ def rlschert(
     again."""
 
     source = context.partition_key
-    errors = errors_of(warehouse, source, config.errors)
-    context.log.info(f"predictions err like {errors}")
-    observed = observed_jobs(warehouse, source) if config.jobs_like == "runs" else ()
-    bench = Bench(config, errors, context.log.info, observed)
-    with progress_bar("RLSchert, iterations of training", bench.iterations) as bar:
-        bench.train(lambda done: bar.update(done - bar.n))
-    bench.main()
-    bench.sweeps()
-    if config.completion_seeds:
-        bench.completion()
-    if config.network_iterations:
-        bench.networks()
-    results, found, curves, jobs, holes = bench.tables()
+    plan = _plan_of(config, warehouse, source)
+    context.log.info(f"predictions err like {plan.workload.errors}")
+    tasks = ladder_tasks(plan)
+    trained = []
+    with progress_bar("RLSchert, iterations of training", count_iterations(tasks)) as bar:
+        for scheduler in train_side_by_side(tasks, lambda done: bar.update(done - bar.n)):
+            context.log.info(scheduler.describe())
+            trained.append(scheduler)
+    tables = make_tables(plan, trained, try_everything(plan, trained))
     with warehouse.write() as connection:
-        for name, rows in (
-            ("rlschert", results), ("rlschert_comparisons", found), ("rlschert_curves", curves), ("rlschert_jobs", jobs),
-            ("rlschert_holes", holes),
-        ):  # fmt: skip
-            replace_partition(connection, f"experiments.{name}", source, rows)
+        replace_partition(connection, "experiments.rlschert", source, tables.results)
+        for name in ("comparisons", "curves", "jobs", "holes"):
+            replace_partition(connection, f"experiments.rlschert_{name}", source, getattr(tables, name))
+    return dg.MaterializeResult(metadata=_describe(tables))
+
+
+def _plan_of(config: RLSchertConfig, warehouse: Warehouse, source: str) -> RLSchertPlan:
+    observed = observed_jobs(warehouse, source) if config.jobs_like == "runs" else ()
+    errors = errors_of(warehouse, source, config.errors)
+    return RLSchertPlan(
+        workload=Workload(jobs=config.jobs, job_rate=config.job_rate, errors=errors, observed=observed),
+        options=RLSchertOptions(**config.training.model_dump()),
+        seeds=tuple(config.seeds),
+        procs=config.procs,
+        test_sequences=config.test_sequences,
+        completion_seeds=config.completion_seeds,
+        network_iterations=config.network_iterations,
+        job_rates=tuple(config.job_rates),
+        cluster_sizes=tuple(config.cluster_sizes),
+        predictable_shares=tuple(config.predictable_shares),
+        other_error=config.other_error,
+    )
+
+
+def _describe(tables: RLSchertTables) -> dict[str, Any]:
+    results = tables.results
     main = results.filter(experiment="main").group_by("part", "policy", "kill", maintain_order=True)
     shown = main.agg(pl.col("slowdown", "completion", "holes", "kills").mean())
     metadata: dict[str, Any] = {
         "dagster/row_count": results.height,
         "slowdown": table(shown, most=40),
-        "differences": table(found.filter(experiment="main"), most=40),
-        "training": plot(curves_plot(curves.filter(experiment="main"))),
-        "killed": plot(killed_plot(jobs)),
-        "waits": plot(waits_plot(jobs)),
-        "holes": plot(holes_plot(holes)),
+        "differences": table(tables.comparisons.filter(experiment="main"), most=40),
+        "training": plot(curves_plot(tables.curves.filter(experiment="main"))),
+        "killed": plot(killed_plot(tables.jobs)),
+        "waits": plot(waits_plot(tables.jobs)),
+        "holes": plot(holes_plot(tables.holes)),
     }
     for experiment, label in (("load", "job rate"), ("resources", "processors")):
         rows = results.filter(experiment=experiment)
         if rows.height:
             metadata[f"by_{experiment}"] = plot(sweep_plot(rows, label))
-    return dg.MaterializeResult(metadata=metadata)
+    return metadata

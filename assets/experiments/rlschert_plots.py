@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {
-    ("Random", "none"): "#cbd5e0", ("SJF", "none"): "#2f855a", ("SAF", "none"): "#805ad5", ("Tetris", "none"): GREY,
-    ("Tetris*", "none"): "#b7791f", ("DeepRM", "none"): "#c53030", ("RLSchert", "none"): ORANGE, ("RLSchert", "rule"): "#63b3ed",
+    ("Random", "none"): "#cbd5e0",
+    ("SJF", "none"): "#2f855a",
+    ("SAF", "none"): "#805ad5",
+    ("Tetris", "none"): GREY,
+    ("Tetris*", "none"): "#b7791f",
+    ("DeepRM", "none"): "#c53030",
+    ("RLSchert", "none"): ORANGE,
+    ("RLSchert", "rule"): "#63b3ed",
     ("RLSchert", "learned"): BLUE,
-}  # fmt: skip
+}
 
 
 def curves_plot(curves: pl.DataFrame) -> Figure:
@@ -26,10 +32,9 @@ def curves_plot(curves: pl.DataFrame) -> Figure:
     means = measured.group_by("policy", "kill", "iteration", maintain_order=True).agg(pl.col("validation").mean())
     for (policy, kill), rows in means.group_by("policy", "kill", maintain_order=True):
         rows = rows.sort("iteration")
-        axis.plot(
-            rows["iteration"].to_numpy(), rows["validation"].to_numpy(), color=_COLOURS.get((str(policy), str(kill)), INK),
-            label=f"{policy}, kill: {kill}",
-        )  # fmt: skip
+        colour = _COLOURS.get((str(policy), str(kill)), INK)
+        x, y = rows["iteration"].to_numpy(), rows["validation"].to_numpy()
+        axis.plot(x, y, color=colour, label=f"{policy}, kill: {kill}")
     if means.height:
         axis.set_ylim(0, 2 * float(means["validation"].median()))  # type: ignore[arg-type]
     axis.legend(fontsize=8, frameon=False)
@@ -85,10 +90,12 @@ def killed_plot(jobs: pl.DataFrame) -> Figure:
     canvas, (axis,) = figure(height=3.6)
     for kill, colour in (("rule", ORANGE), ("learned", BLUE)):
         mine = jobs.filter((pl.col("policy") == "RLSchert") & (pl.col("kill") == kill) & (pl.col("kills") > 0))
-        axis.scatter(
-            mine["first_prediction"].to_numpy(), mine["length"].to_numpy(), s=8 + 2 * mine["killed_after"].to_numpy(),
-            color=colour, alpha=0.6, label=f"killed, {kill} (larger: later)",
-        )  # fmt: skip
+        x, y, size = (
+            mine["first_prediction"].to_numpy(),
+            mine["length"].to_numpy(),
+            8 + 2 * mine["killed_after"].to_numpy(),
+        )
+        axis.scatter(x, y, s=size, color=colour, alpha=0.6, label=f"killed, {kill} (larger: later)")
     axis.plot([1, 100], [1, 100], color=GREY, linewidth=0.8)
     axis.set_xscale("log")
     axis.set_yscale("log")

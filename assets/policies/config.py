@@ -1,7 +1,9 @@
 """Configuration that the assets which train policies share, for the launchpad."""
 
+from typing import Any, get_args
+
 import dagster as dg
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from assets.policies.training import PolicyTask
 from models.scheduling.options import (
@@ -11,6 +13,16 @@ from models.scheduling.options import (
     KeySearchOptions,
     PPOOptions,
 )
+
+
+def text_field(options: type[BaseModel], name: str, **changes: Any) -> Any:
+    """A field of the options that takes one of several words, as text for the launchpad. changes: to the Field.
+
+    Dagster ignores the default of a nested configuration where a field is a Literal, so configurations have text there.
+    """
+    field = options.model_fields[name]
+    words = "|".join(get_args(field.annotation))
+    return Field(**({"default": field.default, "description": field.description, "pattern": f"^({words})$"} | changes))
 
 
 class TaskConfig(dg.Config):
@@ -30,7 +42,9 @@ class KeyConfig(dg.Config, KeySearchOptions):
 
 
 class PPOConfig(dg.Config, PPOOptions):
-    pass
+    layout: str = text_field(PPOOptions, "layout")  # type: ignore[assignment]
+    reward: str = text_field(PPOOptions, "reward")  # type: ignore[assignment]
+    baseline: str = text_field(PPOOptions, "baseline")  # type: ignore[assignment]
 
 
 class EvolutionConfig(dg.Config, EvolutionOptions):

@@ -24,13 +24,14 @@ from assets.policies.config import (
     PPOConfig,
     TaskConfig,
     task_of,
+    text_field,
 )
 from assets.policies.lessons import judging_windows, lessons_of
 from assets.policies.registry import Candidate, crown
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.training import EpochReport
-from models.scheduling.options import LearningMethod, Recipe, StartingPoint
+from models.scheduling.options import Recipe
 from warehouse import Warehouse, replace_partition
 
 NIGHTLY_CARD = (
@@ -44,8 +45,8 @@ class SchedulingPolicyConfig(TaskConfig):
     seeds: list[int] = Field(
         default=[1, 2, 3], min_length=1, description="Training seeds; one policy is trained per seed"
     )
-    method: LearningMethod = Field(default="ppo", description="ppo, evolution or imitation")
-    start: StartingPoint = Field(default="saf", description="What training starts from: nothing, key, saf or best")
+    method: str = text_field(Recipe, "method")
+    start: str = text_field(Recipe, "start")
     cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()

@@ -110,7 +110,7 @@ class TrainingSetup:
         """A policy per seed; see models.scheduling.learning.training_run.train_and_judge."""
         return train_and_judge(self.arena, self.lessons, self.judging, recipe, seeds, on_epoch, checkpoint_of)
 
-    def card(self, policy: JudgedPolicy, names: Sequence[str], **others: Any) -> dict[str, Any]:
+    def card(self, policy: JudgedPolicy, names: Sequence[str], /, **others: Any) -> dict[str, Any]:
         """What a policy file says of itself: the facts `names`, in this order. others: facts that only the caller knows."""
         recipe, trained = policy.recipe, policy.trained
         facts = {

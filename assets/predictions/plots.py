@@ -9,7 +9,7 @@ import polars as pl
 
 from assets.common.plots import BLUE, GREY, INK, ORANGE, figure
 from models.runtime.predictor import LEVELS
-from models.waits.wait_times import POINTS
+from models.waits.neighbours import POINTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,9 +6,11 @@ from pydantic import Field
 
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
+from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
-from assets.predictions.waits import LEAST_SCORED, WaitsUnknown, load_wait_source, predict_history, wait_scores
+from assets.predictions.waits import load_wait_source
+from models.waits.scoring import LEAST_SCORED, WaitsUnknown, predict_history, wait_scores
 from warehouse import Warehouse, replace_partition
 
 
@@ -43,16 +45,16 @@ def wait_times(
     alike."""
     source = context.partition_key
     try:
-        found = load_wait_source(warehouse, source)
+        log = load_wait_source(warehouse, source)
         rows = predict_history(
-            found.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill
+            log.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill, progress
         )
     except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
         with warehouse.write() as connection:
             for name in ("predictions.wait_predictions", "predictions.wait_scores"):
                 replace_partition(connection, name, source, pl.DataFrame())
         return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
-    zero = pl.lit(found.trace.clock_zero).cast(pl.Datetime("us"))
+    zero = pl.lit(log.clock_zero).cast(pl.Datetime("us"))
     predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s")
     scores = wait_scores(rows)
     with warehouse.write() as connection:

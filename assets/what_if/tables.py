@@ -60,7 +60,9 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "trimmed_metrics": None if trimmed is None else json.dumps(trimmed),
     }
     text, number = pl.Utf8(), pl.Int64()
-    types = dict.fromkeys(("policy_sha256", "reserve_by", "correction", "outages", "trimmed_metrics"), text)
+    types: dict[str, pl.DataType] = dict.fromkeys(
+        ("policy_sha256", "reserve_by", "correction", "outages", "trimmed_metrics"), text
+    )
     types |= {"window_first": number, "window_jobs": number}
     return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself
 

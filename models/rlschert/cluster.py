@@ -19,10 +19,10 @@ from simulator.published.rlschert import (
     new_state,
 )
 from simulator.published.rlschert_view import (
-    FACTS,
     FUTURE,
     HEURISTICS,
     IMAGE_COLUMNS_BESIDE,
+    SIGHT_FACTS,
     act_all,
     begin_all,
     draw_all,
@@ -37,8 +37,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Setting:
-    """What kind of cluster: procs; with_remaining: estimates follow the prediction while a job runs; kill_by_rule; goal:
-    "slowdown" or "completion"; true_lengths: rewards divide by real run times."""
+    """What kind of cluster it is.
+
+    with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
+    by real run times.
+    """
 
     procs: int = 16
     with_remaining: bool = True
@@ -47,24 +50,23 @@ class Setting:
     true_lengths: bool = False
 
     def rules(self) -> ClusterRules:
+        """The same as the simulator takes it."""
         goal = {"slowdown": SLOWDOWN, "completion": COMPLETION}[self.goal]
         return ClusterRules(self.procs, self.with_remaining, self.kill_by_rule, goal, self.true_lengths)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of every job, (sequences, jobs): finish and start (of the last run), units of time; kills; killed_after: units
-    that the last kill threw away. holes: free processors summed over time, (sequences,). busy: processors in use in each unit,
-    (sequences, units). over: all jobs are done."""
+class SlotOutcome:
+    """What became of every job of many sequences. Times are units."""
 
     sequences: Sequences
-    start: IntArray
-    finish: IntArray
-    kills: IntArray
-    killed_after: IntArray
-    holes: IntArray
-    busy: IntArray
-    over: NDArray[np.bool_]
+    start: IntArray  # (sequences, jobs) of the last run
+    finish: IntArray  # (sequences, jobs)
+    kills: IntArray  # (sequences, jobs)
+    killed_after: IntArray  # (sequences, jobs) units that the last kill threw away
+    holes: IntArray  # (sequences,) free processors, summed over time
+    busy: IntArray  # (sequences, units) processors in use in each unit
+    over: NDArray[np.bool_]  # (sequences,) all jobs are done
 
     def slowdowns(self) -> FloatArray:
         """Mean of each sequence (equation 13), (sequences,); NaN where it did not come to its end."""
@@ -82,16 +84,19 @@ class Outcome:
         return np.where(self.over, values.mean(axis=1), np.nan)
 
 
-class Cluster:
-    """Sequences side by side. images: whether observations are state images, float32 (sequences, HORIZON, columns), or facts,
-    float32 (sequences, FACTS). seen and mask (bool, (sequences, ACTIONS)) are overwritten by every step."""
+class SlotCluster:
+    """Sequences side by side. Every step overwrites `seen`, `mask` and `over`: copy what must outlast the next one.
+
+    images: whether observations are state images, or facts. mask: bool (sequences, ACTIONS), the actions that are offered.
+    over: bool (sequences,), whether all jobs of a sequence are done.
+    """
 
     def __init__(self, sequences: Sequences, setting: Setting, images: bool = False) -> None:
         count = len(sequences.arrive)
         self.sequences, self.setting = sequences, setting
         self._rules, self._images = setting.rules(), images
         self._state = new_state(sequences, setting.procs)
-        self._facts = np.zeros((count, FACTS), dtype=np.float32)
+        self._facts = np.zeros((count, SIGHT_FACTS), dtype=np.float32)
         columns = setting.procs + IMAGE_COLUMNS_BESIDE
         self._drawn = np.zeros((count, HORIZON, columns) if images else (0, 0, 0), dtype=np.float32)
         self.mask = np.zeros((count, ACTIONS), dtype=np.bool_)
@@ -99,36 +104,38 @@ class Cluster:
 
     @property
     def seen(self) -> NDArray[np.float32]:
+        """Facts, (sequences, SIGHT_FACTS), or state images, (sequences, HORIZON, columns)."""
         return self._drawn if self._images else self._facts
 
     @property
     def state(self) -> ClusterState:
+        """The simulator's own state, which every step changes."""
         return self._state
 
     def begin(self) -> None:
+        """Puts every sequence at time 0."""
         begin_all(self.sequences, self._rules, self._state, self.over)
         self._look()
 
     def step(self, action: IntArray) -> FloatArray:
-        """Takes an action in every sequence that is not over; returns the rewards, (sequences,). An action that is masked is the
-        same as waiting."""
+        """Takes an action in every sequence that is not over. Returns the rewards, (sequences,). A masked action waits."""
         reward = np.zeros(len(self.over))
         act_all(self.sequences, self._rules, self._state, self.over, np.asarray(action, dtype=np.int64), reward)
         self._look()
         return reward
 
     def future(self) -> NDArray[np.float32]:
-        """What only a critic may be told (`rlschert_view.look_ahead`), float32 (sequences, FUTURE)."""
-        told = np.zeros((len(self.over), FUTURE), dtype=np.float32)
-        look_ahead_all(self.sequences, self._rules, self._state, self.over, told)
-        return told
+        """What only a critic may see (`rlschert_view.look_ahead`), float32 (sequences, FUTURE)."""
+        future = np.zeros((len(self.over), FUTURE), dtype=np.float32)
+        look_ahead_all(self.sequences, self._rules, self._state, self.over, future)
+        return future
 
-    def outcome(self) -> Outcome:
-        s = self._state
-        return Outcome(
-            self.sequences, s.start.copy(), s.finish.copy(), s.kills.copy(), s.killed_after.copy(), s.holes.copy(),
-            s.busy.copy(), self.over.copy(),
-        )  # fmt: skip
+    def outcome(self) -> SlotOutcome:
+        """What has become of the jobs so far."""
+        state = self._state
+        columns = (state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, self.over)
+        copies: list[Any] = [column.copy() for column in columns]
+        return SlotOutcome(self.sequences, *copies)
 
     def _look(self) -> None:
         look_at_all(self.sequences, self._rules, self._state, self.over, self._facts, self.mask)
@@ -136,7 +143,7 @@ class Cluster:
             draw_all(self.sequences, self._rules, self._state, self.over, self._drawn)
 
 
-def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: int = 1) -> Outcome:
+def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: int = 1) -> SlotOutcome:
     """One of HEURISTICS on every sequence. Raises ValueError for another name."""
     if name not in HEURISTICS:
         raise ValueError(f"unknown heuristic {name!r}; expected one of {', '.join(HEURISTICS)}")
@@ -147,9 +154,18 @@ def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: in
     state = new_state(sequences, setting.procs)
     run_heuristic(sequences, setting.rules(), state, HEURISTICS.index(name), seed, 10**7)
     done = state.done == sequences.arrive.shape[1]
-    return Outcome(sequences, state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, done)
+    return SlotOutcome(
+        sequences, state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, done
+    )
 
 
-def some(sequences: Sequences, which: IntArray) -> Sequences:
+def cost_of(outcome: SlotOutcome, goal: str) -> FloatArray:
+    """Mean slowdown or completion time of each sequence, (sequences,); infinite where it did not come to its end."""
+    costs = outcome.slowdowns() if goal == "slowdown" else outcome.completions()
+    return np.where(np.isnan(costs), np.inf, costs)
+
+
+def take_sequences(sequences: Sequences, which: IntArray) -> Sequences:
+    """The sequences with these numbers, in this order. which: int64 (taken,)."""
     columns: list[Any] = [column[which] for column in sequences]
     return Sequences(*columns)

@@ -10,15 +10,23 @@ import numpy as np
 from gymnasium import spaces
 
 from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
-from models.rlschert.cluster import Cluster, Setting
+from models.rlschert.cluster import Setting, SlotCluster
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import ACTIONS, HORIZON, WAIT
-from simulator.published.rlschert_view import FACTS, IMAGE_COLUMNS_BESIDE
+from simulator.published.rlschert_view import IMAGE_COLUMNS_BESIDE, SIGHT_FACTS
 
 
 class ClusterVectorEnv(EpisodesEnv):
-    """`episodes` sequences side by side, each drawn anew from the workload. Observations are facts, float32 (episodes, FACTS), or
-    state images, float32 (episodes, HORIZON, columns). A sequence of `most_actions` is cut off."""
+    """`episodes` sequences side by side. Each is drawn anew from the workload when it begins.
+
+    Observation: facts, float32 (episodes, SIGHT_FACTS), or with `images` state images, float32 (episodes, HORIZON, columns).
+        See `simulator.published.rlschert_view.look` and `draw_image`.
+    Action: an integer below ACTIONS for each episode: a slot whose job is selected, a place whose job is killed, or, the
+        last, to let a unit of time go on. An action that `info["action_mask"]` does not offer lets time go on.
+    Reward: for a unit of time, minus the sum over the jobs in the system of 1 / estimate (goal slowdown, equation 9) or of 1
+        (goal completion, equation 10); 0 for actions that take no time.
+    Termination: all jobs of the sequence are done. Truncation: after `most_actions` actions.
+    """
 
     def __init__(
         self,
@@ -30,14 +38,14 @@ class ClusterVectorEnv(EpisodesEnv):
     ) -> None:
         self._workload, self._setting = workload or Workload(), setting or Setting()
         self._images, self._most_actions = images, most_actions
-        shape = (HORIZON, self._setting.procs + IMAGE_COLUMNS_BESIDE) if images else (FACTS,)
+        shape = (HORIZON, self._setting.procs + IMAGE_COLUMNS_BESIDE) if images else (SIGHT_FACTS,)
         super().__init__(episodes, spaces.Box(-np.inf, np.inf, shape, np.float32), ACTIONS)
-        self._clusters: dict[int, Cluster] = {}
+        self._clusters: dict[int, SlotCluster] = {}
         self._taken = np.zeros(episodes, dtype=np.int64)
 
     def _begin(self, e: int) -> None:
         seed = int(self.np_random.integers(2**31))
-        self._clusters[e] = Cluster(draw_sequences(self._workload, 1, seed), self._setting, self._images)
+        self._clusters[e] = SlotCluster(draw_sequences(self._workload, 1, seed), self._setting, self._images)
         self._clusters[e].begin()
         self._taken[e] = 0
 
@@ -56,7 +64,10 @@ class ClusterVectorEnv(EpisodesEnv):
 
 
 class ClusterEnv(EpisodeEnv):
-    """The same with one sequence at a time."""
+    """One sequence at a time; see `ClusterVectorEnv` for observation, action, reward and termination.
+
+    Observation: float32 (SIGHT_FACTS,) or (HORIZON, columns). Action: one integer.
+    """
 
     def __init__(
         self,

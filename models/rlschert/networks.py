@@ -9,12 +9,12 @@ from torch import nn
 
 from simulator.published.rlschert import ACTIONS, HORIZON, KILLABLE, SLOTS
 from simulator.published.rlschert_view import (
-    FACTS,
     FUTURE,
     GLOBALS,
     IMAGE_COLUMNS_BESIDE,
     KILL_FACTS,
     PROFILE,
+    SIGHT_FACTS,
     SLOT_FACTS,
 )
 
@@ -23,12 +23,13 @@ _WIDTH = 16
 
 
 class Facts(nn.Module):
-    """Over the facts of `simulator.published.rlschert_view.look`, (sequences, FACTS). Jobs in slots share one set of weights and running
-    jobs another, as RLScheduler's kernel network does: what is learned of a job in one slot holds for the others. Each job is
-    judged by its own facts and by what is around it: plan, queue, mean and largest of both kinds. The value has two dense layers
-    of 64.
+    """A network over the facts of `simulator.published.rlschert_view.look`, (sequences, SIGHT_FACTS).
 
-    kills: whether it may kill; the logits of kills are zero otherwise, to be masked.
+    Jobs in slots share one set of weights and running jobs another, as in RLScheduler's kernel network. So what is learned of a
+    job in one slot holds for the others. Each job is judged by its own facts and by what is around it: plan, queue, and the mean
+    and the largest of both kinds. The value has two dense layers of 64.
+
+    kills: whether it may kill; otherwise the logits of kills are zero, to be masked.
     """
 
     def __init__(self, kills: bool) -> None:
@@ -37,19 +38,21 @@ class Facts(nn.Module):
         self.around = nn.Sequential(nn.Linear(PROFILE + GLOBALS + 4 * _WIDTH, 64), nn.ReLU())
         self.wait = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), _small(nn.Linear(32, 1)))
         self.value = nn.Sequential(
-            nn.Linear(FACTS + FUTURE, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)
+            nn.Linear(SIGHT_FACTS + FUTURE, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 1)
         )
 
     def act(self, seen: torch.Tensor) -> torch.Tensor:
+        """Logits of the actions, (sequences, ACTIONS)."""
         slots, places, rest = seen.split([SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS, PROFILE + GLOBALS], dim=1)
-        slots = self.slots.told(slots.unflatten(1, (SLOTS, SLOT_FACTS)))
-        places = self.places.told(places.unflatten(1, (KILLABLE, KILL_FACTS)))
-        pooled = [found for jobs in (slots, places) for found in (jobs.mean(1), jobs.amax(1))]
+        slots = self.slots.embed(slots.unflatten(1, (SLOTS, SLOT_FACTS)))
+        places = self.places.embed(places.unflatten(1, (KILLABLE, KILL_FACTS)))
+        pooled = [summary for jobs in (slots, places) for summary in (jobs.mean(1), jobs.amax(1))]
         around = self.around(torch.cat([rest, *pooled], dim=1))
         kills = self.places(places, around) if self.kills else seen.new_zeros(len(seen), KILLABLE)
         return torch.cat([self.slots(slots, around), kills, self.wait(around)], dim=1)
 
     def forward(self, seen: torch.Tensor, future: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits, (sequences, ACTIONS), and values, (sequences,). future: (sequences, FUTURE)."""
         return self.act(seen), self.value(torch.cat([seen, future], dim=1)).squeeze(-1)
 
 
@@ -58,13 +61,13 @@ class _Kind(nn.Module):
 
     def __init__(self, facts: int) -> None:
         super().__init__()
-        self.told = nn.Sequential(nn.Linear(facts, _WIDTH), nn.ReLU())
+        self.embed = nn.Sequential(nn.Linear(facts, _WIDTH), nn.ReLU())
         self.own, self.around = nn.Linear(_WIDTH, _WIDTH), nn.Linear(64, _WIDTH, bias=False)
         self.logit = _small(nn.Linear(_WIDTH, 1))
 
-    def forward(self, told: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
+    def forward(self, jobs: torch.Tensor, around: torch.Tensor) -> torch.Tensor:
         # two products added, not one of both joined: what is around is multiplied once, not once a job
-        return self.logit(torch.relu(self.own(told) + self.around(around)[:, None])).squeeze(-1)
+        return self.logit(torch.relu(self.own(jobs) + self.around(around)[:, None])).squeeze(-1)
 
 
 class Image(nn.Module):
@@ -75,9 +78,13 @@ class Image(nn.Module):
         width = procs + IMAGE_COLUMNS_BESIDE
         if convolutions:
             below = nn.Sequential(
-                nn.Unflatten(1, (1, HORIZON)), nn.Conv2d(1, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 16, 3, stride=2),
-                nn.ReLU(), nn.Flatten(1),
-            )  # fmt: skip
+                nn.Unflatten(1, (1, HORIZON)),
+                nn.Conv2d(1, 16, 3, stride=2),
+                nn.ReLU(),
+                nn.Conv2d(16, 16, 3, stride=2),
+                nn.ReLU(),
+                nn.Flatten(1),
+            )
             inputs = below(torch.zeros(1, HORIZON, width)).shape[1]
         else:
             below, inputs = nn.Sequential(nn.Flatten(1)), HORIZON * width
@@ -88,15 +95,17 @@ class Image(nn.Module):
         self.value = nn.Linear(64 + FUTURE, 1)
 
     def act(self, seen: torch.Tensor) -> torch.Tensor:
+        """Logits of the actions, (sequences, ACTIONS)."""
         return self.head(self.policy(seen))
 
     def forward(self, seen: torch.Tensor, future: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits, (sequences, ACTIONS), and values, (sequences,). future: (sequences, FUTURE)."""
         hidden = self.policy(seen)
         return self.head(hidden), self.value(torch.cat([hidden, future], dim=1)).squeeze(-1)
 
 
-def new_network(name: str, procs: int, kills: bool) -> Facts | Image:
-    """One of options.NETWORKS. Raises ValueError for another name."""
+def new_rlschert_network(name: str, procs: int, kills: bool) -> Facts | Image:
+    """One of options.RLSCHERT_NETWORKS. Raises ValueError for another name."""
     if name == "facts":
         return Facts(kills)
     if name in ("image_mlp", "image_cnn"):

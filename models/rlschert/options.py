@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-NETWORKS = ("facts", "image_mlp", "image_cnn")
+RLSCHERT_NETWORKS = ("facts", "image_mlp", "image_cnn")
 
 
 class RLSchertOptions(BaseModel):
-    """Defaults: ours, which reach the score of the paper's in a small part of the time. PAPER: Table 4."""
+    """Defaults: ours, which reach the score of the paper's in a small part of the time. PAPER_OPTIONS: Table 4."""
 
     network: str = Field(
         default="facts",
@@ -53,7 +53,7 @@ class RLSchertOptions(BaseModel):
     goal: str = Field(default="slowdown", pattern="^(slowdown|completion)$", description="What is made small")
 
 
-PAPER = RLSchertOptions(
+PAPER_OPTIONS = RLSchertOptions(
     network="image_mlp",
     iterations=250,
     sequences=16,

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from models.rlschert.cluster import Cluster, Outcome, Setting, some
-from models.rlschert.networks import Facts, Image, new_network, without_kills
+from models.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, take_sequences
+from models.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
 from models.rlschert.options import RLSchertOptions
 from simulator.published.rlschert import KILLABLE, SLOTS, Sequences
 from simulator.published.rlschert_view import teacher_kills
@@ -24,9 +24,9 @@ REWARD_SCALE = 0.02
 
 
 @dataclass(frozen=True)
-class Policy:
-    """A trained scheduler. kind: which of options.NETWORKS the network is. kills: whether it may kill; without, these actions
-    are masked."""
+class RLSchertPolicy:
+    """A trained scheduler. kind: which of options.RLSCHERT_NETWORKS the network is. kills: whether it may kill; otherwise these
+    actions are masked."""
 
     network: Facts | Image
     kind: str
@@ -34,6 +34,7 @@ class Policy:
 
     @property
     def images(self) -> bool:
+        """Whether its network reads state images; facts otherwise."""
         return self.kind.startswith("image")
 
     def logits(self, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> torch.Tensor:
@@ -43,9 +44,9 @@ class Policy:
         with torch.no_grad():
             return self.network.act(torch.from_numpy(seen)).masked_fill(~allowed, -torch.inf)
 
-    def run(self, sequences: Sequences, setting: Setting, max_actions: int = 3000) -> Outcome:
+    def run(self, sequences: Sequences, setting: Setting, max_actions: int = 3000) -> SlotOutcome:
         """Its best action every time."""
-        cluster = Cluster(sequences, setting, self.images)
+        cluster = SlotCluster(sequences, setting, self.images)
         cluster.begin()
         for _ in range(max_actions):
             if cluster.over.all():
@@ -56,8 +57,8 @@ class Policy:
 
 @dataclass(frozen=True)
 class IterationReport:
-    """One row of the training curve: mean cost (slowdown or completion time) of the sampled and of the validation sequences (None
-    where not measured), decisions, approximate KL divergence, entropy in nats, weight of the teachers."""
+    """One row of the training curve. sampled, validation: mean cost (slowdown or completion time) of these sequences; validation
+    is None where it was not measured. kl: approximate divergence. entropy: nats. teacher_weight: of the imitation loss."""
 
     iteration: int
     sampled: float
@@ -68,16 +69,16 @@ class IterationReport:
     teacher_weight: float
 
 
-def train(
+def train_rlschert(
     pool: Sequences,
     validation: Sequences,
     setting: Setting,
     options: RLSchertOptions,
     seed: int,
     kills: bool = False,
-    teacher: Policy | None = None,
+    teacher: RLSchertPolicy | None = None,
     on_iteration: Callable[[IterationReport], None] = lambda report: None,
-) -> tuple[Policy, list[IterationReport]]:
+) -> tuple[RLSchertPolicy, list[IterationReport]]:
     """Trains one policy on sequences drawn from `pool`, and keeps that of the best validation.
 
     kills: whether it may kill. teacher: the policy whose selections are imitated first, beside the rule that kills; none: no
@@ -87,7 +88,7 @@ def train(
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     torch.manual_seed(int(rng.integers(2**31)))
-    policy = Policy(new_network(options.network, setting.procs, kills), options.network, kills)
+    policy = RLSchertPolicy(new_rlschert_network(options.network, setting.procs, kills), options.network, kills)
     averaged = AveragedModel(policy.network, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
     tried = replace(policy, network=cast("Facts | Image", averaged.module))
     steps = torch.optim.Adam(policy.network.parameters(), lr=options.rate)
@@ -97,19 +98,19 @@ def train(
         for group in steps.param_groups:
             group["lr"] = options.rate * falling
         few = len(pool.arrive) < options.sequences
-        drawn = some(pool, rng.choice(len(pool.arrive), size=options.sequences, replace=few))
-        found = _sample(policy, drawn, setting, options, teacher, rng)
+        drawn = take_sequences(pool, rng.choice(len(pool.arrive), size=options.sequences, replace=few))
+        sampled = _sample(policy, drawn, setting, options, teacher, rng)
         weight = 0.0
         if teacher is not None and iteration <= options.teacher_iterations:
             weight = options.teacher_weight * (1 - (iteration - 1) / options.teacher_iterations)
-        kl, entropy = _update(policy.network, steps, found, options, weight, options.entropy_weight * falling, rng)
+        kl, entropy = _update(policy.network, steps, sampled, options, weight, options.entropy_weight * falling, rng)
         averaged.update_parameters(policy.network)
         cost = None
         if iteration % options.validate_every == 0 or iteration == options.iterations:
             cost = float(cost_of(tried.run(validation, setting, options.max_actions), options.goal).mean())
             if cost < best:
                 best, kept = cost, deepcopy(tried)
-        report = IterationReport(iteration, found.cost, cost, len(found.action), kl, entropy, weight)
+        report = IterationReport(iteration, sampled.cost, cost, len(sampled.action), kl, entropy, weight)
         curve.append(report)
         on_iteration(report)
     if not np.isfinite(best):
@@ -120,38 +121,34 @@ def train(
     return kept, curve
 
 
-def cost_of(outcome: Outcome, goal: str) -> NDArray[np.float64]:
-    """Mean slowdown or completion time of each sequence; infinite where it did not come to its end."""
-    found = outcome.slowdowns() if goal == "slowdown" else outcome.completions()
-    return np.where(np.isnan(found), np.inf, found)
-
-
 @dataclass(frozen=True)
 class _Sampled:
-    """Decisions of one iteration, sequence by sequence; teacher: its action."""
+    """Decisions of one iteration, sequence by sequence. cost: mean of the sequences."""
 
-    seen: torch.Tensor
-    future: torch.Tensor
-    mask: torch.Tensor
-    action: torch.Tensor
-    log_prob: torch.Tensor
-    advantage: torch.Tensor
-    target: torch.Tensor
-    teacher: torch.Tensor
+    seen: torch.Tensor  # (decisions, ...) facts or state images
+    future: torch.Tensor  # (decisions, FUTURE)
+    mask: torch.Tensor  # (decisions, ACTIONS)
+    action: torch.Tensor  # (decisions,)
+    log_prob: torch.Tensor  # (decisions,)
+    advantage: torch.Tensor  # (decisions,)
+    target: torch.Tensor  # (decisions,) of the value
+    teacher: torch.Tensor  # (decisions,) the teacher's action
     cost: float
 
 
 def _sample(
-    policy: Policy, sequences: Sequences, setting: Setting, options: RLSchertOptions, teacher: Policy | None,
+    policy: RLSchertPolicy,
+    sequences: Sequences,
+    setting: Setting,
+    options: RLSchertOptions,
+    teacher: RLSchertPolicy | None,
     rng: np.random.Generator,
-) -> _Sampled:  # fmt: skip
-    cluster = Cluster(sequences, setting, policy.images)
+) -> _Sampled:
+    cluster = SlotCluster(sequences, setting, policy.images)
     cluster.begin()
-    count = len(cluster.over)
     columns: dict[str, list[Any]] = {
         k: [] for k in ("seen", "future", "mask", "action", "log_prob", "value", "reward", "time", "live", "teacher")
     }
-    killing = np.zeros((count, KILLABLE), dtype=np.bool_)
     for _ in range(options.max_actions):
         live = ~cluster.over
         if not live.any():
@@ -172,11 +169,7 @@ def _sample(
         columns["log_prob"].append(np.take_along_axis(log_probs, action[:, None], axis=1)[:, 0])
         columns["value"].append(value.numpy())
         if teacher is not None:
-            shown = teacher.logits(seen, cluster.mask).argmax(dim=1).numpy()
-            if policy.kills:
-                teacher_kills(sequences, cluster.state, cluster.over, killing)
-                shown = np.where(killing.any(axis=1), SLOTS + killing.argmax(axis=1), shown)
-            columns["teacher"].append(shown)
+            columns["teacher"].append(_shown_actions(teacher, cluster, policy.kills))
         before = cluster.state.now.copy()
         columns["reward"].append(cluster.step(action) * REWARD_SCALE)
         columns["time"].append(cluster.state.now - before)
@@ -187,12 +180,29 @@ def _sample(
     flat = {name: torch.from_numpy(np.ascontiguousarray(np.swapaxes(v, 0, 1)[live])) for name, v in stacked.items()}
     shown_actions = flat.get("teacher", flat["action"])
     return _Sampled(
-        flat["seen"], flat["future"], flat["mask"], flat["action"], flat["log_prob"].float(),
-        torch.from_numpy(advantage.T[live]).float(), torch.from_numpy(target.T[live]).float(), shown_actions, cost,
-    )  # fmt: skip
+        flat["seen"],
+        flat["future"],
+        flat["mask"],
+        flat["action"],
+        flat["log_prob"].float(),
+        torch.from_numpy(advantage.T[live]).float(),
+        torch.from_numpy(target.T[live]).float(),
+        shown_actions,
+        cost,
+    )
 
 
-def cost_of_unfinished(cluster: Cluster, goal: str) -> NDArray[np.float64]:
+def _shown_actions(teacher: RLSchertPolicy, cluster: SlotCluster, kills: bool) -> NDArray[np.int64]:
+    """What the teachers would do in each sequence, (sequences,): the rule kills, the policy selects."""
+    shown = teacher.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
+    if not kills:
+        return shown
+    killing = np.zeros((len(cluster.over), KILLABLE), dtype=np.bool_)
+    teacher_kills(cluster.sequences, cluster.state, cluster.over, killing)
+    return np.where(killing.any(axis=1), SLOTS + killing.argmax(axis=1), shown)
+
+
+def cost_of_unfinished(cluster: SlotCluster, goal: str) -> NDArray[np.float64]:
     """As `cost_of`; of a sequence that was cut off, jobs count as if they ended now."""
     outcome, now = cluster.outcome(), cluster.state.now[:, None]
     finish = np.where(outcome.finish >= 0, outcome.finish, np.maximum(now, outcome.sequences.arrive + 1))
@@ -201,11 +211,11 @@ def cost_of_unfinished(cluster: Cluster, goal: str) -> NDArray[np.float64]:
 
 
 def _advantages(
-    found: dict[str, NDArray[Any]], cut: NDArray[np.bool_], options: RLSchertOptions
+    columns: dict[str, NDArray[Any]], cut: NDArray[np.bool_], options: RLSchertOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """GAE over actions of which only some take time, (steps, sequences); a sequence that was cut off goes on as valued last."""
-    reward, value, live = found["reward"], found["value"].astype(np.float64), found["live"]
-    gamma = options.gamma ** found["time"]
+    reward, value, live = columns["reward"], columns["value"].astype(np.float64), columns["live"]
+    gamma = options.gamma ** columns["time"]
     advantage = np.zeros_like(reward)
     running, following = np.zeros(reward.shape[1]), np.where(cut, value[-1], 0.0)
     for t in range(len(reward) - 1, -1, -1):
@@ -217,20 +227,25 @@ def _advantages(
 
 
 def _update(
-    network: torch.nn.Module, steps: torch.optim.Optimizer, found: _Sampled, options: RLSchertOptions, weight: float,
-    entropy_weight: float, rng: np.random.Generator,
-) -> tuple[float, float]:  # fmt: skip
+    network: torch.nn.Module,
+    steps: torch.optim.Optimizer,
+    sampled: _Sampled,
+    options: RLSchertOptions,
+    weight: float,
+    entropy_weight: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
     """Passes over the decisions; returns the KL divergence and the entropy of the last pass."""
-    advantage = (found.advantage - found.advantage.mean()) / (found.advantage.std() + 1e-8)
+    advantage = (sampled.advantage - sampled.advantage.mean()) / (sampled.advantage.std() + 1e-8)
     kl = entropy_now = 0.0
     for _ in range(options.passes if options.algorithm == "ppo" else 1):
         moved, entropies = [], []
-        order = torch.from_numpy(rng.permutation(len(found.action)))
+        order = torch.from_numpy(rng.permutation(len(sampled.action)))
         for part in order.split(options.minibatch):
-            logits, value = network(found.seen[part], found.future[part])
-            log_probs = torch.log_softmax(logits.masked_fill(~found.mask[part], -1e9), dim=1)
-            chosen = log_probs.gather(1, found.action[part, None]).squeeze(1)
-            log_ratio = chosen - found.log_prob[part]
+            logits, value = network(sampled.seen[part], sampled.future[part])
+            log_probs = torch.log_softmax(logits.masked_fill(~sampled.mask[part], -1e9), dim=1)
+            chosen = log_probs.gather(1, sampled.action[part, None]).squeeze(1)
+            log_ratio = chosen - sampled.log_prob[part]
             ratio = log_ratio.exp()
             if options.algorithm == "ppo":
                 clipped = ratio.clamp(1 - options.clip, 1 + options.clip)
@@ -238,10 +253,10 @@ def _update(
             else:
                 gain = (chosen * advantage[part]).mean()
             entropy = -(log_probs.exp() * log_probs).sum(dim=1).mean()
-            loss = options.value_weight * ((value - found.target[part]) ** 2).mean() - gain
+            loss = options.value_weight * ((value - sampled.target[part]) ** 2).mean() - gain
             loss = loss - entropy_weight * entropy
             if weight > 0:
-                loss = loss - weight * log_probs.gather(1, found.teacher[part, None]).clamp(min=-20).mean()
+                loss = loss - weight * log_probs.gather(1, sampled.teacher[part, None]).clamp(min=-20).mean()
             steps.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

@@ -1,7 +1,7 @@
-"""Synthetic VASP jobs for RLSchert's cluster: lengths, processors, and predictions that err as told.
+"""Synthetic VASP jobs for RLSchert's cluster: lengths, processors, and predictions with given errors.
 
-Nothing here is a log. Real VASP runs whose accounting is known are few, and the paper's are private: lengths and processors
-follow the statistics that it tells (section 4.1.1), or those of runs that are at hand; predictions err as its Table 5 says, or as
+Nothing here is a log. Few real VASP runs have an accounting that we can read, and the paper's are private. Lengths and processors
+follow the paper's statistics (section 4.1.1), or those of runs that are at hand. Predictions err as its Table 5 says, or as
 predictors measured here do.
 """
 
@@ -136,7 +136,7 @@ def _scales_of(workload: Workload) -> _Scales:
     length, _, single = _draw_jobs(workload, shape, rng)
     noise = rng.standard_normal((10, _CALIBRATION_JOBS))
     errors = workload.errors
-    found = []
+    scales = []
     for kind, mine in enumerate((single[0], ~single[0])):
         lengths = length[0, mine] if mine.any() else np.full(1000, round(workload.mean_length))
         drawn = noise[:, mine] if mine.any() else noise[:, :1000]
@@ -144,8 +144,8 @@ def _scales_of(workload: Workload) -> _Scales:
         course = np.linspace(2 * errors.running[kind] - end, end, 10)
         before = errors.before[kind] * _factor(lengths, drawn[:1], np.array([errors.before[kind]]))
         running = _factor(lengths, drawn, course)
-        found.append([_spread_of(before), _spread_of(running * course[0]), _spread_of(running * end)])
-    (a, b, c), (d, e, f) = found
+        scales.append([_spread_of(before), _spread_of(running * course[0]), _spread_of(running * end)])
+    (a, b, c), (d, e, f) = scales
     return _Scales((a, d), (b, e), (c, f))
 
 
@@ -178,8 +178,8 @@ def _spread_of(error: float) -> float:
     low, high = 0.0, 3.0
     for _ in range(60):
         middle = (low + high) / 2
-        found = math.exp(middle**2 / 2) * math.erf(middle / math.sqrt(2)) if middle else 0.0
-        low, high = (middle, high) if found < error else (low, middle)
+        mean_error = math.exp(middle**2 / 2) * math.erf(middle / math.sqrt(2)) if middle else 0.0
+        low, high = (middle, high) if mean_error < error else (low, middle)
     return (low + high) / 2
 
 

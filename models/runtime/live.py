@@ -33,15 +33,16 @@ from models.runtime.similar import (
     usual_blend,
 )
 from simulator.engine import episode as at
-from simulator.engine import general as engine
 from simulator.engine.episode import new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, no_recorder, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, rules_of, scoring_of
+from simulator.engine.rules import RESERVE, WANT_ESTIMATES
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import FIXED, FORMULA
 
 IntArray = NDArray[np.int64]
@@ -123,7 +124,7 @@ def replay_live(
     if live:
         chosen = live_policy(chosen)
     rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
-    if rules.backfill == engine.RESERVE:
+    if rules.backfill == RESERVE:
         raise ValueError(
             f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need easy or easy-sjbf"
         )
@@ -205,7 +206,7 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
     learned = 0
     while True:
         why = advance(tasks, rules, scoring, episode, recorder, 0)
-        if why != engine.WANT_ESTIMATES:
+        if why != WANT_ESTIMATES:
             return why
         _sort_ties(tasks, episode, learned)
         while learned < counters[at.ENDED]:

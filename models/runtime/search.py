@@ -106,7 +106,7 @@ def predicted_configurations() -> dict[str, list[Configuration]]:
     return {"backfilling": backfilling, "ordering": ordering}
 
 
-class Log(NamedTuple):
+class SearchLog(NamedTuple):
     """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
     apart by, in the same order."""
 
@@ -117,11 +117,11 @@ class Log(NamedTuple):
     rows: pl.DataFrame
     cluster_procs: int
 
-    def part(self, jobs: slice) -> Log:
+    def part(self, jobs: slice) -> SearchLog:
         """Some of the jobs, in their order."""
         columns = (column[jobs] for column in (self.submit, self.runtime, self.procs, self.requested))
         submit, runtime, procs, requested = columns
-        return Log(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
+        return SearchLog(submit, runtime, procs, requested, self.rows[jobs], self.cluster_procs)
 
     @property
     def users(self) -> NDArray[np.int64]:
@@ -149,7 +149,7 @@ class ReplayOutcome(NamedTuple):
     mean_delay_s: float
 
 
-def try_configuration(log: Log, configuration: Configuration) -> ReplayOutcome:
+def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOutcome:
     """Replays the whole log."""
     believed = Estimates.parse(configuration.estimates)
     reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
@@ -164,8 +164,11 @@ def try_configuration(log: Log, configuration: Configuration) -> ReplayOutcome:
     wait = replayed.schedule.start - jobs.submit
     fate = replayed.fate(jobs)
     return ReplayOutcome(
-        float(bounded_slowdown(wait, jobs.runtime).mean()), float(wait.mean()), float(np.percentile(wait, 99)),
-        fate["jobs_underestimated"] / len(jobs), fate["reservations_delayed"] / max(fate["reservations"], 1),
+        float(bounded_slowdown(wait, jobs.runtime).mean()),
+        float(wait.mean()),
+        float(np.percentile(wait, 99)),
+        fate["jobs_underestimated"] / len(jobs),
+        fate["reservations_delayed"] / max(fate["reservations"], 1),
         float(fate["mean_reservation_delay_s"]),
     )
 
@@ -185,13 +188,13 @@ def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) 
     return int(np.argmin(np.mean(kept, axis=0)))
 
 
-def shaken(log: Log, seed: int, most_s: int = 1800) -> Log:
+def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
     """The same jobs a little later or earlier: what a user submits on one day moves together, by up to `most_s` either way (input
     shaking: Tsafrir, Ouaknine and Feitelson 2007). One replay of one trace is one draw of a chaotic system; this gives more."""
     return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
 
 
-def resampled(log: Log, seed: int) -> Log:
+def resampled(log: SearchLog, seed: int) -> SearchLog:
     """Another history of the same users: all jobs of a user move by the same whole number of weeks, around the end of the log and
     into its beginning (after Zakay and Feitelson 2014): days and weeks keep their shape, users meet others."""
     span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * _DAY_S) + 1)
@@ -206,9 +209,9 @@ def _by_group(group: NDArray[np.int64], seed: int, low: int, high: int) -> NDArr
     return np.random.default_rng(seed).integers(low, high, number.max() + 1)[number]
 
 
-def _moved(log: Log, shift: NDArray[np.int64]) -> Log:
+def _moved(log: SearchLog, shift: NDArray[np.int64]) -> SearchLog:
     submit = np.maximum(log.submit + shift, 0)
     order = np.argsort(submit, kind="stable")
-    return Log(
+    return SearchLog(
         submit[order], log.runtime[order], log.procs[order], log.requested[order], log.rows[order], log.cluster_procs
     )

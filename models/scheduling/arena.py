@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules
-from simulator.agents.batch import replay_windows
+from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
 from simulator.policies.network import KernelWeights
@@ -64,16 +64,7 @@ class Arena:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
-        return replay_windows(
-            self.jobs,
-            self.cluster_procs,
-            windows.first,
-            windows.jobs,
-            policy,
-            self.backfill,
-            threads=self.threads,
-            rules=self.rules,
-        )[0]
+        return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules)[0]
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""
@@ -97,11 +88,13 @@ class Arena:
             windows.jobs,
             weights,
             seed,
-            self.backfill,
-            self.rules,
             teacher,
-            self.threads,
+            self._window_rules,
         )
+
+    @property
+    def _window_rules(self) -> WindowRules:
+        return WindowRules(self.backfill, rule_set=self.rules, threads=self.threads)
 
 
 def relative(costs: FloatArray, reference: FloatArray) -> FloatArray:

@@ -46,7 +46,7 @@ class UserSums(NamedTuple):
     """Scratch by user, all zero before and after each use."""
 
     total: FloatArray  # (users,)
-    count: IntArray  # (users,)
+    jobs: IntArray  # (users,), how many
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""How long jobs wait, and which wall time to request."""
+"""How long jobs wait, predicted from the state of the machine, and which wall time to request."""

@@ -1,8 +1,8 @@
 """The wall time to request, aiming at a given risk of being killed, from the run times of the user's ended jobs.
 
-The rank of a conformal bound: if the next job were exchangeable with the n jobs looked at, its run time would exceed the
+The rank is that of a conformal bound. If the next job were exchangeable with the n jobs looked at, its run time would exceed the
 ceil((n + 1)(1 - risk))-th smallest of theirs with at most that probability, whatever the distribution. Jobs of a user come in
-campaigns and are not exchangeable, so the rule is tried on the past, job by job, and corrected by what it would have killed.
+campaigns and are not exchangeable. So the rule is tried on the past, job by job, and corrected by what it would have killed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -19,16 +20,15 @@ IntArray = NDArray[np.int64]
 RECENT_JOBS = 300
 """Ended jobs that are looked at; older ones tell of other programs."""
 ROUND_S = 60
-STEP = 0.02
-"""How far one killed job lowers the risk that is aimed at, in shares of one: Gibbs and Candes 2021, adaptive conformal
-inference."""
+RISK_STEP = 0.02
+"""How far one killed job lowers the risk that is aimed at, in shares of one. Adaptive conformal inference: Gibbs and Candes 2021."""
 LEAST_RISK = 0.001
 TRIED_JOBS = 3000
 """Most of the user's jobs that the rule is tried on: the last ones."""
 
 
 @dataclass(frozen=True)
-class Jobs:
+class EndedJobs:
     """Jobs in order of submission, int64 (jobs,): submit and end, seconds of the log's clock; runtime; procs; request,
     seconds, below 1 where there is none; user, executable: numbers, -1 for unknown."""
 
@@ -59,7 +59,7 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Trial:
+class AdviceTrial:
     """What would have happened had each of the jobs requested what was advised before it was submitted. killed: share of
     them that ran longer; median_advised_s, median_requested_s: over jobs with a request; requested_share: processor-seconds
     advised by those requested, over the same; aimed_risk: what the rule has learned to aim at for the risk asked for."""
@@ -72,6 +72,37 @@ class Trial:
     aimed_risk: float
 
 
+def ended_jobs_of(rows: pl.DataFrame) -> EndedJobs:
+    """rows: jobs that ran, in order of submission: submit_s, start_s, runtime_s, procs, requested_walltime_s, user_number,
+    executable. Executables are numbered in alphabetical order."""
+    names = _executables(rows)
+    codes = rows["executable"].replace_strict(
+        names, pl.arange(len(names), eager=True), default=-1, return_dtype=pl.Int64
+    )
+    submit, start, runtime, procs, request, users = (
+        rows[name].to_numpy()
+        for name in ("submit_s", "start_s", "runtime_s", "procs", "requested_walltime_s", "user_number")
+    )
+    return EndedJobs(submit, start + runtime, runtime, procs, request, users, codes.to_numpy())
+
+
+def executable_number(rows: pl.DataFrame, source: str, user: str, executable: str) -> int:
+    """The number of an executable in `ended_jobs_of`. Raises ValueError, with the user's executables, for one that the user has not
+    run."""
+    of_user = rows.filter(pl.col("user_name") == user)["executable"]
+    if executable not in of_user:
+        names = of_user.drop_nulls().unique().sort().to_list()
+        raise ValueError(
+            f"source {source!r}: user {user!r} has no job of executable {executable!r}; there are "
+            f"{', '.join(names[:12]) or 'none: the log does not name them'}{', ...' if len(names) > 12 else ''}"
+        )
+    return int(np.searchsorted(_executables(rows).to_numpy(), executable))
+
+
+def _executables(rows: pl.DataFrame) -> pl.Series:
+    return pl.Series(rows["executable"].unique().drop_nulls().sort())
+
+
 def bound(runtimes: IntArray, risk: float) -> int | None:
     """The run time that the next job exceeds with at most `risk`, seconds up to whole minutes; None with too few run times."""
     rank = math.ceil((len(runtimes) + 1) * (1 - risk) - 1e-9)
@@ -81,23 +112,25 @@ def bound(runtimes: IntArray, risk: float) -> int | None:
     return -(-value // ROUND_S) * ROUND_S
 
 
-def groups_of(jobs: Jobs, user: int, procs: int | None, executable: int | None) -> list[tuple[str, NDArray[np.bool_]]]:
+def groups_of(
+    jobs: EndedJobs, user: int, procs: int | None, executable: int | None
+) -> list[tuple[str, NDArray[np.bool_]]]:
     """Whom a job may be compared with, most alike first: name and which jobs."""
     mine = jobs.user == user
-    found = []
+    groups = []
     if executable is not None and procs is not None:
-        found.append(
+        groups.append(
             ("user, executable and processors", mine & (jobs.executable == executable) & (jobs.procs == procs))
         )
     if executable is not None:
-        found.append(("user and executable", mine & (jobs.executable == executable)))
+        groups.append(("user and executable", mine & (jobs.executable == executable)))
     if procs is not None:
-        found.append(("user and processors", mine & (jobs.procs == procs)))
-    return [*found, ("user", mine)]
+        groups.append(("user and processors", mine & (jobs.procs == procs)))
+    return [*groups, ("user", mine)]
 
 
 def advise(
-    jobs: Jobs,
+    jobs: EndedJobs,
     user: int,
     procs: int | None,
     executable: int | None,
@@ -105,9 +138,9 @@ def advise(
     risk: float,
     aimed: float | None = None,
 ) -> Advice | None:
-    """The advice at a moment for a job of this kind, from the last RECENT_JOBS that had ended, of the most alike group that
-    has enough of them. aimed: risk to aim at in the place of `risk`. None where even the user has too few ended jobs for
-    the risk."""
+    """The advice at a moment for a job of this kind: from the last RECENT_JOBS that had ended, of the most alike group that has enough.
+
+    aimed: risk to aim at in the place of `risk`. None where even the user has too few ended jobs for the risk."""
     ended = jobs.end <= moment
     # a group is enough when it can answer for the risk asked for; one that is corrected below what it has tells its longest
     for name, alike in groups_of(jobs, user, procs, executable):
@@ -118,55 +151,66 @@ def advise(
         runtime, request = jobs.runtime[recent], jobs.request[recent]
         walltime = bound(runtime, max(aimed if aimed is not None else risk, 1.001 / (len(runtime) + 1)))
         assert walltime is not None
+        asked = request[request >= 1]
         return Advice(
-            walltime, name, len(recent), int(((request >= 1) & (runtime >= request - ROUND_S)).sum()),
-            float(np.median(runtime)), float(np.median(request[request >= 1])) if (request >= 1).any() else None,
-        )  # fmt: skip
+            walltime,
+            name,
+            len(recent),
+            int(((request >= 1) & (runtime >= request - ROUND_S)).sum()),
+            float(np.median(runtime)),
+            float(np.median(asked)) if len(asked) else None,
+        )
     return None
 
 
 def try_on_history(
-    jobs: Jobs, user: int, moment: int, risk: float, use_executable: bool, use_procs: bool, adapt: bool = True
-) -> Trial | None:
+    jobs: EndedJobs, user: int, moment: int, risk: float, use_executable: bool, use_procs: bool, adapt: bool = True
+) -> AdviceTrial | None:
     """Advises the user's last TRIED_JOBS jobs that ended by `moment`, each from jobs that had ended when it was submitted.
 
-    adapt: whether kills that were known by then correct the risk that is aimed at. None where no job could be advised.
+    adapt: whether kills of jobs that had ended by then correct the risk that is aimed at. None where no job could be advised.
     """
     mine = np.flatnonzero((jobs.user == user) & (jobs.end <= moment))
-    part = Jobs(*(getattr(jobs, name)[mine] for name in Jobs.__dataclass_fields__))
+    part = EndedJobs(*(getattr(jobs, name)[mine] for name in EndedJobs.__dataclass_fields__))
     advised: dict[int, int] = {}
     waiting: list[int] = []
     aimed = risk
 
-    def known_at(k: int) -> int:
+    def ended_at(k: int) -> int:
         return int(part.end[k] - part.runtime[k] + min(part.runtime[k], advised[k]))
 
     def corrected(aimed: float, k: int) -> float:
         killed = part.runtime[k] > advised[k]
-        return float(np.clip(aimed + STEP * (risk - killed), LEAST_RISK, 0.5)) if adapt else risk
+        return float(np.clip(aimed + RISK_STEP * (risk - killed), LEAST_RISK, 0.5)) if adapt else risk
 
     for k in range(max(0, len(part) - TRIED_JOBS), len(part)):
         now = int(part.submit[k])
-        for other in [other for other in waiting if known_at(other) <= now]:
+        for other in [other for other in waiting if ended_at(other) <= now]:
             waiting.remove(other)
             aimed = corrected(aimed, other)
-        found = advise(
-            part, user, int(part.procs[k]) if use_procs else None,
-            int(part.executable[k]) if use_executable and part.executable[k] >= 0 else None, now, risk, aimed,
-        )  # fmt: skip
-        if found is not None:
-            advised[k] = found.walltime_s
+        procs = int(part.procs[k]) if use_procs else None
+        executable = int(part.executable[k]) if use_executable and part.executable[k] >= 0 else None
+        advice = advise(part, user, procs, executable, now, risk, aimed)
+        if advice is not None:
+            advised[k] = advice.walltime_s
             waiting.append(k)
     if not advised:
         return None
     for other in waiting:
         aimed = corrected(aimed, other)
+    return _trial_of(part, advised, aimed)
+
+
+def _trial_of(jobs: EndedJobs, advised: dict[int, int], aimed: float) -> AdviceTrial:
+    """advised: wall time in seconds by number of the job."""
     numbers, walltime = np.array(list(advised)), np.array(list(advised.values()), dtype=np.float64)
-    runtime, request, procs = part.runtime[numbers], part.request[numbers], part.procs[numbers]
-    known = request >= 1
-    return Trial(
-        len(numbers), float((runtime > walltime).mean()), float(np.median(walltime)),
-        float(np.median(request[known])) if known.any() else None,
-        float((walltime * procs)[known].sum() / (request * procs)[known].sum()) if known.any() else None,
+    runtime, request, procs = jobs.runtime[numbers], jobs.request[numbers], jobs.procs[numbers]
+    asked = request >= 1
+    return AdviceTrial(
+        len(numbers),
+        float((runtime > walltime).mean()),
+        float(np.median(walltime)),
+        float(np.median(request[asked])) if asked.any() else None,
+        float((walltime * procs)[asked].sum() / (request * procs)[asked].sum()) if asked.any() else None,
         aimed,
-    )  # fmt: skip
+    )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -10,6 +10,9 @@ from assets.common.storage import open_warehouse
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from models.waits.answers import QueueReplays
 
 PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 
@@ -68,14 +71,15 @@ def wait(
     tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
     """
     from assets.what_if.settings import usual_backfill
+    from models.waits.answers import QueueReplays
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
     question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
-    replays = QueueReplays(samples, seed, policy, usual_backfill(backfill))
-    result = answer_wait(load_catalogue().source(source).name, question, replays)
+    name = load_catalogue().source(source).name
+    result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
     click.echo(json.dumps(result) if as_json else wait_text(result))
 
 
@@ -89,18 +93,10 @@ class WaitQuestion(NamedTuple):
     at: str | None
 
 
-class QueueReplays(NamedTuple):
-    """How the queue is replayed, in the order of assets.predictions.waits.new_job_wait."""
-
-    samples: int
-    seed: int
-    policy: str
-    backfill: str
-
-
-def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
+def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
-    from assets.predictions.waits import load_wait_source, new_job_wait, queued_job_wait
+    from assets.predictions.waits import load_wait_source
+    from models.waits.answers import new_job_wait, queued_job_wait
     from pipelines.cli.replaying import say_if_slow
 
     job_id, procs, request, user, at = question
@@ -111,11 +107,11 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         if job_id is not None:
             number = log.job_number(job_id, moment)
             procs, request = int(log.history.procs[number]), int(log.history.request[number])
-            answer = queued_job_wait(log.history, moment, number, *replays)
+            answer = queued_job_wait(log.history, moment, number, replays)
         else:
             assert procs is not None
             user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, *replays)
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
     state, submitted = answer.state, moment - answer.waited_s
     waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
     replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
@@ -123,7 +119,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> d
         "source": source,
         "at_s": moment,
         "at": log.clock(moment),
-        "time_zone": log.trace.time_zone,
+        "time_zone": log.time_zone,
         "job": job_id,
         "user": user,
         "procs": procs,

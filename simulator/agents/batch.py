@@ -10,25 +10,26 @@ import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import lean
+from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
-from simulator.engine import general as engine
-from simulator.engine.episode import UNPROTECTED, Episode, new_episode
+from simulator.engine.episode import UNPROTECTED, Episode, moment_of, new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, no_recorder, replay, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, replay, rules_of, scoring_of
+from simulator.engine.rules import DONE, RESERVE, WANT_CHOICE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks, tasks_of
-from simulator.policies.network import VISIBLE_JOBS, observe
+from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
+from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
 from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
 from simulator.published.rlscheduler_loop import replay_range
@@ -42,37 +43,67 @@ LEAST_STEPPED = 256
 
 
 class Observation(NamedTuple):
-    """What whoever chooses sees of every episode.
+    """What whoever chooses sees of every episode. Features are zero beyond the visible jobs; an episode that is over has an
+    empty mask."""
 
-    features: float32 (episodes, VISIBLE_JOBS, inputs of the layout), see simulator/policies/observation.py; zero beyond the visible jobs.
-    mask: True where a job waits that may be chosen, bool (episodes, VISIBLE_JOBS). choosing: False for an episode that is
-    over, bool (episodes,); its mask is empty.
+    features: NDArray[
+        np.float32
+    ]  # (episodes, VISIBLE_JOBS, inputs of the layout), see simulator/policies/observation.py
+    mask: NDArray[np.bool_]  # (episodes, VISIBLE_JOBS), True where a job waits that may be chosen
+    choosing: NDArray[np.bool_]  # (episodes,), False for an episode that is over
+
+
+@dataclass(frozen=True)
+class WindowRules:
+    """How windows of a trace are replayed.
+
+    backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
+    for the rules of that code (simulator/published/rlscheduler.py). threads: default, one per core.
     """
 
-    features: NDArray[np.float32]
-    mask: NDArray[np.bool_]
-    choosing: NDArray[np.bool_]
+    backfill: str = "easy"
+    correction: str = "requested"
+    rule_set: str = "standard"
+    threads: int | None = None
+
+
+USUAL_RULES = WindowRules()
 
 
 class Batch:
     """Episodes, each a window of consecutive jobs of one trace on an initially empty cluster, stepped side by side.
 
-    jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as in
-    simulator.engine.replay.replay; with EASY, jobs behind a blocked choice are taken in submit order (easy) or shortest first. A choice
-    is asked for only where more than one job waits and one of them fits. threads: default, one per core. layout: what is seen.
+    Observation: an `Observation`. Of each episode the first VISIBLE_JOBS waiting jobs are seen, one row of the layout's inputs each.
+    Action: the place of the job to start next, int64 (episodes,), below VISIBLE_JOBS and within the mask. It starts if it fits.
+    Else jobs behind it start under the backfilling rule: in submit order (easy) or shortest first (easy-sjbf).
+    Reward: none. Whoever learns computes it from `start`, once an episode is over.
+    Termination: when all jobs of the window have started. A choice is asked for only where more than one job waits and one of them
+    fits.
 
     Every step writes into the same arrays, observations and `start` alike: copy what must outlast the next one.
     """
 
     def __init__(
-        self, jobs: Jobs, cluster_procs: int, window_jobs: int, episodes: int, backfill: str = "easy",
-        correction: str = "requested", threads: int | None = None, layout: Layout = LAYOUTS["plain"],
-    ) -> None:  # fmt: skip
+        self,
+        jobs: Jobs,
+        cluster_procs: int,
+        window_jobs: int,
+        episodes: int,
+        backfill: str = "easy",
+        correction: str = "requested",
+        threads: int | None = None,
+        layout: Layout = LAYOUTS["plain"],
+    ) -> None:
+        """jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as
+        in simulator.engine.replay.replay. threads: default, one per core. layout: what is seen.
+
+        Raises ValueError for jobs or rules that cannot be stepped, with the remedy.
+        """
         check_windows(jobs, np.zeros(0, dtype=np.int64), window_jobs)
         self._jobs = jobs
         self._tasks = tasks_of(jobs, Cluster(cluster_procs))
         self._rules = rules_of(backfill, correction, cluster_procs)
-        if self._rules.backfill == engine.RESERVE:
+        if self._rules.backfill == RESERVE:
             raise ValueError(
                 f"episodes cannot be stepped under {backfill!r} backfilling: choose none, easy or easy-sjbf"
             )
@@ -82,7 +113,7 @@ class Batch:
         self._state = many(window_jobs, cluster_procs, episodes, users, plans=False, inputs=0)
         self._window_jobs = window_jobs
         self._first = np.zeros(episodes, dtype=np.int64)
-        self._why = np.full(episodes, engine.DONE, dtype=np.int64)
+        self._why = np.full(episodes, DONE, dtype=np.int64)
         self._seen = Observation(
             np.zeros((episodes, VISIBLE_JOBS, len(layout.inputs)), dtype=np.float32),
             np.zeros((episodes, VISIBLE_JOBS), dtype=np.bool_),
@@ -97,7 +128,7 @@ class Batch:
             raise ValueError(f"expected one window per episode, shape {self._first.shape}, got {first.shape}")
         check_windows(self._jobs, first, self._window_jobs)
         self._first[:] = first
-        self._why[:] = engine.WANT_CHOICE
+        self._why[:] = WANT_CHOICE
         begin_anew(self._state)
         return self._step(np.zeros(len(first), dtype=np.int64))
 
@@ -129,76 +160,109 @@ class Batch:
         return self._state.backfilled
 
     def _step(self, action: IntArray) -> Observation:
+        stepped = _Stepped(self._first, action, self._why, *self._seen)
+
         def work(begin: int, end: int) -> None:
-            _step(
-                self._tasks, self._rules, self._scoring, self._state, no_recorder(), self._first, self._window_jobs,
-                begin, end, action, self._why, *self._seen,
-            )  # fmt: skip
+            trace = _Trace(self._tasks, self._rules, self._scoring, self._window_jobs)
+            _step(trace, self._state, no_recorder(), stepped, begin, end)
 
         self._threads.share(len(action), LEAST_STEPPED, work)
         return self._seen
 
 
+class _Trace(NamedTuple):
+    """The trace whose windows are replayed, and how."""
+
+    tasks: Tasks
+    rules: Rules
+    scoring: Scoring
+    window_jobs: int
+
+
+class _Stepped(NamedTuple):
+    """By episode: what a step reads and fills."""
+
+    first: IntArray  # (episodes,), the window's first job
+    action: IntArray  # (episodes,)
+    why: IntArray  # (episodes,), why the engine stopped
+    features: NDArray[np.float32]  # this and the next two: see Observation
+    mask: NDArray[np.bool_]
+    choosing: NDArray[np.bool_]
+
+
+class _Schedules(NamedTuple):
+    """By window: its first job, and the schedule to fill in."""
+
+    first: IntArray  # (windows,)
+    start: IntArray  # (windows, window_jobs), seconds
+    backfilled: NDArray[np.bool_]  # (windows, window_jobs)
+
+
 def replay_windows(
-    jobs: Jobs, cluster_procs: int, first: IntArray, window_jobs: int, policy: str | Policy = "FCFS",
-    backfill: str = "easy", correction: str = "requested", threads: int | None = None, rules: str = "standard",
-) -> tuple[IntArray, NDArray[np.bool_]]:  # fmt: skip
+    jobs: Jobs,
+    cluster_procs: int,
+    first: IntArray,
+    window_jobs: int,
+    policy: str | Policy = "FCFS",
+    rules: WindowRules = USUAL_RULES,
+) -> tuple[IntArray, NDArray[np.bool_]]:
     """Replays windows of a trace under one policy, each on an initially empty cluster, as `replay` would.
 
-    first: index of each window's first job, int64 (windows,). rules: "standard", or "rlscheduler" or "rlscheduler-corrected" for
-    those of that code (simulator/published/rlscheduler.py). Returns start times, seconds in the log's clock, int64
+    first: index of each window's first job, int64 (windows,). Returns start times, seconds in the log's clock, int64
     (windows, window_jobs), and whether each job was backfilled, bool of that shape. Raises as `replay` does.
     """
     first = np.asarray(first, dtype=np.int64)
     check_windows(jobs, first, window_jobs)
     if isinstance(policy, str):
         policy = parse_policy(policy)
-    start = np.empty((len(first), window_jobs), dtype=np.int64)
-    backfilled = np.empty((len(first), window_jobs), dtype=np.bool_)
-    if rules != "standard":
-        _rlscheduler_windows(jobs, cluster_procs, first, policy, backfill, rules, threads, start, backfilled)
-        return start, backfilled
-    if policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
+    shape = (len(first), window_jobs)
+    schedules = _Schedules(first, np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.bool_))
+    if rules.rule_set != "standard":
+        _rlscheduler_windows(jobs, cluster_procs, policy, rules, schedules)
+    elif policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
         for k, position in enumerate(first.tolist()):
-            schedule = replay(
-                jobs.window(position, window_jobs), cluster_procs, policy, backfill, correction=correction
-            )
-            start[k], backfilled[k] = schedule.start, schedule.backfilled
-        return start, backfilled
+            window = jobs.window(position, window_jobs)
+            schedule = replay(window, cluster_procs, policy, rules.backfill, correction=rules.correction)
+            schedules.start[k], schedules.backfilled[k] = schedule.start, schedule.backfilled
+    else:
+        _standard_windows(jobs, cluster_procs, policy, rules, schedules)
+    return schedules.start, schedules.backfilled
 
+
+def _standard_windows(
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: _Schedules
+) -> None:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
-    engine_rules = rules_of(backfill, correction, cluster_procs)
-    scoring = scoring_of(policy, jobs, tasks, cluster_procs)
+    engine_rules = rules_of(rules.backfill, rules.correction, cluster_procs)
+    window_jobs = schedules.start.shape[1]
+    trace = _Trace(tasks, engine_rules, scoring_of(policy, jobs, tasks, cluster_procs), window_jobs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
 
     def work(begin: int, end: int) -> None:
-        state = many(window_jobs, cluster_procs, 1, users, engine_rules.backfill == engine.RESERVE, inputs_of(policy))
+        state = many(window_jobs, cluster_procs, 1, users, engine_rules.backfill == RESERVE, inputs_of(policy))
         first_of_each: Any = [column[0] for column in state]
-        episode = Episode(*first_of_each)
-        why, failed = _replay_range(
-            tasks, engine_rules, scoring, state, no_recorder(), first, window_jobs, begin, end, start, backfilled
-        )
-        if why != engine.DONE:
-            window = jobs.window(int(first[failed]), window_jobs)
-            check_outcome(why, tasks_of(window, Cluster(cluster_procs)), engine_rules, policy, episode)
+        why, failed = _replay_range(trace, state, no_recorder(), schedules, begin, end)
+        if why != DONE:
+            window = tasks_of(jobs.window(int(schedules.first[failed]), window_jobs), Cluster(cluster_procs))
+            check_outcome(why, window, engine_rules, policy, Episode(*first_of_each))
 
-    Threads(threads).share(len(first), 1, work)
-    return start, backfilled
+    Threads(rules.threads).share(len(schedules.first), 1, work)
 
 
 def _rlscheduler_windows(
-    jobs: Jobs, cluster_procs: int, first: IntArray, policy: Policy, backfill: str, rules: str, threads: int | None,
-    start: IntArray, backfilled: NDArray[np.bool_],
-) -> None:  # fmt: skip
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: _Schedules
+) -> None:
     check_widths(jobs, cluster_procs)
     loop_rules, loop_jobs = rlscheduler_inputs(
-        jobs, cluster_procs, policy, backfill != "none", wait_bug=rules == "rlscheduler"
+        jobs, cluster_procs, policy, rules.backfill != "none", wait_bug=rules.rule_set == "rlscheduler"
     )
 
     def work(begin: int, end: int) -> None:
-        replay_range(loop_rules, loop_jobs, no_recorder(), first[begin:end], start[begin:end], backfilled[begin:end])
+        part = slice(begin, end)
+        first, start, backfilled = schedules.first[part], schedules.start[part], schedules.backfilled[part]
+        replay_range(loop_rules, loop_jobs, no_recorder(), first, start, backfilled)
 
-    Threads(threads).share(len(first), 1, work)
+    Threads(rules.threads).share(len(schedules.first), 1, work)
 
 
 class Threads:
@@ -250,21 +314,40 @@ def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans:
     return Episode(*columns_of_many)
 
 
-@lean
+@inlined
 def window_of(tasks, first, window_jobs, scoring, users):
     """Tasks and policy of one window, which has so many users: views of the trace's."""
     last = first + window_jobs
     none = tasks.announced
     window = Tasks(
-        tasks.submit[first:last], tasks.runtime[first:last], tasks.procs[first:last], tasks.estimate[first:last],
-        tasks.limit[first:last], tasks.user[first:last], tasks.cancel[first:last], tasks.hold[first:last],
-        0, window_jobs, none, none, none,
-    )  # fmt: skip
+        tasks.submit[first:last],
+        tasks.runtime[first:last],
+        tasks.procs[first:last],
+        tasks.estimate[first:last],
+        tasks.limit[first:last],
+        tasks.user[first:last],
+        tasks.cancel[first:last],
+        tasks.hold[first:last],
+        0,
+        window_jobs,
+        none,
+        none,
+        none,
+    )
     fixed = scoring.fixed[first:last] if len(scoring.fixed) == len(tasks.submit) else scoring.fixed
     of_window = Scoring(
-        scoring.kind, fixed, scoring.parameters, scoring.half_life_s, users, scoring.follows_free,
-        scoring.ops, scoring.constants, scoring.weights, scoring.facts[first:last], scoring.origin,
-    )  # fmt: skip
+        scoring.kind,
+        fixed,
+        scoring.parameters,
+        scoring.half_life_s,
+        users,
+        scoring.follows_free,
+        scoring.ops,
+        scoring.constants,
+        scoring.weights,
+        scoring.facts[first:last],
+        scoring.origin,
+    )
     return window, of_window
 
 
@@ -280,39 +363,58 @@ def _num_users(user, seen):
     return count
 
 
-@lean
+@inlined
 def episode_of(state, e):
+    """The state of episode e among many: views of it."""
     return Episode(
-        state.counters[e], state.queue[e], state.score[e], state.order[e], state.heap_end[e], state.heap_job[e],
-        state.est_end[e], state.est_job[e], state.believed[e], state.start[e], state.backfilled[e], state.reserved[e],
-        state.ended[e], state.promised[e], state.plan_time[e], state.plan_room[e], state.usage[e], state.rate[e],
-        state.since[e], state.scratch[e], state.rows[e], state.outputs[e], state.room[e],
-    )  # fmt: skip
+        state.counters[e],
+        state.queue[e],
+        state.score[e],
+        state.order[e],
+        state.heap_end[e],
+        state.heap_job[e],
+        state.est_end[e],
+        state.est_job[e],
+        state.believed[e],
+        state.start[e],
+        state.backfilled[e],
+        state.reserved[e],
+        state.ended[e],
+        state.promised[e],
+        state.plan_time[e],
+        state.plan_room[e],
+        state.usage[e],
+        state.rate[e],
+        state.since[e],
+        state.slots[e],
+        state.stack[e],
+        state.rows[e],
+        state.outputs[e],
+        state.room[e],
+    )
 
 
 @lean
-def _step(
-    tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, action, why, features, mask, choosing
-):
+def _step(trace, state, recorder, stepped, begin, end):
+    """Steps the episodes begin : end that are choosing to their next choice, and fills what is seen there."""
     for e in range(begin, end):
-        if why[e] != engine.WANT_CHOICE:
+        if stepped.why[e] != WANT_CHOICE:
             continue
-        window, of_window = window_of(tasks, first[e], window_jobs, scoring, scoring.users)
+        window, scoring = window_of(
+            trace.tasks, stepped.first[e], trace.window_jobs, trace.scoring, trace.scoring.users
+        )
         episode = episode_of(state, e)
-        why[e] = advance(window, rules, of_window, episode, recorder, action[e])
-        features[e] = 0.0
-        mask[e] = False
-        choosing[e] = why[e] == engine.WANT_CHOICE
-        if choosing[e]:
-            counters = episode.counters
-            visible = min(counters[at.QUEUED], VISIBLE_JOBS)
-            observe(
-                episode.queue, 0, visible, counters[at.QUEUED], counters[at.NOW], counters[at.FREE], window.submit,
-                window.procs, window.estimate, rules.cluster_procs, of_window.facts, of_window.weights.signals,
-                episode.est_end, episode.est_job, counters[at.RUNNING], window.user, episode.usage, episode.rate,
-                episode.since, of_window.half_life_s, episode.room, features[e],
-            )  # fmt: skip
-            mask[e, :visible] = True
+        why = advance(window, trace.rules, scoring, episode, recorder, stepped.action[e])
+        stepped.why[e] = why
+        stepped.features[e] = 0.0
+        stepped.mask[e] = False
+        stepped.choosing[e] = why == WANT_CHOICE
+        if why == WANT_CHOICE:
+            visible = min(episode.counters[at.QUEUED], VISIBLE_JOBS)
+            moment = moment_of(window, trace.rules, scoring, episode)
+            inputs = NetworkInputs(scoring.weights, scoring.facts)
+            observe(moment, inputs, 0, visible, episode.room, stepped.features[e])
+            stepped.mask[e, :visible] = True
 
 
 @lean
@@ -327,19 +429,20 @@ def begin_anew(state):
 
 
 @lean
-def _replay_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, start, backfilled):
+def _replay_range(trace, state, recorder, schedules, begin, end):
     """Replays windows begin : end one after another in one state; returns why the last one stopped, and its number."""
+    window_jobs, first = trace.window_jobs, schedules.first
     for k in range(begin, end):
-        users = scoring.users
-        if scoring.half_life_s > 0.0:
-            users = _num_users(tasks.user[first[k] : first[k] + window_jobs], state.usage[0])
-        window, of_window = window_of(tasks, first[k], window_jobs, scoring, users)
+        users = trace.scoring.users
+        if trace.scoring.half_life_s > 0.0:
+            users = _num_users(trace.tasks.user[first[k] : first[k] + window_jobs], state.usage[0])
+        window, scoring = window_of(trace.tasks, first[k], window_jobs, trace.scoring, users)
         begin_anew(state)
         episode = episode_of(state, 0)
-        why = advance(window, rules, of_window, episode, recorder, 0)
-        if why != engine.DONE:
+        why = advance(window, trace.rules, scoring, episode, recorder, 0)
+        if why != DONE:
             return why, k
         for i in range(window_jobs):
-            start[k, i] = episode.start[i]
-            backfilled[k, i] = episode.backfilled[i]
-    return engine.DONE, -1
+            schedules.start[k, i] = episode.start[i]
+            schedules.backfilled[k, i] = episode.backfilled[i]
+    return DONE, -1

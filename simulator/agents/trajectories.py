@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.batch import Threads, begin_anew, check_windows, episode_of, many, window_of
+from simulator.agents.batch import (
+    USUAL_RULES,
+    Threads,
+    WindowRules,
+    begin_anew,
+    check_windows,
+    episode_of,
+    many,
+    window_of,
+)
 from simulator.compiled import lean
-from simulator.engine import episode as at
-from simulator.engine import general as engine
-from simulator.engine.general import Recorder, advance
-from simulator.engine.replay import inputs_of, new_recorder, rules_of, scoring_of
+from simulator.engine.general import advance
+from simulator.engine.replay import inputs_of, rules_of, scoring_of
+from simulator.engine.rules import RECORDER_FULL, RESERVE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.tasks import tasks_of
+from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import network_policy
-from simulator.policies.sampling import DRAW, FOLLOW, seed_draws
+from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
+from simulator.policies.scoring import Scoring
 from simulator.published.rlscheduler import rlscheduler_inputs
 from simulator.published.rlscheduler_loop import sample_range
 
@@ -34,23 +43,34 @@ ROWS_PER_JOB, DECISIONS_PER_JOB = 24, 2
 class Trajectories:
     """Decisions of a policy, ragged: decision d saw rows first_row[d] : first_row[d] + num_rows[d].
 
-    features: float32 (rows, inputs); choice: index within the decision's rows, int64 (decisions,); log_prob: of that choice under
-    the network, 0 where a teacher chose, float32 (decisions,); first_decision: of each window, int64 (windows + 1,); start:
-    start times, seconds in the log's clock, int64 (windows, window_jobs). Decisions with a single visible job are not choices
-    and are not recorded.
+    Decisions with a single visible job are not choices and are not recorded.
     """
 
-    features: NDArray[np.float32]
-    first_row: IntArray
-    num_rows: IntArray
-    choice: IntArray
-    log_prob: NDArray[np.float32]
-    first_decision: IntArray
-    start: IntArray
+    features: NDArray[np.float32]  # (rows, inputs)
+    first_row: IntArray  # (decisions,)
+    num_rows: IntArray  # (decisions,)
+    choice: IntArray  # (decisions,), index within the decision's rows
+    log_prob: NDArray[np.float32]  # (decisions,), of that choice under the network; 0 where a teacher chose
+    first_decision: IntArray  # (windows + 1,), of each window
+    start: IntArray  # (windows, window_jobs), seconds in the log's clock
 
     @property
     def decisions(self) -> int:
+        """How many decisions there are in all windows."""
         return len(self.choice)
+
+
+class Sampled(NamedTuple):
+    """By window: where it begins, the seed of its draws, and what a replay of it fills in."""
+
+    first: IntArray  # (windows,), index of the window's first job
+    seeds: IntArray  # (windows,)
+    start: IntArray  # (windows, window_jobs), seconds in the log's clock
+    choices: IntArray  # (windows,), how many
+
+
+Fill = Callable[[Recorder, int, int], tuple[int, int]]
+"""Replays windows begin : end into a recorder. Returns the first window that did not fit, or `end`, and the rows before it."""
 
 
 def sample_windows(
@@ -60,24 +80,22 @@ def sample_windows(
     window_jobs: int,
     weights: KernelWeights,
     seed: int,
-    backfill: str = "easy",
-    rules: str = "standard",
     teacher: NDArray[np.float64] | None = None,
-    threads: int | None = None,
+    rules: WindowRules = USUAL_RULES,
 ) -> Trajectories:
     """Replays windows of a trace, each on an initially empty cluster, recording every choice of a network.
 
-    first: index of each window's first job, int64 (windows,). rules: "standard", or "rlscheduler" for that code's
-    (simulator/published/rlscheduler.py). teacher: scores of the jobs that are followed instead of drawing, lowest first, float64
-    (num_jobs,). The draws of window k depend on (seed, k) alone. Raises as `replay_windows` does.
+    first: index of each window's first job, int64 (windows,). teacher: scores of the jobs that are followed instead of drawing,
+    lowest first, float64 (num_jobs,). rules: with a rule set of "standard" or "rlscheduler". The draws of window k depend on
+    (seed, k) alone. Raises as `replay_windows` does.
     """
     first = np.asarray(first, dtype=np.int64)
     check_windows(jobs, first, window_jobs)
     seeds = np.random.SeedSequence(seed).generate_state(len(first), dtype=np.uint32).astype(np.int64)
-    run = _standard if rules == "standard" else _rlscheduler
-    fill = run(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher)
     start = np.empty((len(first), window_jobs), dtype=np.int64)
-    count = np.zeros(len(first), dtype=np.int64)
+    sampled = Sampled(first, seeds, start, np.zeros(len(first), dtype=np.int64))
+    run = _standard if rules.rule_set == "standard" else _rlscheduler
+    fill = run(jobs, cluster_procs, sampled, weights, rules.backfill, teacher)
     parts: dict[int, Recorder] = {}
 
     def work(begin: int, end: int) -> None:
@@ -85,76 +103,108 @@ def sample_windows(
         while begin < end:
             room = max(room, (end - begin) * window_jobs)
             recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, weights.w1.shape[0])
-            reached, rows = fill(recorder, begin, end, start, count)
+            reached, rows = fill(recorder, begin, end)
             if reached > begin:
-                used = int(count[begin:reached].sum())
-                filled: list[Any] = [recorder.features[:rows], *(column[:used] for column in recorder[1:])]
-                parts[begin] = Recorder(*filled)
+                parts[begin] = _cut(recorder, int(sampled.choices[begin:reached].sum()), rows)
             else:
                 room *= 2
             begin = reached
 
-    Threads(threads).share(len(first), 1, work)
-    found = [parts[begin] for begin in sorted(parts)]
-    offsets = np.cumsum([0, *(len(part.features) for part in found)])
-    for part, offset in zip(found, offsets, strict=False):
+    Threads(rules.threads).share(len(first), 1, work)
+    first_decision = np.concatenate(([0], np.cumsum(sampled.choices)))
+    features, first_row, num_rows, choice, log_prob = _joined([parts[begin] for begin in sorted(parts)])
+    return Trajectories(features, first_row, num_rows, choice, log_prob, first_decision, start)
+
+
+def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
+    """The recorder's first decisions, which have so many rows."""
+    return Recorder(
+        features=recorder.features[:rows],
+        first_row=recorder.first_row[:decisions],
+        num_rows=recorder.num_rows[:decisions],
+        choice=recorder.choice[:decisions],
+        log_prob=recorder.log_prob[:decisions],
+        used=recorder.used,
+    )
+
+
+def _joined(parts: list[Recorder]) -> list[Any]:
+    """The columns of all recorders, one after another."""
+    offsets = np.cumsum([0, *(len(part.features) for part in parts)])
+    for part, offset in zip(parts, offsets, strict=False):
         part.first_row[:] += offset
-    columns: list[Any] = [
-        np.concatenate(column) if len(found) > 1 else column[0] for column in zip(*found, strict=True)
-    ]
-    return Trajectories(*[*columns, np.concatenate(([0], np.cumsum(count))), start])
+    columns = zip(*(part[:-1] for part in parts), strict=True)
+    return [np.concatenate(column) if len(parts) > 1 else column[0] for column in columns]
 
 
-Fill = Callable[[Recorder, int, int, IntArray, IntArray], tuple[int, int]]
-
-
-def _standard(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher) -> Fill:
+def _standard(
+    jobs: Jobs,
+    cluster_procs: int,
+    sampled: Sampled,
+    weights: KernelWeights,
+    backfill: str,
+    teacher: NDArray[np.float64] | None,
+) -> Fill:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
     policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
     rules = rules_of(backfill, "requested", cluster_procs, sample=DRAW if teacher is None else FOLLOW)
-    if rules.backfill == engine.RESERVE:
+    if rules.backfill == RESERVE:
         raise ValueError(f"networks cannot be trained under {backfill!r} backfilling: choose none, easy or easy-sjbf")
     scoring = scoring_of(policy, jobs, tasks, cluster_procs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
+    window_jobs = sampled.start.shape[1]
 
-    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> tuple[int, int]:
+    def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
         state = many(window_jobs, cluster_procs, 1, users, False, inputs_of(policy))
-        return _sample_range(
-            tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, seeds, start, count
-        )
+        return _sample_range(_Network(tasks, rules, scoring), state, recorder, sampled, begin, end)
 
     return fill
 
 
-def _rlscheduler(jobs, cluster_procs, first, window_jobs, weights, backfill, seeds, teacher) -> Fill:
+def _rlscheduler(
+    jobs: Jobs,
+    cluster_procs: int,
+    sampled: Sampled,
+    weights: KernelWeights,
+    backfill: str,
+    teacher: NDArray[np.float64] | None,
+) -> Fill:
     policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
     sample = DRAW if teacher is None else FOLLOW
     rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
 
-    def fill(recorder: Recorder, begin: int, end: int, start: IntArray, count: IntArray) -> tuple[int, int]:
-        part = slice(begin, end)
-        fitted, rows = sample_range(rules, loop_jobs, recorder, first[part], seeds[part], start[part], count[part])
+    def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
+        first, seeds, start, choices = (column[begin:end] for column in sampled)
+        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, choices)
         return begin + fitted, rows
 
     return fill
 
 
+class _Network(NamedTuple):
+    """The trace, the rules, and the network that chooses."""
+
+    tasks: Tasks
+    rules: Rules
+    scoring: Scoring
+
+
 @lean
-def _sample_range(tasks, rules, scoring, state, recorder, first, window_jobs, begin, end, seeds, start, count):
+def _sample_range(network, state, recorder, sampled, begin, end):
     """Replays windows begin : end; fills their start times and numbers of decisions. Returns the first window that did not
     fit into the recorder, or `end`, and the rows of those before it."""
-    decisions = rows = 0
+    window_jobs = sampled.start.shape[1]
     for k in range(begin, end):
-        seed_draws(seeds[k])
-        window, of_window = window_of(tasks, first[k], window_jobs, scoring, scoring.users)
+        decisions, rows = recorder.used[DECISIONS], recorder.used[ROWS]
+        seed_draws(sampled.seeds[k])
+        window, scoring = window_of(
+            network.tasks, sampled.first[k], window_jobs, network.scoring, network.scoring.users
+        )
         begin_anew(state)
-        state.counters[0, at.CHOICES], state.counters[0, at.ROWS] = decisions, rows
         episode = episode_of(state, 0)
-        why = advance(window, rules, of_window, episode, recorder, 0)
-        if why == engine.RECORDER_FULL:
+        if advance(window, network.rules, scoring, episode, recorder, 0) == RECORDER_FULL:
             return k, rows
-        count[k] = state.counters[0, at.CHOICES] - decisions
-        decisions, rows = state.counters[0, at.CHOICES], state.counters[0, at.ROWS]
+        sampled.choices[k] = recorder.used[DECISIONS] - decisions
         for i in range(window_jobs):
-            start[k, i] = episode.start[i]
-    return end, rows
+            sampled.start[k, i] = episode.start[i]
+    return end, recorder.used[ROWS]

@@ -7,54 +7,53 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.compiled import inlined
 from simulator.formula import machine as formula_machine
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
+from simulator.policies.moment import Moment
 from simulator.policies.network import VISIBLE_JOBS
+from simulator.policies.scoring import Scratch
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-(
-    NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, ANNOUNCED, CANCELLATION, PHASE, BEGUN,
-    PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, CHOICES, ROWS, FAILED, ENDED,
-) = range(19)  # fmt: skip
-NUM_COUNTERS = 19
+NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, CANCELLATION = range(7)
+"""Counters of both engines: the time; free processors; jobs that wait and tasks that run; the next task to be submitted, the
+next outage, and the next of `Tasks.cancel_order`."""
+ANNOUNCED, PHASE, BEGUN, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(7, 18)
+"""Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
+NUM_COUNTERS = 18
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""
 
 
 class Episode(NamedTuple):
-    """counters: the numbers above. By place in the queue, which is in submit order (by score if that is fixed):
-    queue (jobs), score, order (scratch), (num_jobs,). By running job: heap_end, heap_job (a heap by true end), est_end,
-    est_job (ascending by estimated end), (most that can run at once,). By task: believed (estimated end), start,
-    backfilled, reserved (start of a reservation, or why there is none), promised (the shadow time when the job first was a
-    blocked head, -1 for never). ended: jobs in the order of their ends. (These two only where the rules want them.)
-    plan_time, plan_room: see simulator/engine/plan.py.
-    usage, rate, since: see simulator/policies/usage.py, (users + 1,). scratch, rows, outputs, room: of scores being computed.
-    """
+    """The queue, the tasks that run, the plan, the users' usage, and the schedule so far. A place is one in the queue, which is
+    in submit order (by score if that is fixed)."""
 
-    counters: IntArray
-    queue: IntArray
-    score: FloatArray
-    order: IntArray
-    heap_end: IntArray
-    heap_job: IntArray
-    est_end: IntArray
-    est_job: IntArray
-    believed: IntArray
-    start: IntArray
-    backfilled: NDArray[np.bool_]
-    reserved: IntArray
-    ended: IntArray
-    promised: IntArray
-    plan_time: IntArray
-    plan_room: IntArray
-    usage: FloatArray
-    rate: FloatArray
-    since: IntArray
-    scratch: FloatArray
+    counters: IntArray  # (NUM_COUNTERS,), see above
+    queue: IntArray  # (jobs,), jobs by place
+    score: FloatArray  # (jobs,), by place
+    order: IntArray  # (jobs,), scratch: places
+    heap_end: IntArray  # (most that run at once,), a heap by true end
+    heap_job: IntArray  # (most that run at once,), the tasks in that heap
+    est_end: IntArray  # (most that run at once,), estimated ends, ascending
+    est_job: IntArray  # (most that run at once,), the tasks in that order
+    believed: IntArray  # (tasks,), estimated end of a task that runs
+    start: IntArray  # (tasks,), seconds, or CANCELLED as long as there is none
+    backfilled: NDArray[np.bool_]  # (tasks,)
+    reserved: IntArray  # (tasks,) if the rules need a plan: start of a reservation, or why there is none
+    ended: IntArray  # (tasks,) if estimates are live: tasks in the order of their ends
+    promised: IntArray  # (tasks,) if the rules ask: shadow time when the job first was a blocked head, -1 for never
+    plan_time: IntArray  # (most steps,), see simulator/engine/plan.py
+    plan_room: IntArray  # (most steps,)
+    usage: FloatArray  # (users + 1,), see simulator/policies/usage.py
+    rate: FloatArray  # (users + 1,)
+    since: IntArray  # (users + 1,)
+    slots: FloatArray  # this and the next four: see simulator.policies.scoring.Scratch
+    stack: FloatArray
     rows: NDArray[np.float32]
     outputs: NDArray[np.float32]
     room: FloatArray
@@ -96,8 +95,39 @@ def new_episode(
         usage=np.zeros(users + 1),
         rate=np.zeros(users + 1),
         since=np.zeros(users + 1, dtype=np.int64),
-        scratch=np.zeros(formula_machine.NUM_SLOTS + formula_machine.STACK_SIZE + 1),
+        slots=np.zeros(formula_machine.NUM_SLOTS),
+        stack=np.zeros(formula_machine.STACK_SIZE),
         rows=np.empty((VISIBLE_JOBS, inputs), dtype=np.float32),
         outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
         room=np.empty(most_running, dtype=np.float64),
     )
+
+
+@inlined
+def moment_of(tasks, rules, scoring, episode):
+    """What a policy may look at now."""
+    counters = episode.counters
+    return Moment(
+        counters[NOW],
+        counters[FREE],
+        rules.cluster_procs,
+        counters[QUEUED],
+        counters[RUNNING],
+        episode.queue,
+        tasks.submit,
+        tasks.procs,
+        tasks.estimate,
+        tasks.user,
+        episode.est_end,
+        episode.est_job,
+        episode.usage,
+        episode.rate,
+        episode.since,
+        scoring.half_life_s,
+    )
+
+
+@inlined
+def scratch_of(episode):
+    """Where scores are computed."""
+    return Scratch(episode.slots, episode.stack, episode.rows, episode.outputs, episode.room)

@@ -1,14 +1,16 @@
 """The plan of conservative and selective backfilling: how many processors are believed free, from now on, as a step function.
 
 Step i has `room[i]` free processors from `time[i]` until `time[i + 1]`, the last one for ever; neighbours differ. All functions
-take the arrays (int64, longer than any plan) and the number of steps, and return that number where they change it.
+take the arrays (int64, longer than any plan) and the number of steps, and return that number where they change it. The steps at
+the end do the same to the plan of an episode.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import lean
+from simulator.compiled import inlined, lean
+from simulator.engine import episode as at
 from simulator.jobs.cluster import FOREVER
 
 
@@ -127,3 +129,24 @@ def fits_now(time, room, count, procs, length):
         if room[i] < procs:
             return False
     return True
+
+
+@inlined
+def change_plan(episode, start, end, procs):
+    """Adds `procs` (may be negative) to the room of the episode's plan from `start` until `end`."""
+    counters = episode.counters
+    counters[at.PLAN_STEPS] = change(episode.plan_time, episode.plan_room, counters[at.PLAN_STEPS], start, end, procs)
+
+
+@inlined
+def plan_fits_now(tasks, episode, job):
+    """Whether the job can start now by the episode's plan."""
+    steps = episode.counters[at.PLAN_STEPS]
+    return fits_now(episode.plan_time, episode.plan_room, steps, tasks.procs[job], tasks.estimate[job])
+
+
+@inlined
+def earliest_in_plan(tasks, episode, job):
+    """The first time at which the job can start by the episode's plan; FOREVER when there is none."""
+    steps = episode.counters[at.PLAN_STEPS]
+    return earliest_start(episode.plan_time, episode.plan_room, steps, tasks.procs[job], tasks.estimate[job])

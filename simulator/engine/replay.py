@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.engine import episode as at
-from simulator.engine import general as engine
-from simulator.engine import static as static_engine
 from simulator.engine.episode import Episode, new_episode
-from simulator.engine.general import Recorder, Rules, advance
+from simulator.engine.general import advance
 from simulator.engine.queue_tree import MOST_PROCS, queue_by
+from simulator.engine.rules import EASY, EASY_SJBF, FORMULA_FAILED, NO_BACKFILL, RESERVE, STUCK, WANT_SCORES, Rules
 from simulator.engine.running import CORRECTION_IDS
 from simulator.engine.static import run_static
-from simulator.formula import machine as formula_machine
+from simulator.engine.static_queue import Queues, new_static_episode
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -27,12 +26,12 @@ from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
-from simulator.policies.sampling import TAKE_BEST
+from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import FIXED, Scoring
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
-_IDS = {"none": engine.NO_BACKFILL, "easy": engine.EASY, "easy-sjbf": engine.EASY_SJBF}
+_IDS = {"none": NO_BACKFILL, "easy": EASY, "easy-sjbf": EASY_SJBF}
 
 
 def replay(
@@ -54,14 +53,14 @@ def replay(
     cluster = Cluster.of(cluster)
     tasks = tasks_of(jobs, cluster)
     rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
-    if rules.backfill == engine.RESERVE and (jobs.hold != jobs.estimate).any():
+    if rules.backfill == RESERVE and (jobs.hold != jobs.estimate).any():
         raise ValueError(
             f"backfilling {backfill!r} plans every job by its estimate, and cannot believe another time of those that run: use "
             "reserve_by='estimate', or easy backfilling"
         )
     if len(jobs) == 0:
         return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
-    plain = rules.backfill != engine.RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
+    plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
     if policy.kind == FIXED and plain:
         start, backfilled = _run_static(jobs, tasks, rules, policy)
     else:
@@ -82,32 +81,34 @@ def rules_of(
         )
     one_of("correction", correction, CORRECTIONS)
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
-    rule, correcting = _IDS.get(head, engine.RESERVE), CORRECTION_IDS[correction]
-    return Rules(cluster_procs, rule, threshold, correcting, planned, sample, False, False)
+    return Rules(
+        cluster_procs=cluster_procs,
+        backfill=_IDS.get(head, RESERVE),
+        threshold=threshold,
+        correction=CORRECTION_IDS[correction],
+        planned=planned,
+        sample=sample,
+        live=False,
+        promises=False,
+    )
 
 
 def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
     assert policy.fixed is not None
-    queue = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.estimate, tasks.first)
-    shortest_first = rules.backfill == engine.EASY_SJBF
-    fill_queue = queue_by(jobs.estimate, tasks.procs, tasks.estimate, tasks.first) if shortest_first else queue
-    start = np.full(len(tasks.submit), CANCELLED, dtype=np.int64)
-    start[: tasks.first] = tasks.submit[: tasks.first]
-    backfilled = np.zeros(len(tasks.submit), dtype=np.bool_)
-    why = run_static(
-        tasks, rules.cluster_procs, rules.backfill != engine.NO_BACKFILL, rules.correction,
-        queue, fill_queue, shortest_first, start, backfilled,
-    )  # fmt: skip
-    if why == static_engine.STUCK:
-        raise _stuck(tasks, start, rules)
-    return start, backfilled
+    order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.estimate, tasks.first)
+    shortest_first = rules.backfill == EASY_SJBF
+    fill = queue_by(jobs.estimate, tasks.procs, tasks.estimate, tasks.first) if shortest_first else order
+    episode = new_static_episode(tasks, rules.cluster_procs)
+    if run_static(tasks, rules, Queues(order, fill, shortest_first), episode) == STUCK:
+        raise _stuck(tasks, episode.start, rules)
+    return episode.start, episode.backfilled
 
 
 def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
     scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
     users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
     episode = new_episode(
-        tasks, rules.cluster_procs, users, rules.planned or rules.backfill == engine.RESERVE, inputs=inputs_of(policy)
+        tasks, rules.cluster_procs, users, rules.planned or rules.backfill == RESERVE, inputs=inputs_of(policy)
     )
     if policy.plug_in is not None:
         why = _ask(policy, tasks, rules, scoring, episode)
@@ -119,12 +120,11 @@ def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tupl
 
 def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
     """Raises ValueError when the engine did not come to the end of the replay."""
-    if why == engine.STUCK:
+    if why == STUCK:
         raise _stuck(tasks, episode.start, rules)
-    if why == engine.FORMULA_FAILED:
+    if why == FORMULA_FAILED:
         assert policy.formula is not None
-        slots = episode.scratch[: formula_machine.NUM_SLOTS]
-        raise explain_failure(policy.formula, int(episode.scratch[-1]), slots)
+        raise explain_failure(policy.formula, int(episode.counters[at.FAILED_OPERATION]), episode.slots)
 
 
 def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
@@ -137,10 +137,10 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
             why = _driver(plug_in)(tasks, rules, scoring, episode, no_recorder())
         except Exception as error:
             raise plug_in.failure(error) from error
-        if why == engine.WANT_SCORES:  # the one who was asked gave no score
+        if why == WANT_SCORES:  # the one who was asked gave no score
             raise plug_in.no_score(int(episode.counters[at.FAILED]), int(episode.counters[at.NOW]))
         return int(why)
-    while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == engine.WANT_SCORES:
+    while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == WANT_SCORES:
         counters = episode.counters
         queue = episode.queue[: counters[at.QUEUED]]
         scores = plug_in.scores(queue, int(counters[at.NOW]), int(counters[at.FREE]), rules.cluster_procs, columns)
@@ -153,18 +153,25 @@ def _driver(plug_in: Any) -> Any:
     """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
     job in FAILED, where a score is not a number."""
     fill = plug_in.fill
-    want_scores = engine.WANT_SCORES
 
     @numba.njit(nogil=True)
     def drive(tasks, rules, scoring, episode, recorder):
         while True:
             why = advance(tasks, rules, scoring, episode, recorder, 0)
-            if why != want_scores:
+            if why != WANT_SCORES:
                 return why
             fill(
-                episode.queue, episode.counters[at.QUEUED], episode.counters[at.NOW], episode.counters[at.FREE],
-                rules.cluster_procs, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score,
-            )  # fmt: skip
+                episode.queue,
+                episode.counters[at.QUEUED],
+                episode.counters[at.NOW],
+                episode.counters[at.FREE],
+                rules.cluster_procs,
+                tasks.submit,
+                tasks.estimate,
+                tasks.procs,
+                tasks.user,
+                episode.score,
+            )
             for k in range(episode.counters[at.QUEUED]):
                 if np.isnan(episode.score[k]):
                     episode.counters[at.FAILED] = episode.queue[k]
@@ -184,11 +191,18 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
         facts[tasks.first : tasks.last] = facts_of(jobs, cluster_procs, weights.facts)
     program = policy.formula
     return Scoring(
-        policy.kind, fixed, np.array(policy.parameters or (0.0,)), policy.half_life_s,
-        len(np.unique(tasks.user[: tasks.last])) if policy.half_life_s > 0 else 0, policy.follows_free,
-        program.ops if program else np.zeros((0, 2), dtype=np.int64), program.constants if program else np.zeros(0),
-        weights, facts, jobs.origin,
-    )  # fmt: skip
+        kind=policy.kind,
+        fixed=fixed,
+        parameters=np.array(policy.parameters or (0.0,)),
+        half_life_s=policy.half_life_s,
+        users=len(np.unique(tasks.user[: tasks.last])) if policy.half_life_s > 0 else 0,
+        follows_free=policy.follows_free,
+        ops=program.ops if program else np.zeros((0, 2), dtype=np.int64),
+        constants=program.constants if program else np.zeros(0),
+        weights=weights,
+        facts=facts,
+        origin=jobs.origin,
+    )
 
 
 class NeverStarts(ValueError):
@@ -211,20 +225,3 @@ def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
 def inputs_of(policy: Policy) -> int:
     """Inputs of the policy's network; none without one."""
     return policy.weights.w1.shape[0] if policy.weights is not None else 0
-
-
-def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
-    """Room for so many decisions, which see so many rows in all."""
-    return Recorder(
-        np.empty((rows, inputs), dtype=np.float32),
-        np.empty(decisions, dtype=np.int64),
-        np.empty(decisions, dtype=np.int64),
-        np.empty(decisions, dtype=np.int64),
-        np.empty(decisions, dtype=np.float32),
-    )
-
-
-@lru_cache(maxsize=1)
-def no_recorder() -> Recorder:
-    """For replays that record nothing."""
-    return new_recorder(0, 0, 0)

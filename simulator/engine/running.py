@@ -1,11 +1,16 @@
 """Running jobs, twice: a heap by true end (what happens next) and arrays sorted by estimated end (what the scheduler
-believes, read by reservations). An outage is a running job that nobody queued for: it starts on its own."""
+believes, read by reservations). An outage is a running job that nobody queued for: it starts on its own.
+
+The steps at the end serve both engines. Their `episode` has the counters and the arrays of running jobs of
+`simulator.engine.episode.Episode`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import lean
+from simulator.compiled import inlined, lean
+from simulator.engine import episode as at
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.words import CORRECTIONS
 
@@ -19,6 +24,7 @@ INCREMENTS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360
 
 @lean
 def heap_push(ends, jobs, size, end, job):
+    """Enters a job into the heap of `size` jobs; the caller counts the size up."""
     i = size
     while i > 0:
         parent = (i - 1) >> 1
@@ -55,6 +61,7 @@ def heap_pop(ends, jobs, size):
 
 @lean
 def insert_running(est_end, est_job, count, end, job):
+    """Enters a job behind those of the `count` jobs that are believed to end then or earlier."""
     k = count
     while k > 0 and est_end[k - 1] > end:
         est_end[k] = est_end[k - 1]
@@ -65,14 +72,8 @@ def insert_running(est_end, est_job, count, end, job):
 
 
 @lean
-def add_running(heap_end, heap_job, est_end, est_job, running, end, believed_end, job):
-    """Enters a job that starts: by its true end and by the end that the scheduler believes."""
-    heap_push(heap_end, heap_job, running, end, job)
-    insert_running(est_end, est_job, running, believed_end, job)
-
-
-@lean
 def remove_running(est_end, est_job, count, end, job):
+    """Removes a job that is believed to end at `end`."""
     k = 0
     above = count
     while k < above:  # the first place that is not earlier; numpy's search would cost more than all the rest
@@ -119,3 +120,40 @@ def reservation(free, need, est_end, est_job, count, procs):
         if available >= need and (k + 1 == count or est_end[k + 1] != est_end[k]):
             return est_end[k], available - need
     return np.int64(FOREVER), np.int64(0)
+
+
+@inlined
+def enter_running(tasks, episode, job, since, believed_end):
+    """A task that has run since `since` takes its processors and enters by its true end and by the believed one."""
+    counters = episode.counters
+    running = counters[at.RUNNING]
+    episode.believed[job] = believed_end
+    heap_push(episode.heap_end, episode.heap_job, running, since + tasks.runtime[job], job)
+    insert_running(episode.est_end, episode.est_job, running, believed_end, job)
+    counters[at.RUNNING] = running + 1
+    counters[at.FREE] -= tasks.procs[job]
+
+
+@inlined
+def end_first(tasks, episode):
+    """The running task that ends next gives its processors back. Returns it."""
+    counters = episode.counters
+    running = counters[at.RUNNING]
+    job = episode.heap_job[0]
+    heap_pop(episode.heap_end, episode.heap_job, running)
+    remove_running(episode.est_end, episode.est_job, running, episode.believed[job], job)
+    counters[at.RUNNING] = running - 1
+    counters[at.FREE] += tasks.procs[job]
+    return job
+
+
+@inlined
+def correct_first(tasks, rules, episode):
+    """Corrects the estimated end of the first running task by estimated end, which has expired. Returns the task."""
+    running, now = episode.counters[at.RUNNING], episode.counters[at.NOW]
+    job = episode.est_job[0]
+    remove_running(episode.est_end, episode.est_job, running, episode.est_end[0], job)
+    end = corrected_end(episode.start[job], tasks.hold[job], tasks.limit[job], now, rules.correction)
+    insert_running(episode.est_end, episode.est_job, running - 1, end, job)
+    episode.believed[job] = end
+    return job

@@ -9,228 +9,253 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import compiled
-from simulator.engine.queue_tree import (
-    BACK,
-    NOTHING,
-    SHORT,
-    enter_list,
-    enter_tree,
-    leave_list,
-    leave_tree,
-    list_to_tree,
-    next_in_list,
-    next_in_tree,
-    tree_to_list,
-)
-from simulator.engine.running import add_running, corrected_end, heap_pop, insert_running, remove_running, reservation
+from simulator.compiled import inlined, lean
+from simulator.engine import episode as at
+from simulator.engine.queue_tree import NOTHING, next_in_list, next_in_tree
+from simulator.engine.rules import DONE, NO_BACKFILL, STUCK
+from simulator.engine.running import correct_first, end_first, enter_running, reservation
+from simulator.engine.static_queue import DEEP, EXTRA, HEAD, RESERVED, SETTLED, SHADOW, join_queue, leave_queues
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.schedule import CANCELLED
 
-DONE, STUCK = 0, 1
+NOBODY = -1
 
 
-@compiled
-def run_static(tasks, cluster_procs, easy, correction, queue, fill_queue, shortest_first, start, backfilled):
-    """Replays all jobs; fills `start` and `backfilled`, (num_tasks,); start is given for the jobs that run already.
-
-    queue: empty, by (score, task). fill_queue: empty, by (estimate, task), used if jobs behind the head are taken
-    shortest first; else the same as `queue`.
-    Returns DONE, or STUCK when outages leave a job that can never start.
-    """
-    submit, runtime, procs, estimate, limit = tasks.submit, tasks.runtime, tasks.procs, tasks.estimate, tasks.limit
-    hold = tasks.hold
-    cancel, cancel_order, last = tasks.cancel, tasks.cancel_order, tasks.last
-    rank, job_at, rows = queue.rank, queue.job_at, queue.rows
-    fill_rank, fill_job_at, fill_rows = fill_queue.rank, fill_queue.job_at, fill_queue.rows
-    num_tasks = len(submit)
-    num_jobs = len(job_at)
-    most_running = min(num_tasks, cluster_procs + num_tasks - last)
-    heap_end = np.empty(most_running, dtype=np.int64)
-    heap_job = np.empty(most_running, dtype=np.int64)
-    est_end = np.empty(most_running, dtype=np.int64)
-    est_job = np.empty(most_running, dtype=np.int64)
-    believed = np.empty(num_tasks, dtype=np.int64)  # by task: where it stands in est_end
-    running = 0
-    free = cluster_procs
-    for job in range(tasks.first):
-        believed[job] = start[job] + hold[job]
-        add_running(heap_end, heap_job, est_end, est_job, running, start[job] + runtime[job], believed[job], job)
-        running += 1
-        free -= procs[job]
-    arrived = tasks.first
-    outage = last
-    cancelled = 0
-    queued = 0
-    deep = False  # the queue is in the tree
-    head = np.int64(num_jobs)  # the first rank that waits
-    # Once a pass has settled what may start behind a blocked head, new submissions change none of it: shadow time and
-    # extra processors stay, and who was refused is refused again with less time to the shadow time.
-    settled = False
-    reserved = False  # shadow and extra are known
-    shadow = np.int64(0)
-    extra = np.int64(0)
-
-    while arrived < last or queued > 0:
-        while cancelled < len(cancel_order) and start[cancel_order[cancelled]] != CANCELLED:
-            cancelled += 1  # it has started
-        next_cancel = cancel[cancel_order[cancelled]] if cancelled < len(cancel_order) else np.int64(FOREVER)
-        now = next_cancel
-        if arrived < last:
-            now = min(now, submit[arrived])
-        if running > 0:
-            now = min(now, heap_end[0])
-        if outage < num_tasks:
-            now = min(now, submit[outage])
-        if now == FOREVER:
+@lean
+def run_static(tasks, rules, queues, episode):
+    """Replays all jobs; fills episode.start and episode.backfilled. Returns DONE, or STUCK when outages leave a job that can
+    never start. queues, episode: see simulator/engine/static_queue.py."""
+    counters = episode.counters
+    begin_static(tasks, rules, queues, episode)
+    while counters[at.ARRIVED] < tasks.last or counters[at.QUEUED] > 0:
+        if not next_static_event(tasks, episode):
             return STUCK
-
-        while running > 0 and heap_end[0] == now:
-            job = heap_job[0]
-            heap_pop(heap_end, heap_job, running)
-            remove_running(est_end, est_job, running, believed[job], job)
-            running -= 1
-            free += procs[job]
-            settled = False
-        while outage < num_tasks and submit[outage] == now:
-            believed[outage] = now + hold[outage]
-            add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[outage], believed[outage], outage)
-            running += 1
-            free -= procs[outage]
-            outage += 1
-            settled = False
-
-        # submissions: into the queue, except a lone one that may start at once
-        lone = -1
-        if arrived < last and submit[arrived] == now:
-            alone = (
-                (arrived + 1 == last or submit[arrived + 1] != now) and next_cancel != now and cancel[arrived] != now
-            )
-            if settled and easy and est_end[0] <= now:
-                settled = False
-            decided = alone and (queued == 0 or (settled and rank[arrived] > head))
-            if decided and procs[arrived] <= free:
-                if queued == 0:
-                    lone = arrived
-                elif easy:
-                    if not reserved:
-                        shadow, extra = reservation(free, procs[job_at[head]], est_end, est_job, running, procs)
-                        reserved = True
-                    if now + estimate[arrived] <= shadow or procs[arrived] <= extra:
-                        lone = arrived
-                        backfilled[arrived] = True
-            while arrived < last and submit[arrived] == now:
-                job = arrived
-                arrived += 1
-                if job == lone:
-                    break
-                if not deep and queued == SHORT:
-                    list_to_tree(queue)
-                    if shortest_first:
-                        list_to_tree(fill_queue)
-                    deep = True
-                if deep:
-                    enter_tree(queue, job)
-                    if shortest_first:
-                        enter_tree(fill_queue, job)
-                else:
-                    enter_list(rows, queued, rank[job], procs[job], estimate[job])
-                    if shortest_first:
-                        enter_list(fill_rows, queued, fill_rank[job], procs[job], estimate[job])
-                queued += 1
-                head = min(head, rank[job])
-            if decided and lone < 0:
-                if queued == 1:
-                    settled = True
-                    reserved = False
+        end_and_break_down(tasks, episode)
+        next_cancel = cancellation_time(tasks, episode)
+        if arrives_now(tasks, episode):
+            decided = decided_alone(tasks, rules, queues, episode, next_cancel)
+            lone = starts_alone(tasks, rules, queues, episode) if decided else np.int64(NOBODY)
+            submit_to_queues(tasks, queues, episode, lone)
+            if lone != NOBODY:
+                episode.backfilled[lone] = counters[at.QUEUED] > 0
+                start_behind_head(tasks, episode, lone)
                 continue
-        elif next_cancel == now:
-            settled = False
-
-        # the pass: the lone job, or jobs from the front of the order while they fit, then jobs behind the blocked head
-        front = bool(lone < 0)
-        place = np.int64(0)  # where the search behind the head goes on: in the list, or the rank in the tree
-        while True:
-            leaves = True
-            if next_cancel == now:
-                job = cancel_order[cancelled]
-                cancelled += 1
-                next_cancel = cancel[cancel_order[cancelled]] if cancelled < len(cancel_order) else np.int64(FOREVER)
-                if start[job] != CANCELLED:
-                    continue
-                leaves = False
-            elif lone >= 0:
-                job = lone
-            elif front:
-                if queued > 0 and procs[job_at[head]] <= free:
-                    job = job_at[head]
-                else:
-                    front = False
-                    settled = True
-                    reserved = False
-                    if not easy or queued <= 1 or free <= 0:
-                        break
-                    if not deep:
-                        fewest = np.int64(NOTHING)
-                        for k in range(queued):
-                            fewest = min(fewest, rows[k, 1])
-                        if fewest > free:
-                            break
-                    while est_end[0] <= now:
-                        job = est_job[0]
-                        remove_running(est_end, est_job, running, est_end[0], job)
-                        believed[job] = corrected_end(start[job], hold[job], limit[job], now, correction)
-                        insert_running(est_end, est_job, running - 1, believed[job], job)
-                    shadow, extra = reservation(free, procs[job_at[head]], est_end, est_job, running, procs)
-                    reserved = True
-                    continue
-            elif deep:
-                place = next_in_tree(fill_queue, place, min(extra, free), free, shadow - now)
-                if place == num_jobs:
-                    break
-                job = fill_job_at[place]
-            else:
-                place = next_in_list(fill_rows, queued, place, min(extra, free), free, shadow - now)
-                if place == queued:
-                    break
-                job = fill_job_at[fill_rows[place, 0]]
-
-            if lone < 0:  # out of the queue
-                queued -= 1
-                if deep:
-                    leave_tree(queue, job)
-                    if shortest_first:
-                        leave_tree(fill_queue, job)
-                    if queued == BACK:
-                        tree_to_list(queue)
-                        if shortest_first:
-                            tree_to_list(fill_queue)
-                        deep = False
-                        place = np.int64(0)
-                else:
-                    leave_list(rows, queued + 1, rank[job])
-                    if shortest_first:
-                        leave_list(fill_rows, queued + 1, fill_rank[job])
-                if rank[job] == head:
-                    head = np.int64(num_jobs)
-                    if deep:
-                        head = next_in_tree(queue, rank[job], NOTHING, 0, 0)
-                    elif queued > 0:
-                        head = rows[0, 0]
-                if not leaves:
-                    continue
-            if not front:
-                backfilled[job] = queued > 0
-                if now + estimate[job] > shadow:
-                    extra -= procs[job]
-                if (now + hold[job] > shadow) != (now + estimate[job] > shadow):
-                    settled = False  # once it runs it is believed to end on the other side of the shadow time
-
-            start[job] = now
-            free -= procs[job]
-            believed[job] = now + hold[job]
-            add_running(heap_end, heap_job, est_end, est_job, running, now + runtime[job], believed[job], job)
-            running += 1
-            if lone >= 0 or (free == 0 and not front):
-                break
+            if decided:
+                if counters[at.QUEUED] == 1:
+                    counters[SETTLED], counters[RESERVED] = True, False
+                continue
+        elif next_cancel == counters[at.NOW]:
+            counters[SETTLED] = False
+        if next_cancel == counters[at.NOW]:
+            cancel_static(tasks, queues, episode)
+        start_static_front(tasks, queues, episode)
+        if rules.backfill != NO_BACKFILL and counters[at.QUEUED] > 1 and counters[at.FREE] > 0:
+            start_static_behind(tasks, rules, queues, episode)
     return DONE
+
+
+@inlined
+def begin_static(tasks, rules, queues, episode):
+    """The jobs that run already hold their processors; nobody waits."""
+    counters = episode.counters
+    counters[at.FREE] = rules.cluster_procs
+    counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
+    counters[HEAD] = len(queues.order.job_at)
+    for job in range(tasks.first):
+        enter_running(tasks, episode, job, episode.start[job], episode.start[job] + tasks.hold[job])
+
+
+@inlined
+def cancellation_time(tasks, episode):
+    """When the next cancellation comes; FOREVER if there is none."""
+    cancelled = episode.counters[at.CANCELLATION]
+    if cancelled < len(tasks.cancel_order):
+        return tasks.cancel[tasks.cancel_order[cancelled]]
+    return np.int64(FOREVER)
+
+
+@inlined
+def arrives_now(tasks, episode):
+    """Whether the next job is submitted now."""
+    counters = episode.counters
+    return counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == counters[at.NOW]
+
+
+@inlined
+def next_static_event(tasks, episode):
+    """Moves the clock to the next event. False when there is none: what waits can never start."""
+    counters, cancel_order = episode.counters, tasks.cancel_order
+    while (
+        counters[at.CANCELLATION] < len(cancel_order)
+        and episode.start[cancel_order[counters[at.CANCELLATION]]] != CANCELLED
+    ):
+        counters[at.CANCELLATION] += 1  # it has started
+    now = cancellation_time(tasks, episode)
+    if counters[at.ARRIVED] < tasks.last:
+        now = min(now, tasks.submit[counters[at.ARRIVED]])
+    if counters[at.RUNNING] > 0:
+        now = min(now, episode.heap_end[0])
+    if counters[at.OUTAGE] < len(tasks.submit):
+        now = min(now, tasks.submit[counters[at.OUTAGE]])
+    counters[at.NOW] = now
+    return now < FOREVER
+
+
+@inlined
+def end_and_break_down(tasks, episode):
+    """What ends now gives its processors back; outages that start now take theirs."""
+    counters = episode.counters
+    now = counters[at.NOW]
+    while counters[at.RUNNING] > 0 and episode.heap_end[0] == now:
+        end_first(tasks, episode)
+        counters[SETTLED] = False
+    while counters[at.OUTAGE] < len(tasks.submit) and tasks.submit[counters[at.OUTAGE]] == now:
+        outage = counters[at.OUTAGE]
+        enter_running(tasks, episode, outage, now, now + tasks.hold[outage])
+        counters[at.OUTAGE] += 1
+        counters[SETTLED] = False
+
+
+@inlined
+def decided_alone(tasks, rules, queues, episode, next_cancel):
+    """Whether the next job can be decided without a pass: nothing else happens now, and nobody waits, or what may start behind
+    the blocked head is settled and the job stands behind it."""
+    counters, submit = episode.counters, tasks.submit
+    now, job = counters[at.NOW], counters[at.ARRIVED]
+    if counters[SETTLED] and rules.backfill != NO_BACKFILL and episode.est_end[0] <= now:
+        counters[SETTLED] = False
+    if (job + 1 < tasks.last and submit[job + 1] == now) or next_cancel == now or tasks.cancel[job] == now:
+        return False
+    return counters[at.QUEUED] == 0 or (counters[SETTLED] and queues.order.rank[job] > counters[HEAD])
+
+
+@inlined
+def starts_alone(tasks, rules, queues, episode):
+    """The next job if it may start at once, else NOBODY."""
+    counters = episode.counters
+    job = counters[at.ARRIVED]
+    if tasks.procs[job] > counters[at.FREE]:
+        return np.int64(NOBODY)
+    if counters[at.QUEUED] == 0:
+        return job
+    if rules.backfill == NO_BACKFILL:
+        return np.int64(NOBODY)
+    if not counters[RESERVED]:
+        reserve_for_head(tasks, queues, episode)
+    in_time = counters[at.NOW] + tasks.estimate[job] <= counters[SHADOW]
+    if in_time or tasks.procs[job] <= counters[EXTRA]:
+        return job
+    return np.int64(NOBODY)
+
+
+@inlined
+def submit_to_queues(tasks, queues, episode, lone):
+    """Jobs that are submitted now join the queue, except a lone one that starts at once."""
+    counters = episode.counters
+    now = counters[at.NOW]
+    if lone != NOBODY:
+        counters[at.ARRIVED] += 1
+        return
+    while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == now:
+        join_queue(tasks, queues, episode, counters[at.ARRIVED])
+        counters[at.ARRIVED] += 1
+
+
+@inlined
+def cancel_static(tasks, queues, episode):
+    """Jobs that are cancelled now leave the queue."""
+    counters = episode.counters
+    while cancellation_time(tasks, episode) == counters[at.NOW]:
+        job = tasks.cancel_order[counters[at.CANCELLATION]]
+        counters[at.CANCELLATION] += 1
+        if episode.start[job] == CANCELLED:
+            leave_queues(queues, episode, job)
+
+
+@inlined
+def start_static_front(tasks, queues, episode):
+    """Starts jobs from the front of the order while they fit. What may start behind the head is settled after this pass."""
+    counters, job_at = episode.counters, queues.order.job_at
+    while counters[at.QUEUED] > 0 and tasks.procs[job_at[counters[HEAD]]] <= counters[at.FREE]:
+        job = job_at[counters[HEAD]]
+        leave_queues(queues, episode, job)
+        start_now(tasks, episode, job)
+    counters[SETTLED], counters[RESERVED] = True, False
+
+
+@inlined
+def start_static_behind(tasks, rules, queues, episode):
+    """Starts jobs behind the blocked head as long as they do not delay it."""
+    counters = episode.counters
+    if not counters[DEEP] and fewest_procs(queues, counters[at.QUEUED]) > counters[at.FREE]:
+        return
+    while episode.est_end[0] <= counters[at.NOW]:
+        correct_first(tasks, rules, episode)
+    reserve_for_head(tasks, queues, episode)
+    place = np.int64(0)  # where the search goes on: in the list, or the rank in the tree
+    while True:
+        place = next_behind(queues, episode, place)
+        if place < 0:
+            break
+        was_deep = counters[DEEP]
+        job = queues.fill.job_at[place if was_deep else queues.fill.rows[place, 0]]
+        leave_queues(queues, episode, job)
+        if was_deep != counters[DEEP]:
+            place = np.int64(0)
+        episode.backfilled[job] = True
+        start_behind_head(tasks, episode, job)
+        if counters[at.FREE] == 0:
+            break
+
+
+@inlined
+def fewest_procs(queues, queued):
+    """The fewest processors that a job in the list needs."""
+    fewest = np.int64(NOTHING)
+    for k in range(queued):
+        fewest = min(fewest, queues.order.rows[k, 1])
+    return fewest
+
+
+@inlined
+def reserve_for_head(tasks, queues, episode):
+    """Shadow time and extra processors of the blocked head, by the estimated ends as they are now."""
+    counters = episode.counters
+    need = tasks.procs[queues.order.job_at[counters[HEAD]]]
+    counters[SHADOW], counters[EXTRA] = reservation(
+        counters[at.FREE], need, episode.est_end, episode.est_job, counters[at.RUNNING], tasks.procs
+    )
+    counters[RESERVED] = True
+
+
+@inlined
+def next_behind(queues, episode, place):
+    """The next place from `place` on whose job does not delay the head: in the list, or the rank in the tree. -1 for none."""
+    counters = episode.counters
+    free, slack = counters[at.FREE], counters[SHADOW] - counters[at.NOW]
+    extra = min(counters[EXTRA], free)
+    if counters[DEEP]:
+        place = next_in_tree(queues.fill, place, extra, free, slack)
+        return place if place < len(queues.fill.job_at) else np.int64(-1)
+    place = next_in_list(queues.fill.rows, counters[at.QUEUED], place, extra, free, slack)
+    return place if place < counters[at.QUEUED] else np.int64(-1)
+
+
+@inlined
+def start_behind_head(tasks, episode, job):
+    """Starts a job past the blocked head, and takes it off the extra processors if it may hold them at the shadow time."""
+    counters = episode.counters
+    late = counters[at.NOW] + tasks.estimate[job] > counters[SHADOW]
+    if late:
+        counters[EXTRA] -= tasks.procs[job]
+    if (counters[at.NOW] + tasks.hold[job] > counters[SHADOW]) != late:
+        counters[SETTLED] = False  # once it runs it is believed to end on the other side of the shadow time
+    start_now(tasks, episode, job)
+
+
+@inlined
+def start_now(tasks, episode, job):
+    """The job starts now."""
+    now = episode.counters[at.NOW]
+    episode.start[job] = now
+    enter_running(tasks, episode, job, now, now + tasks.hold[job])

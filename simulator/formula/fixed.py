@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled
-from simulator.formula import machine as language
+from simulator.formula import machine
 from simulator.formula.machine import evaluate
 from simulator.formula.parsing import Formula, explain_failure
 from simulator.jobs.jobs import Jobs
@@ -14,13 +14,12 @@ from simulator.jobs.jobs import Jobs
 
 def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
     """Minus the formula's value per job, float64 (num_jobs,): the highest value goes first. Raises FormulaError."""
-    slots = np.zeros(language.NUM_SLOTS)
-    slots[language.CLUSTER] = cluster_procs
+    slots = np.zeros(machine.NUM_SLOTS)
+    slots[machine.CLUSTER] = cluster_procs
     score = np.empty(len(jobs))
-    failed = _fill(
-        formula.ops, formula.constants, slots, np.empty(language.STACK_SIZE),
-        jobs.submit - jobs.origin, jobs.estimate, jobs.procs, score,
-    )  # fmt: skip
+    stack = np.empty(machine.STACK_SIZE)
+    since_origin = jobs.submit - jobs.origin
+    failed = _fill(formula.ops, formula.constants, slots, stack, since_origin, jobs.estimate, jobs.procs, score)
     if failed >= 0:
         raise explain_failure(formula, failed, slots)
     return score
@@ -29,10 +28,10 @@ def formula_scores(formula: Formula, jobs: Jobs, cluster_procs: int) -> NDArray[
 @compiled
 def _fill(ops, constants, slots, stack, submit, estimate, procs, score):
     for job in range(len(procs)):
-        slots[language.SUBMIT] = submit[job]
-        slots[language.ESTIMATE] = estimate[job]
-        slots[language.PROCS] = procs[job]
-        slots[language.AREA] = float(estimate[job]) * float(procs[job])
+        slots[machine.SUBMIT] = submit[job]
+        slots[machine.ESTIMATE] = estimate[job]
+        slots[machine.PROCS] = procs[job]
+        slots[machine.AREA] = float(estimate[job]) * float(procs[job])
         value, failed = evaluate(ops, constants, slots, stack)
         if failed >= 0:
             return failed

@@ -191,7 +191,7 @@ def refused(node: ast.expr, text: str) -> FormulaError:
         "Operators: + - * / // % ** < <= > >= == != and or not, a if condition else b. "
         f"Functions: {', '.join(FUNCTIONS)}."
     )
-    return FormulaError(text, column_of(text, node), f"{what} has no meaning in a formula", remedy)
+    return FormulaError(text, caret_column(text, node), f"{what} has no meaning in a formula", remedy)
 
 
 def source_of(node: ast.expr, text: str) -> str:
@@ -200,7 +200,7 @@ def source_of(node: ast.expr, text: str) -> str:
     return source if len(source) <= 40 else f"{source[:40]}..."
 
 
-def column_of(text: str, node: ast.expr) -> int:
+def caret_column(text: str, node: ast.expr) -> int:
     """Where the operator of `node` stands, or where the node begins, counted from 1."""
     match node:
         case ast.BinOp(left=before) | ast.Attribute(value=before) | ast.Tuple(elts=[before, *_]):

@@ -14,7 +14,7 @@ from simulator.formula.language import (
     COMPARISONS,
     DIVISION_OPS,
     LOGARITHM_OPS,
-    column_of,
+    caret_column,
     function_of,
     number_of,
     refused,
@@ -68,7 +68,7 @@ def blamed_column(text: str, step: Step) -> int:
     """Where the caret of a failure stands: a divisor, what a root or logarithm is of, else the operator or the name."""
     if step.op in DIVISION_OPS or step.op in LOGARITHM_OPS or step.op == SQRT:
         return _operands(step.node)[-1].col_offset + 1
-    return step.node.col_offset + 1 if step.op == CONST else column_of(text, step.node)
+    return step.node.col_offset + 1 if step.op == CONST else caret_column(text, step.node)
 
 
 def describe_failure(text: str, step: Step, slots: NDArray[np.float64]) -> tuple[str, str]:
@@ -119,7 +119,7 @@ class _Program:
     def emit(self, node: ast.expr, depth: int) -> None:
         """Appends the steps that put the value of `node` on the stack. depth: of the node in the tree, from 1."""
         if depth > MAX_DEPTH:
-            raise too_deep(self.text, column_of(self.text, node))
+            raise too_deep(self.text, caret_column(self.text, node))
         start = len(self.steps)
         match node:
             case ast.Constant():
@@ -196,7 +196,7 @@ class _Program:
     def _add(self, node: ast.expr, op: int, argument: float = 0, source: ast.expr | None = None) -> None:
         """Appends a step of `node`. source: the node that the step is from, where that is another one."""
         if len(self.steps) >= MAX_OPS:
-            raise too_deep(self.text, column_of(self.text, node))
+            raise too_deep(self.text, caret_column(self.text, node))
         self.steps.append(Step(op, argument, source or node))
 
     def _jump(self, node: ast.expr, op: int) -> int:

@@ -12,10 +12,9 @@ from simulator.formula.machine import MAX_DEPTH
 MAX_LENGTH = 1000  # characters
 
 # What people write for an operator, or what a word processor makes of one.
-MEANT = {"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "≠": "!=", "&": "and"} | {
-    "|": "or", "~": "not", "²": "**2", "³": "**3", "√": "sqrt(...)", "\xa0": "a plain blank",
-    "?": "a if condition else b", ":": "a if condition else b", "[": "(", "{": "(", "]": ")", "}": ")",
-}  # fmt: skip
+MEANT = {"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "²": "**2", "³": "**3", "√": "sqrt(...)"}
+MEANT |= {"≤": "<=", "≥": ">=", "≠": "!=", "&": "and", "|": "or", "~": "not", "[": "(", "{": "(", "]": ")", "}": ")"}
+MEANT |= {"\xa0": "a plain blank", "?": "a if condition else b", ":": "a if condition else b"}
 
 # What Python's parser says, and how we say it.
 SYNTAX_ERRORS = (
@@ -47,6 +46,7 @@ class FormulaError(ValueError):
 
 
 def check_characters(text: str) -> None:
+    """Raises FormulaError for a text that is empty or too long, or has a character that no formula has."""
     if not text:
         raise FormulaError(text, 1, "the formula is empty", "Write one, for example 10*eligible_time/walltime + ncpus.")
     if len(text) > MAX_LENGTH:
@@ -69,6 +69,7 @@ def check_characters(text: str) -> None:
 
 
 def syntax_tree(text: str) -> ast.expr:
+    """What Python makes of the text. Raises FormulaError where Python cannot read it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python warns of "1if", which it understands
@@ -94,5 +95,6 @@ def _syntax_error(text: str, error: SyntaxError) -> FormulaError:
 
 
 def too_deep(text: str, column: int) -> FormulaError:
+    """What to raise for a formula with too many operations inside one another. column: of the caret, counted from 1."""
     remedy = f"At most {MAX_DEPTH} operations may be nested or in one chain: group a long sum in parentheses."
     return FormulaError(text, column, "the formula is nested too deeply", remedy)

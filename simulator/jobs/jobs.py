@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,15 @@ class Jobs:
         return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, known=known)
 
 
+class OptionalColumns(TypedDict, total=False):
+    """Fields of `Jobs` that a log may not have."""
+
+    origin: int
+    user: IntArray | None  # (num_jobs,)
+    cancel: IntArray | None  # (num_jobs,), seconds
+    known: Mapping[str, NDArray[np.float32]] | None  # (num_jobs,) by name
+
+
 def jobs_from_log(
     submit: IntArray,
     runtime: IntArray,
@@ -105,11 +115,8 @@ def jobs_from_log(
     requested_walltime: IntArray,
     estimates: str = "requested",
     predicted: NDArray[np.float64] | None = None,
-    origin: int = 0,
-    user: IntArray | None = None,
-    cancel: IntArray | None = None,
     reserve_by: str = "estimate",
-    known: Mapping[str, NDArray[np.float32]] | None = None,
+    **optional: Unpack[OptionalColumns],
 ) -> Jobs:
     """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
 
@@ -118,6 +125,7 @@ def jobs_from_log(
     (the request even where the job ran longer, as the RLScheduler code takes it).
     reserve_by: what a reservation believes of jobs that run: "estimate", or "requested" (`limit`; the estimate of a job without a
     request).
+    optional: other fields of `Jobs`; None counts as left out.
     """
     runtime = np.asarray(runtime, dtype=np.int64)
     requested = np.asarray(requested_walltime, dtype=np.int64)
@@ -140,9 +148,8 @@ def jobs_from_log(
     limit = np.maximum(longest, estimate)
     one_of("reserve_by", reserve_by, RESERVE_BY)
     hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
-    optional = {name: column for name, column in (("user", user), ("cancel", cancel)) if column is not None}
-    submit = np.asarray(submit, dtype=np.int64)
-    return Jobs(submit, runtime, procs, estimate, limit, origin, hold=hold, known=known or {}, **optional)
+    given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
+    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, hold=hold, **given)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:

@@ -31,13 +31,13 @@ from simulator.jobs.jobs import NEVER, Jobs
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-ROUNDS = 40
+ASCENT_ROUNDS = 40
 """Steps of the ascent: later ones gain little."""
 MOST_CELLS = 8192
 """Most intervals of constant price: a finer price follows the queue better and costs more."""
 
 
-def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ROUNDS) -> dict[str, float]:
+def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ASCENT_ROUNDS) -> dict[str, float]:
     """Averages that no schedule of these jobs on this cluster has less of, clairvoyant or not.
 
     least_average_wait_s, least_average_turnaround_s: lower bounds, in seconds, of the metrics average_wait_s and

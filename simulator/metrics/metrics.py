@@ -25,13 +25,23 @@ _PERCENTS = (50, 90, 95, 99)
 
 METRICS = (
     *(f"{statistic}_{value}" for value in _PER_JOB for statistic in _STATISTICS),
-    "area_weighted_wait_s", "area_weighted_turnaround_s",
-    "utilisation", "loss_of_capacity", "average_queue_length", "average_job_load_proc_s", "throughput_jobs_per_hour",
-    "makespan_s", "backfilled_share", "waits_over_24_h_share",
-    "average_user_wait_s", "max_user_wait_s", "average_user_bounded_slowdown", "max_user_bounded_slowdown",
+    "area_weighted_wait_s",
+    "area_weighted_turnaround_s",
+    "utilisation",
+    "loss_of_capacity",
+    "average_queue_length",
+    "average_job_load_proc_s",
+    "throughput_jobs_per_hour",
+    "makespan_s",
+    "backfilled_share",
+    "waits_over_24_h_share",
+    "average_user_wait_s",
+    "max_user_wait_s",
+    "average_user_bounded_slowdown",
+    "max_user_bounded_slowdown",
     "jain_index_user_bounded_slowdown",
     "jobs_cancelled",
-)  # fmt: skip
+)
 """Names of all metrics, in the order in which `metrics` gives them; they carry units."""
 
 SIZE_CLASSES = ("serial", "small", "medium", "large")
@@ -124,12 +134,14 @@ def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list
             members = (size == a) & (length == b)
             if members.any():
                 waits = _statistics(runs.wait[None, members].astype(np.float64))[0]
-                found = dict(zip(_STATISTICS, waits.tolist(), strict=True))
-                rows.append({
-                    "size_class": size_class, "runtime_class": runtime_class, "jobs": int(members.sum()),
-                    "average_wait_s": found["average"], "median_wait_s": found["median"], "p95_wait_s": found["p95"],
-                    "average_bounded_slowdown": float(slowdown[members].mean()),
-                })  # fmt: skip
+                wait_by_statistic = dict(zip(_STATISTICS, waits.tolist(), strict=True))
+                row: dict[str, str | int | float] = {
+                    "size_class": size_class,
+                    "runtime_class": runtime_class,
+                    "jobs": int(members.sum()),
+                }
+                row |= {f"{name}_wait_s": wait_by_statistic[name] for name in ("average", "median", "p95")}
+                rows.append(row | {"average_bounded_slowdown": float(slowdown[members].mean())})
     return rows
 
 
@@ -180,10 +192,8 @@ def _machine(runs: _Runs, cluster: Cluster, first: int, last: int) -> list[float
     load = float(waited.astype(np.float64) @ (runs.procs * runs.runtime))  # in floats: the product may pass 2^63
     ended = int(((runs.end >= first) & (runs.end <= last)).sum())
     capacity = max(capacity, 1)  # none is there in no time, or while outages take all of it: then none is held or lost
-    return [
-        held / capacity, lost / capacity,
-        int(waited.sum()) / duration, load / duration, ended * 3600 / duration,
-    ]  # fmt: skip
+    queue_length, throughput = int(waited.sum()) / duration, ended * 3600 / duration
+    return [held / capacity, lost / capacity, queue_length, load / duration, throughput]
 
 
 def _processor_seconds(

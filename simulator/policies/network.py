@@ -13,33 +13,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled
-from simulator.policies.usage import usage_at
+from simulator.compiled import compiled, lean
+from simulator.policies.moment import usage_of
 
 VISIBLE_JOBS = 128
 HIDDEN = (32, 16, 8)
 
 SIGNALS = (
-    "wait", "wait_over_estimate", "fits", "free_procs", "queue_length",
-    "wait_of_12_h", "start_delay", "queued_work", "running_work", "user_share",
-)  # fmt: skip
+    "wait",
+    "wait_over_estimate",
+    "fits",
+    "free_procs",
+    "queue_length",
+    "wait_of_12_h",
+    "start_delay",
+    "queued_work",
+    "running_work",
+    "user_share",
+)
 """What the engine can tell at a decision; docs/policies.md defines each."""
-(
-    WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH,
-    WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE,
-) = range(len(SIGNALS))  # fmt: skip
+WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH = range(5)
+WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, len(SIGNALS))
 
 FloatArray = NDArray[np.float32]
 
 
 class KernelWeights(NamedTuple):
-    """A kernel network: what it reads, and its weights, float32; a matrix is (inputs, outputs).
+    """A kernel network: what it reads, and its weights; a matrix is (inputs, outputs). The inputs are first the facts, then the
+    signals."""
 
-    facts: indices in simulator.policies.observation.FACTS, then signals: indices in SIGNALS; int64. Together the inputs, in this order.
-    """
-
-    facts: NDArray[np.int64]
-    signals: NDArray[np.int64]
+    facts: NDArray[np.int64]  # (facts,), indices in simulator.policies.observation.FACTS
+    signals: NDArray[np.int64]  # (signals,), indices in SIGNALS
     w1: FloatArray  # (inputs, 32)
     b1: FloatArray  # (32,)
     w2: FloatArray  # (32, 16)
@@ -49,76 +53,101 @@ class KernelWeights(NamedTuple):
     w4: FloatArray  # (8,)
 
 
-@compiled
-def observe(
-    queue, begin, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, signals,
-    est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
-):  # fmt: skip
+class NetworkInputs(NamedTuple):
+    """What a kernel network reads of the tasks of one replay: its weights say which facts, and which signals."""
+
+    weights: KernelWeights
+    facts: FloatArray  # (tasks, facts)
+
+
+@lean
+def observe(moment, inputs, begin, visible, room, rows):
     """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the jobs begin : begin + visible of the queue.
 
-    est_end, est_job: running jobs by estimated end; none of the ends may lie in the past. room: scratch, float64
-    (as many jobs as can run,).
+    room: scratch, float64 (as many jobs as can run,).
     """
-    num_facts = facts.shape[1]
+    num_facts = inputs.facts.shape[1]
     for k in range(visible):
-        job = queue[begin + k]
+        job = moment.queue[begin + k]
         for fact in range(num_facts):
-            rows[k, fact] = facts[job, fact]
+            rows[k, fact] = inputs.facts[job, fact]
+    signals = inputs.weights.signals
     for i in range(len(signals)):
         signal = signals[i]
         column = num_facts + i
-        if signal == WAIT:
-            for k in range(visible):
-                rows[k, column] = math.log2(1.0 + float(now - submit[queue[begin + k]])) / 20.0
-        elif signal == WAIT_OVER_ESTIMATE:
-            for k in range(visible):
-                job = queue[begin + k]
-                rows[k, column] = math.log2(1.0 + float(now - submit[job]) / estimate[job]) / 10.0
-        elif signal == FITS:
-            for k in range(visible):
-                rows[k, column] = 1.0 if procs[queue[begin + k]] <= free else 0.0
-        elif signal == WAIT_OF_12_H:
-            for k in range(visible):
-                rows[k, column] = min(float(now - submit[queue[begin + k]]) / 43200.0, 1.0)
-        elif signal == START_DELAY:
-            total = float(free)
-            for r in range(running):
-                total += procs[est_job[r]]
-                room[r] = total
-            for k in range(visible):
-                job = queue[begin + k]
-                delay = 0.0
-                if procs[job] > free and running > 0:
-                    first, last = 0, running - 1  # the first end after which there is room
-                    while first < last:
-                        middle = (first + last) // 2
-                        if room[middle] >= procs[job]:
-                            last = middle
-                        else:
-                            first = middle + 1
-                    delay = float(max(est_end[first] - now, 0))
-                rows[k, column] = math.log2(1.0 + delay) / 20.0
-        elif signal == USER_SHARE:
-            everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
-            for k in range(visible):
-                own = usage_at(usage, rate, since, user_of[queue[begin + k]], now, half_life_s)
-                rows[k, column] = own / everyone if everyone > 0.0 else 0.0
-        else:
-            value = free / cluster_procs
-            if signal == QUEUE_LENGTH:
-                value = min(queued, VISIBLE_JOBS) / VISIBLE_JOBS
-            elif signal == QUEUED_WORK:
-                work = 0.0
-                for k in range(queued):
-                    work += float(estimate[queue[k]]) * procs[queue[k]]
-                value = math.log2(1.0 + work / cluster_procs) / 20.0
-            elif signal == RUNNING_WORK:
-                work = 0.0
-                for r in range(running):
-                    work += float(max(est_end[r] - now, 0)) * procs[est_job[r]]
-                value = math.log2(1.0 + work / cluster_procs) / 20.0
+        if signal == START_DELAY:
+            _start_delays(moment, begin, visible, room, rows, column)
+        elif signal in (FREE_PROCS, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK):
+            value = _signal_of_all(moment, signal)
             for k in range(visible):
                 rows[k, column] = value
+        else:
+            _signals_of_jobs(moment, signal, begin, visible, rows, column)
+
+
+@lean
+def _signals_of_jobs(moment, signal, begin, visible, rows, column):
+    """Signals that each waiting job has by itself."""
+    now, queue, submit = moment.now, moment.queue, moment.submit
+    if signal == WAIT:
+        for k in range(visible):
+            rows[k, column] = math.log2(1.0 + float(now - submit[queue[begin + k]])) / 20.0
+    elif signal == WAIT_OVER_ESTIMATE:
+        for k in range(visible):
+            job = queue[begin + k]
+            rows[k, column] = math.log2(1.0 + float(now - submit[job]) / moment.estimate[job]) / 10.0
+    elif signal == FITS:
+        for k in range(visible):
+            rows[k, column] = 1.0 if moment.procs[queue[begin + k]] <= moment.free else 0.0
+    elif signal == WAIT_OF_12_H:
+        for k in range(visible):
+            rows[k, column] = min(float(now - submit[queue[begin + k]]) / 43200.0, 1.0)
+    elif signal == USER_SHARE:
+        everyone = usage_of(moment, -1)
+        for k in range(visible):
+            own = usage_of(moment, moment.user[queue[begin + k]])
+            rows[k, column] = own / everyone if everyone > 0.0 else 0.0
+
+
+@lean
+def _start_delays(moment, begin, visible, room, rows, column):
+    """How long it takes, by the estimated ends, until so many processors are free as the job needs."""
+    procs, est_end, running = moment.procs, moment.est_end, moment.running
+    total = float(moment.free)
+    for r in range(running):
+        total += procs[moment.est_job[r]]
+        room[r] = total
+    for k in range(visible):
+        job = moment.queue[begin + k]
+        delay = 0.0
+        if procs[job] > moment.free and running > 0:
+            first, last = 0, running - 1  # the first end after which there is room
+            while first < last:
+                middle = (first + last) // 2
+                if room[middle] >= procs[job]:
+                    last = middle
+                else:
+                    first = middle + 1
+            delay = float(max(est_end[first] - moment.now, 0))
+        rows[k, column] = math.log2(1.0 + delay) / 20.0
+
+
+@lean
+def _signal_of_all(moment, signal):
+    """A signal of the queue or the cluster, the same for all waiting jobs."""
+    if signal == QUEUE_LENGTH:
+        return min(moment.queued, VISIBLE_JOBS) / VISIBLE_JOBS
+    if signal == FREE_PROCS:
+        return moment.free / moment.cluster_procs
+    work = 0.0
+    if signal == QUEUED_WORK:
+        for k in range(moment.queued):
+            job = moment.queue[k]
+            work += float(moment.estimate[job]) * moment.procs[job]
+    else:
+        for r in range(moment.running):
+            work += float(max(moment.est_end[r] - moment.now, 0)) * moment.procs[moment.est_job[r]]
+    return math.log2(1.0 + work / moment.cluster_procs) / 20.0
 
 
 @compiled
@@ -156,10 +185,10 @@ def _layer(columns, weight, bias):
     """ReLU(weight.T @ columns + bias), float32 (outputs, jobs). Four inputs at a time: a load and a store for four products."""
     inputs, outputs = weight.shape
     jobs = columns.shape[1]
-    found = np.empty((outputs, jobs), dtype=np.float32)
+    layer = np.empty((outputs, jobs), dtype=np.float32)
     zero = np.float32(0.0)
     for o in range(outputs):
-        y = found[o]
+        y = layer[o]
         for k in range(jobs):
             y[k] = bias[o]
         i = 0
@@ -176,7 +205,7 @@ def _layer(columns, weight, bias):
             i += 1
         for k in range(jobs):
             y[k] = max(y[k], zero)
-    return found
+    return layer
 
 
 @compiled

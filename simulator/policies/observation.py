@@ -11,10 +11,20 @@ from simulator.jobs.jobs import Jobs
 from simulator.policies.network import HIDDEN, SIGNALS, KernelWeights
 
 FACTS = (
-    "estimate", "procs", "area", "procs_share",
-    "request", "request_share", "memory", "user", "group", "executable",
-    "predicted_p10", "predicted_p50", "predicted_p90",
-)  # fmt: skip
+    "estimate",
+    "procs",
+    "area",
+    "procs_share",
+    "request",
+    "request_share",
+    "memory",
+    "user",
+    "group",
+    "executable",
+    "predicted_p10",
+    "predicted_p50",
+    "predicted_p90",
+)
 """The first four are computed from the jobs of a replay; the others are `Jobs.known`, from whoever has the log."""
 COMPUTED = 4
 
@@ -27,6 +37,7 @@ class Layout(NamedTuple):
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """Names of all inputs, in the order of the network's rows."""
         return self.facts + self.signals
 
 
@@ -58,10 +69,10 @@ def facts_of(jobs: Jobs, cluster_procs: int, facts: NDArray[np.int64]) -> NDArra
             "that has them (predictions come with `tracehouse run`), or train a policy with --layout plain"
         )
     columns = [_computed(k, jobs, cluster_procs) if k < COMPUTED else jobs.known[FACTS[k]] for k in facts.tolist()]
-    found = np.empty((len(jobs), len(columns)), dtype=np.float32)
+    values = np.empty((len(jobs), len(columns)), dtype=np.float32)
     for k, column in enumerate(columns):
-        found[:, k] = column
-    return found
+        values[:, k] = column
+    return values
 
 
 def _computed(fact: int, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
@@ -84,8 +95,8 @@ def blank_network(layout: Layout) -> KernelWeights:
 
     Raises ValueError for a name that is neither a fact nor a signal.
     """
-    for name, known in [(x, FACTS) for x in layout.facts] + [(x, SIGNALS) for x in layout.signals]:
-        if name not in known:
+    for name, names in [(x, FACTS) for x in layout.facts] + [(x, SIGNALS) for x in layout.signals]:
+        if name not in names:
             raise ValueError(f"unknown input {name!r} of a network; expected one of {', '.join((*FACTS, *SIGNALS))}")
     facts = np.array([FACTS.index(name) for name in layout.facts], dtype=np.int64)
     signals = np.array([SIGNALS.index(name) for name in layout.signals], dtype=np.int64)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from simulator.jobs.jobs import Jobs
 
 READS = ("now", "submit", "wait", "estimate", "procs", "free", "cluster", "user")
-CHANGING = frozenset({"now", "wait", "free"})
+CHANGING_READS = frozenset({"now", "wait", "free"})
 
 _FILL = """
 def fill(queue, queued, now, free, cluster, submit_of, estimate_of, procs_of, user_of, score):
@@ -56,11 +56,13 @@ class PlugIn:
 
     @property
     def is_compiled(self) -> bool:
+        """Whether the function is compiled by numba, so that it takes the numbers of one job."""
         return isinstance(self.function, numba.core.dispatcher.Dispatcher)
 
     @property
     def is_fixed(self) -> bool:
-        return not CHANGING & set(self.reads)
+        """Whether its scores never change, so that each job is scored once, before the replay."""
+        return not CHANGING_READS & set(self.reads)
 
     @cached_property
     def fill(self) -> Callable[..., None]:
@@ -77,10 +79,8 @@ class PlugIn:
         if self.is_compiled:
             score = np.empty(len(queue))
             try:
-                self.fill(
-                    queue, len(queue), now, free, cluster,
-                    columns["submit"], columns["estimate"], columns["procs"], columns["user"], score,
-                )  # fmt: skip
+                of_jobs = (columns[name] for name in ("submit", "estimate", "procs", "user"))
+                self.fill(queue, len(queue), now, free, cluster, *of_jobs, score)
             except Exception as error:
                 raise self.failure(error) from error
         else:
@@ -108,6 +108,7 @@ class PlugIn:
         return ValueError(f"policy {self.name} failed{where}: {type(error).__name__}: {error}")
 
     def no_score(self, job: int, now: int) -> ValueError:
+        """What to raise for a score that is not a number. job: its index; now: seconds in the log's clock."""
         return ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from simulator.policies.plugins import PlugIn, add_plugin, load_plugin, plugin
 
 FloatArray = NDArray[np.float64]
 
-DAY_S = 86_400.0
+_DAY_S = 86_400.0
 
 FIXED_SCORES: dict[str, Callable[[Jobs], NDArray[np.int64] | FloatArray]] = {
     "FCFS": lambda jobs: jobs.submit,
@@ -56,16 +56,18 @@ OPTIONS: dict[str, dict[str, float]] = {
 }
 """Policies with options, and the options' defaults (Slurm's documented example for multifactor)."""
 
-NAMES = (*FIXED_SCORES, *CHANGING, *OPTIONS)
-RIVALS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
+POLICY_NAMES = (*FIXED_SCORES, *CHANGING, *OPTIONS)
+RIVAL_HEURISTICS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
 """The heuristics that every evaluation compares a learned policy with."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
+    """A scheduling policy as the engines take it.
+
+    name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
     scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
-    kind, parameters, half_life_s, formula, plug_in, weights: see simulator.policies.scoring.Scoring; `plug_in` scores from outside.
+    kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside.
     """
 
     name: str
@@ -81,13 +83,13 @@ class Policy:
 
 
 def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
-    """The policy that `text` names: a name in NAMES (any case), with options where it has some (`fairshare:half_life_days=7`);
+    """The policy that `text` names: a name in POLICY_NAMES (any case), with options where it has some (`fairshare:half_life_days=7`);
     `formula:TEXT`; `FILE.py:NAME`; a registered plug-in; "learned", which needs `weights`.
 
     Raises ValueError (FormulaError) that says what is wrong and what would be right.
     """
     head, _, tail = text.partition(":")
-    usual = {name.lower(): name for name in (*NAMES, "learned")}
+    usual = {name.lower(): name for name in (*POLICY_NAMES, "learned")}
     name = usual.get(head.strip().lower())
     if head.strip().lower() == "formula":
         return _formula_policy(tail)
@@ -97,7 +99,7 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
         return _plugin_policy(text, plugin(text))
     if name is None:
         raise ValueError(
-            f"unknown policy {text!r}; expected one of {', '.join(NAMES)}, learned, formula:TEXT or FILE.py:NAME"
+            f"unknown policy {text!r}; expected one of {', '.join(POLICY_NAMES)}, learned, formula:TEXT or FILE.py:NAME"
         )
     if name in OPTIONS:
         return _policy_with_options(text, name, parse_options(text, tail, OPTIONS[name]))
@@ -118,7 +120,7 @@ def register_policy(name: str, function: Callable[..., Any]) -> None:
 
     Raises ValueError for the name of a built-in, and for parameters that nothing is known of.
     """
-    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, NAMES)}:
+    if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, POLICY_NAMES)}:
         raise ValueError(f"policy {name!r} is built in: choose another name")
     add_plugin(name, function)
 
@@ -126,25 +128,25 @@ def register_policy(name: str, function: Callable[..., Any]) -> None:
 def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatArray] | None = None) -> Policy:
     """The policy of a kernel network. teacher: fixed scores that it is shown (see simulator.policies.sampling.FOLLOW)."""
     accounts = network.USER_SHARE in weights.signals
-    half_life_s = OPTIONS["fairshare"]["half_life_days"] * DAY_S if accounts else 0.0
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * _DAY_S if accounts else 0.0
     return Policy("learned", scoring.LEARNED, teacher, half_life_s=half_life_s, follows_free=True, weights=weights)
 
 
 def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dict[str, float]:
     """`key=number,key=number` over `defaults`. Raises ValueError that names the option and those there are."""
-    found = dict(defaults)
+    options_by_name = dict(defaults)
     for part in filter(None, (part.strip() for part in options.split(","))):
         key, _, value = part.partition("=")
         key = key.strip()
         if key not in defaults:
             raise ValueError(f"{text!r}: unknown option {key!r}; expected {', '.join(defaults)}")
         try:
-            found[key] = float(value)
+            options_by_name[key] = float(value)
         except ValueError:
             raise ValueError(f"{text!r}: option {key} must be a number, got {value.strip()!r}") from None
-        if not math.isfinite(found[key]):
+        if not math.isfinite(options_by_name[key]):
             raise ValueError(f"{text!r}: option {key} must be a finite number, got {value.strip()!r}")
-    return found
+    return options_by_name
 
 
 def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Policy:
@@ -163,19 +165,24 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
             lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs)),
             scores_whole_replay=True,
         )
-    half_life_s = options["half_life_days"] * DAY_S
+    half_life_s = options["half_life_days"] * _DAY_S
     if name == "fairshare":
         return Policy(full_name, scoring.FAIRSHARE, half_life_s=half_life_s)
-    weights = (options["age"], options["max_age_days"] * DAY_S, options["fairshare"], options["size"])
+    weights = (options["age"], options["max_age_days"] * _DAY_S, options["fairshare"], options["size"])
     return Policy(full_name, scoring.MULTIFACTOR, parameters=weights, half_life_s=half_life_s)
 
 
 def _formula_policy(text: str) -> Policy:
     formula = parse_formula(text)
     accounts = bool(formula.uses & {USAGE, USER_SHARE})
-    half_life_s = OPTIONS["fairshare"]["half_life_days"] * DAY_S if accounts else 0.0
-    policy = Policy(f"formula:{formula.text}", scoring.FORMULA, half_life_s=half_life_s,
-                    follows_free=formula.depends_on_free, formula=formula)  # fmt: skip
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * _DAY_S if accounts else 0.0
+    policy = Policy(
+        f"formula:{formula.text}",
+        scoring.FORMULA,
+        half_life_s=half_life_s,
+        follows_free=formula.depends_on_free,
+        formula=formula,
+    )
     if not formula.is_static:
         return policy
 

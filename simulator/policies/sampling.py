@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simulator.compiled import compiled
-from simulator.engine import episode as at
+from simulator.compiled import compiled, lean
 
 TAKE_BEST, DRAW, FOLLOW = range(3)
-"""How a network's choices are made: the largest output; a draw from their softmax; as the teacher, whose scores are known
+"""How a network's choices are made: the largest output; a draw from their softmax; as the teacher, whose scores are given
 (`Scoring.fixed`, lowest first). The last two are recorded."""
+
+DECISIONS, ROWS = range(2)
+"""What `Recorder.used` counts."""
+
+
+class Recorder(NamedTuple):
+    """Buffers for recorded choices; see simulator.agents.trajectories.Trajectories."""
+
+    features: NDArray[np.float32]  # (rows, inputs)
+    first_row: NDArray[np.int64]  # (decisions,)
+    num_rows: NDArray[np.int64]  # (decisions,)
+    choice: NDArray[np.int64]  # (decisions,), index within the decision's rows
+    log_prob: NDArray[np.float32]  # (decisions,)
+    used: NDArray[np.int64]  # (2,), decisions and rows recorded so far
+
+
+def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
+    """Room for so many decisions, which see so many rows in all."""
+    return Recorder(
+        features=np.empty((rows, inputs), dtype=np.float32),
+        first_row=np.empty(decisions, dtype=np.int64),
+        num_rows=np.empty(decisions, dtype=np.int64),
+        choice=np.empty(decisions, dtype=np.int64),
+        log_prob=np.empty(decisions, dtype=np.float32),
+        used=np.zeros(2, dtype=np.int64),
+    )
+
+
+@lru_cache(maxsize=1)
+def no_recorder() -> Recorder:
+    """For replays that record nothing."""
+    return new_recorder(0, 0, 0)
 
 
 @compiled
@@ -41,20 +75,20 @@ def draw_choice(outputs, visible):
     return place, outputs[place] - top - math.log(total)
 
 
-@compiled
-def record_choice(counters, recorder, rows, visible, choice, log_probability):
+@lean
+def record_choice(recorder, rows, visible, choice, log_probability):
     """Appends a decision to the recorder: its rows, the place chosen, and the log-probability of that. False when it is full."""
-    features, first_row, num_rows, choices, log_prob = recorder
-    decisions, used = counters[at.CHOICES], counters[at.ROWS]
-    if decisions >= len(choices) or used + visible > len(features):
+    features = recorder.features
+    decisions, used = recorder.used[DECISIONS], recorder.used[ROWS]
+    if decisions >= len(recorder.choice) or used + visible > len(features):
         return False
     for k in range(visible):
         for feature in range(features.shape[1]):
             features[used + k, feature] = rows[k, feature]
-    first_row[decisions] = used
-    num_rows[decisions] = visible
-    choices[decisions] = choice
-    log_prob[decisions] = log_probability
-    counters[at.CHOICES] += 1
-    counters[at.ROWS] += visible
+    recorder.first_row[decisions] = used
+    recorder.num_rows[decisions] = visible
+    recorder.choice[decisions] = choice
+    recorder.log_prob[decisions] = log_probability
+    recorder.used[DECISIONS] += 1
+    recorder.used[ROWS] += visible
     return True

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled
+from simulator.compiled import lean
 from simulator.formula import machine as formula_machine
-from simulator.policies.network import VISIBLE_JOBS, KernelWeights, observe, score_rows
-from simulator.policies.usage import usage_at
+from simulator.policies.moment import usage_of
+from simulator.policies.network import VISIBLE_JOBS, KernelWeights, NetworkInputs, observe, score_rows
 
 FIXED, SEXP, LEXP, WFP3, UNICEP, TETRIS, TETRIS_STAR, FAIRSHARE, MULTIFACTOR, FORMULA, LEARNED = range(11)
 ASKED_SCORES, ASKED_CHOICE = 11, 12
@@ -25,109 +25,97 @@ LAST = 1e300
 
 
 class Scoring(NamedTuple):
-    """A policy as the engine takes it.
+    """A policy as the engine takes it. A network that follows a teacher has the teacher's scores in `fixed`."""
 
-    kind: above. fixed: scores by task, float64 (num_tasks,), of kind FIXED. parameters: float64; multifactor's
-    (age, max_age_s, fairshare, size). half_life_s: of usage; 0 where nothing asks for usage. users: how many there are.
-    follows_free: order the rest again after every start. ops, constants: of a formula. weights: of a network; facts: what it
-    reads of each task, float32 (num_tasks, facts). A network that follows a teacher has the teacher's scores in `fixed`.
-    origin: second of the log's clock from which a formula counts submit times.
-    """
-
-    kind: int
-    fixed: NDArray[np.float64]
-    parameters: NDArray[np.float64]
-    half_life_s: float
-    users: int
-    follows_free: bool
-    ops: NDArray[np.int64]
-    constants: NDArray[np.float64]
-    weights: KernelWeights
-    facts: NDArray[np.float32]
-    origin: int
+    kind: int  # see above
+    fixed: NDArray[np.float64]  # (tasks,), scores of kind FIXED; else (1,)
+    parameters: NDArray[np.float64]  # multifactor: (age, max_age_s, fairshare, size); else (1,)
+    half_life_s: float  # of usage; 0 where nothing asks for usage
+    users: int  # how many there are
+    follows_free: bool  # order the rest again after every start
+    ops: NDArray[np.int64]  # (operations, 2), of a formula
+    constants: NDArray[np.float64]  # (constants,), of a formula
+    weights: KernelWeights  # of a network
+    facts: NDArray[np.float32]  # (tasks, facts), what a network reads of each task
+    origin: int  # second of the log's clock from which a formula counts submit times
 
 
-@compiled
-def fill_scores(
-    kind, parameters, half_life_s, users, ops, constants, weights, facts, origin,
-    queue, queued, now, free, cluster_procs, submit, procs, estimate, user_of,
-    est_end, est_job, running, usage, rate, since, scratch, rows, outputs, room, score,
-):  # fmt: skip
-    """Fills `score` (by place in the queue) at `now`. Returns -1, or the place of the job whose formula failed."""
-    if kind in (SEXP, LEXP):
-        sign = 1.0 if kind == SEXP else -1.0
-        for k in range(queued):
-            job = queue[k]
-            score[k] = sign * (now - submit[job] + estimate[job]) / estimate[job]
-    elif kind == WFP3:  # Tang et al. 2009
-        for k in range(queued):
-            job = queue[k]
-            score[k] = -(((now - submit[job]) / estimate[job]) ** 3) * procs[job]
-    elif kind == UNICEP:  # ibid.; the small term lets a serial job (log2(1) = 0) come first instead of dividing by zero
-        for k in range(queued):
-            job = queue[k]
-            score[k] = -(now - submit[job]) / (math.log2(procs[job] + 1e-15) * estimate[job])
+class Scratch(NamedTuple):
+    """Room in which scores are computed. After a network has scored, `rows` and `outputs` hold the front of the queue."""
+
+    slots: NDArray[np.float64]  # (formula_machine.NUM_SLOTS,)
+    stack: NDArray[np.float64]  # (formula_machine.STACK_SIZE,)
+    rows: NDArray[np.float32]  # (VISIBLE_JOBS, inputs)
+    outputs: NDArray[np.float32]  # (VISIBLE_JOBS,)
+    room: NDArray[np.float64]  # (most jobs that run at once,)
+
+
+@lean
+def fill_scores(moment, scoring, scratch, score):
+    """Fills `score`, by place in the queue. Returns -1 and -1, or the place of the job whose formula failed and the operation
+    that did."""
+    kind = scoring.kind
+    if kind == SEXP:
+        _expansion_factors(moment, 1.0, score)
+    elif kind == LEXP:
+        _expansion_factors(moment, -1.0, score)
+    elif kind == WFP3:
+        _wfp3(moment, score)
+    elif kind == UNICEP:
+        _unicep(moment, score)
     elif kind == TETRIS:
-        for k in range(queued):
-            width = procs[queue[k]]
-            score[k] = -(width / cluster_procs) * (free / cluster_procs) if width <= free else 1.0
+        _tetris(moment, score)
     elif kind == TETRIS_STAR:
-        _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score)
+        _tetris_star(moment, score)
     elif kind == FAIRSHARE:
-        for k in range(queued):
-            score[k] = usage_at(usage, rate, since, user_of[queue[k]], now, half_life_s)
+        _fairshare(moment, score)
     elif kind == MULTIFACTOR:
-        everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
-        for k in range(queued):
-            job = queue[k]
-            age = min((now - submit[job]) / parameters[1], 1.0)
-            fair = 1.0
-            if everyone > 0.0:
-                fair = 2.0 ** (-(usage_at(usage, rate, since, user_of[job], now, half_life_s) / everyone) * users)
-            size = procs[job] / cluster_procs
-            score[k] = -(parameters[0] * age + parameters[2] * fair + parameters[3] * size)
+        _multifactor(moment, scoring.parameters, scoring.users, score)
     elif kind == FORMULA:
-        slots = scratch[: formula_machine.NUM_SLOTS]
-        stack = scratch[formula_machine.NUM_SLOTS :]
-        everyone = 0.0
-        if half_life_s > 0.0:
-            everyone = usage_at(usage, rate, since, len(usage) - 1, now, half_life_s)
-        slots[formula_machine.FREE] = free
-        slots[formula_machine.CLUSTER] = cluster_procs
-        slots[formula_machine.QUEUED] = queued
-        for k in range(queued):
-            job = queue[k]
-            slots[formula_machine.SUBMIT] = submit[job] - origin
-            slots[formula_machine.WAIT] = now - submit[job]
-            slots[formula_machine.ESTIMATE] = estimate[job]
-            slots[formula_machine.PROCS] = procs[job]
-            slots[formula_machine.AREA] = float(estimate[job]) * float(procs[job])
-            if half_life_s > 0.0:
-                own = usage_at(usage, rate, since, user_of[job], now, half_life_s)
-                slots[formula_machine.USAGE] = own
-                slots[formula_machine.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
-            value, failed = formula_machine.evaluate(ops, constants, slots, stack)
-            if failed >= 0:
-                scratch[-1] = failed
-                return k
-            score[k] = -value
+        return _formula(moment, scoring, scratch, score)
     elif kind == LEARNED:
-        # the front of the queue last: its rows and outputs stay, for a choice that is drawn and recorded
-        for block in range((queued - 1) // VISIBLE_JOBS, -1, -1):
-            begin = block * VISIBLE_JOBS
-            visible = min(queued - begin, VISIBLE_JOBS)
-            observe(
-                queue, begin, visible, queued, now, free, submit, procs, estimate, cluster_procs, facts, weights.signals,
-                est_end, est_job, running, user_of, usage, rate, since, half_life_s, room, rows,
-            )  # fmt: skip
-            score_rows(rows, visible, weights, outputs)
-            for k in range(visible):
-                score[begin + k] = -outputs[k]
-    return -1
+        _network(moment, scoring, scratch, score)
+    return -1, -1
 
 
-@compiled
-def _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score):
+@lean
+def _expansion_factors(moment, sign, score):
+    submit, estimate = moment.submit, moment.estimate
+    for k in range(moment.queued):
+        job = moment.queue[k]
+        score[k] = sign * (moment.now - submit[job] + estimate[job]) / estimate[job]
+
+
+@lean
+def _wfp3(moment, score):
+    """Tang et al. 2009."""
+    submit, procs, estimate = moment.submit, moment.procs, moment.estimate
+    for k in range(moment.queued):
+        job = moment.queue[k]
+        score[k] = -(((moment.now - submit[job]) / estimate[job]) ** 3) * procs[job]
+
+
+@lean
+def _unicep(moment, score):
+    """Tang et al. 2009; the small term lets a serial job (log2(1) = 0) come first instead of dividing by zero."""
+    submit, procs, estimate = moment.submit, moment.procs, moment.estimate
+    for k in range(moment.queued):
+        job = moment.queue[k]
+        score[k] = -(moment.now - submit[job]) / (math.log2(procs[job] + 1e-15) * estimate[job])
+
+
+@lean
+def _tetris(moment, score):
+    free, cluster_procs = moment.free, moment.cluster_procs
+    for k in range(moment.queued):
+        width = moment.procs[moment.queue[k]]
+        score[k] = -(width / cluster_procs) * (free / cluster_procs) if width <= free else 1.0
+
+
+@lean
+def _tetris_star(moment, score):
+    queue, procs, estimate = moment.queue, moment.procs, moment.estimate
+    queued, free, cluster_procs = moment.queued, moment.free, moment.cluster_procs
     alignment = 0.0
     length = 0.0
     fitting = 0
@@ -147,3 +135,64 @@ def _tetris_star(queue, queued, free, cluster_procs, procs, estimate, score):
             score[k] = -(aligned - (alignment / length) * estimate[job])
         else:
             score[k] = LAST
+
+
+@lean
+def _fairshare(moment, score):
+    for k in range(moment.queued):
+        score[k] = usage_of(moment, moment.user[moment.queue[k]])
+
+
+@lean
+def _multifactor(moment, parameters, users, score):
+    submit, procs = moment.submit, moment.procs
+    everyone = usage_of(moment, -1)
+    for k in range(moment.queued):
+        job = moment.queue[k]
+        age = min((moment.now - submit[job]) / parameters[1], 1.0)
+        fair = 1.0
+        if everyone > 0.0:
+            fair = 2.0 ** (-(usage_of(moment, moment.user[job]) / everyone) * users)
+        size = procs[job] / moment.cluster_procs
+        score[k] = -(parameters[0] * age + parameters[2] * fair + parameters[3] * size)
+
+
+@lean
+def _formula(moment, scoring, scratch, score):
+    """Minus the formula's value. Returns the place of the job and the operation that failed, or -1 and -1."""
+    slots = scratch.slots
+    accounts = moment.half_life_s > 0.0
+    everyone = usage_of(moment, -1) if accounts else 0.0
+    slots[formula_machine.FREE] = moment.free
+    slots[formula_machine.CLUSTER] = moment.cluster_procs
+    slots[formula_machine.QUEUED] = moment.queued
+    for k in range(moment.queued):
+        job = moment.queue[k]
+        estimate, procs = moment.estimate[job], moment.procs[job]
+        slots[formula_machine.SUBMIT] = moment.submit[job] - scoring.origin
+        slots[formula_machine.WAIT] = moment.now - moment.submit[job]
+        slots[formula_machine.ESTIMATE] = estimate
+        slots[formula_machine.PROCS] = procs
+        slots[formula_machine.AREA] = float(estimate) * float(procs)
+        if accounts:
+            own = usage_of(moment, moment.user[job])
+            slots[formula_machine.USAGE] = own
+            slots[formula_machine.USER_SHARE] = own / everyone if everyone > 0.0 else 0.0
+        value, failed_op = formula_machine.evaluate(scoring.ops, scoring.constants, slots, scratch.stack)
+        if failed_op >= 0:
+            return k, failed_op
+        score[k] = -value
+    return -1, -1
+
+
+@lean
+def _network(moment, scoring, scratch, score):
+    """Minus the network's output, block by block; the front of the queue last, so that its rows and outputs stay for a choice."""
+    inputs = NetworkInputs(scoring.weights, scoring.facts)
+    for block in range((moment.queued - 1) // VISIBLE_JOBS, -1, -1):
+        begin = block * VISIBLE_JOBS
+        visible = min(moment.queued - begin, VISIBLE_JOBS)
+        observe(moment, inputs, begin, visible, scratch.room, scratch.rows)
+        score_rows(scratch.rows, visible, scoring.weights, scratch.outputs)
+        for k in range(visible):
+            score[begin + k] = -scratch.outputs[k]

@@ -15,7 +15,7 @@ LOG_2 = math.log(2.0)
 
 @lean
 def usage_at(usage, rate, since, user, now, half_life):
-    """Processor-seconds of `user` at `now`."""
+    """Processor-seconds of `user` at `now`. usage, rate, since: (users + 1,); half_life: seconds."""
     decay = 2.0 ** (-(now - since[user]) / half_life)
     return usage[user] * decay + rate[user] * (half_life / LOG_2) * (1.0 - decay)
 

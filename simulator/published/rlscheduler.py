@@ -12,15 +12,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.engine import episode as at
-from simulator.engine.replay import no_recorder
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.network import SIGNALS, USER_SHARE
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy
-from simulator.policies.sampling import FOLLOW, TAKE_BEST
+from simulator.policies.sampling import FOLLOW, TAKE_BEST, no_recorder
 from simulator.published.rlscheduler_loop import (
     GIVEN_SCORES,
     KERNEL_NETWORK,
@@ -53,8 +51,7 @@ def replay_rlscheduler(
     )
     start = np.zeros(len(jobs), dtype=np.int64)
     backfilled = np.zeros(len(jobs), dtype=np.bool_)
-    recorded = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
-    replay_jobs(rules, loop_jobs, no_recorder(), recorded, start, backfilled)
+    replay_jobs(rules, loop_jobs, no_recorder(), start, backfilled)
     return Schedule(start, backfilled)
 
 

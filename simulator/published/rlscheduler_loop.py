@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled, inlined
-from simulator.engine import episode as at
+from simulator.policies.moment import Moment
 from simulator.policies.network import (
     RUNNING_WORK,
     START_DELAY,
     VISIBLE_JOBS,
     KernelWeights,
+    NetworkInputs,
     observe,
     score_rows,
 )
-from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice, seed_draws
+from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, TAKE_BEST, draw_choice, record_choice, seed_draws
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -76,7 +77,6 @@ class RLSchedulerState(NamedTuple):
     submit_key: FloatArray  # (jobs,)
     start: IntArray  # (jobs,)
     backfilled: NDArray[np.bool_]  # (jobs,)
-    recorded: IntArray  # (at.NUM_COUNTERS,) of what the recorder holds
 
 
 class _Sight(NamedTuple):
@@ -102,11 +102,10 @@ def replay_range(rules, jobs, recorder, first, start, backfilled):
 
     Fills start times and whether jobs were backfilled, (windows, window jobs).
     """
-    recorded = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
     for k in range(len(first)):
         window = _window(jobs, first[k], first[k] + start.shape[1])
         backfilled[k] = False
-        replay_jobs(rules, window, recorder, recorded, start[k], backfilled[k])
+        replay_jobs(rules, window, recorder, start[k], backfilled[k])
 
 
 @compiled
@@ -116,16 +115,15 @@ def sample_range(rules, jobs, recorder, first, seeds, start, count):
     first, seeds: of each window, int64 (windows,). Fills start times (windows, window jobs) and numbers of decisions
     (windows,). Returns how many windows fitted into the recorder, and the rows of those.
     """
-    recorded = np.zeros(at.NUM_COUNTERS, dtype=np.int64)
     backfilled = np.empty(start.shape[1], dtype=np.bool_)
     for k in range(len(first)):
         seed_draws(seeds[k])
-        before, rows = recorded[at.CHOICES], recorded[at.ROWS]
+        before, rows = recorder.used[DECISIONS], recorder.used[ROWS]
         window = _window(jobs, first[k], first[k] + start.shape[1])
-        if not replay_jobs(rules, window, recorder, recorded, start[k], backfilled):
+        if not replay_jobs(rules, window, recorder, start[k], backfilled):
             return k, rows
-        count[k] = recorded[at.CHOICES] - before
-    return len(first), recorded[at.ROWS]
+        count[k] = recorder.used[DECISIONS] - before
+    return len(first), recorder.used[ROWS]
 
 
 @compiled
@@ -137,9 +135,9 @@ def _window(jobs, low, high):
 
 
 @compiled
-def replay_jobs(rules, jobs, recorder, recorded, start, backfilled):
+def replay_jobs(rules, jobs, recorder, start, backfilled):
     """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full."""
-    state = _new_state(jobs, rules, recorded, start, backfilled)
+    state = _new_state(jobs, rules, start, backfilled)
     sight = _new_sight(jobs, rules)
     clock = state.clock
     while True:
@@ -157,13 +155,13 @@ def replay_jobs(rules, jobs, recorder, recorded, start, backfilled):
 
 
 @compiled
-def _new_state(jobs, rules, recorded, start, backfilled):
+def _new_state(jobs, rules, start, backfilled):
     n = len(jobs.submit)
     clock = np.zeros(7, dtype=np.int64)
     clock[_FREE], clock[_HEAD] = rules.nodes, -1
     queue, running = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     submit_key = jobs.submit.astype(np.float64)
-    return RLSchedulerState(clock, queue, running, np.empty(n), submit_key, start, backfilled, recorded)
+    return RLSchedulerState(clock, queue, running, np.empty(n), submit_key, start, backfilled)
 
 
 @compiled
@@ -231,9 +229,7 @@ def _network_choice(rules, jobs, state, sight, recorder):
         for k in range(1, visible):
             if sight.outputs[k] > sight.outputs[place]:
                 place = k
-    if rules.sample != TAKE_BEST and not record_choice(
-        state.recorded, recorder, sight.rows, visible, place, log_probability
-    ):
+    if rules.sample != TAKE_BEST and not record_choice(recorder, sight.rows, visible, place, log_probability):
         return -1
     return place
 
@@ -248,11 +244,25 @@ def _observe_queue(rules, jobs, state, sight):
     if reads_running:
         _by_estimated_end(jobs, state, sight)
     queued = clock[_QUEUED]
-    observe(
-        state.queue, 0, min(queued, VISIBLE_JOBS), queued, clock[_NOW], int(clock[_FREE] * rules.procs_per_node), jobs.submit,
-        jobs.procs, jobs.estimate, int(rules.nodes * rules.procs_per_node), jobs.facts, weights.signals, sight.est_end,
-        sight.est_job, clock[_RUNNING], sight.nobody, sight.unused, sight.unused, sight.nobody, 1.0, sight.room, sight.rows,
-    )  # fmt: skip
+    moment = Moment(
+        clock[_NOW],
+        int(clock[_FREE] * rules.procs_per_node),
+        int(rules.nodes * rules.procs_per_node),
+        queued,
+        clock[_RUNNING],
+        state.queue,
+        jobs.submit,
+        jobs.procs,
+        jobs.estimate,
+        sight.nobody,
+        sight.est_end,
+        sight.est_job,
+        sight.unused,
+        sight.unused,
+        sight.nobody,
+        1.0,
+    )
+    observe(moment, NetworkInputs(weights, jobs.facts), 0, min(queued, VISIBLE_JOBS), sight.room, sight.rows)
 
 
 @inlined

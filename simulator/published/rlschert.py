@@ -26,19 +26,18 @@ SLOWDOWN, COMPLETION = range(2)
 
 
 class Sequences(NamedTuple):
-    """Jobs of many sequences. arrive, length, procs, first: int64 (sequences, jobs), in units; arrivals ascend. remaining: int16
-    (sequences, jobs, LONGEST), the remaining time as predicted after so many units of running, at least 1."""
+    """Jobs of many sequences; times in units."""
 
-    arrive: IntArray
-    length: IntArray
-    procs: IntArray
-    first: IntArray
-    remaining: NDArray[np.int16]
+    arrive: IntArray  # (sequences, jobs) ascending
+    length: IntArray  # (sequences, jobs)
+    procs: IntArray  # (sequences, jobs)
+    first: IntArray  # (sequences, jobs) run time as predicted before the run
+    remaining: NDArray[np.int16]  # (sequences, jobs, LONGEST) as predicted after so many units of running, at least 1
 
 
 class ClusterRules(NamedTuple):
-    """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs. goal:
-    SLOWDOWN or COMPLETION; true_lengths: rewards divide by the real run time."""
+    """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs/rlschert.md.
+    goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time."""
 
     procs: int
     with_remaining: bool
@@ -79,13 +78,15 @@ class ClusterState(NamedTuple):
 def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
     """State for these sequences; call `begin` for each."""
     episodes, jobs = sequences.arrive.shape
-    sizes: list[tuple[int, ...]] = [
-        (episodes,), (episodes,), (episodes,), (episodes,), (episodes, SLOTS), (episodes, jobs), (episodes,), (episodes,),
-        (episodes, jobs), (episodes,), (episodes, cluster_procs), (episodes,), *[(episodes, jobs)] * 7, (episodes, HORIZON),
-        (episodes, jobs), (episodes, LONGEST_BUSY), (episodes,),
-    ]  # fmt: skip
-    columns: list[Any] = [np.zeros(size, dtype=np.int64) for size in sizes]
-    return ClusterState(*[*columns, np.zeros(episodes)])
+    lengths: dict[str, Any] = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
+    of_jobs = ("backlog", "ready", "place", "estimate", "start", "finish", "kills", "ruled", "killed_after", "planned")
+    lengths |= dict.fromkeys(of_jobs, jobs)
+    columns: dict[str, Any] = {
+        name: np.zeros((episodes, lengths[name]) if name in lengths else episodes, dtype=np.int64)
+        for name in ClusterState._fields
+        if name != "reward"
+    }
+    return ClusterState(**columns, reward=np.zeros(episodes))
 
 
 @lean
@@ -115,9 +116,9 @@ def act(jobs, rules, state, e, action):
     elif SLOTS <= action < WAIT and action - SLOTS < min(state.num_running[e], KILLABLE):
         k = state.num_running[e] - 1 - (action - SLOTS)
         _kill(jobs, state, e, k)
-        plan(jobs, rules, state, e)
+        plan_anew(jobs, rules, state, e)
     else:
-        wait(jobs, rules, state, e)
+        let_time_pass(jobs, rules, state, e)
     return state.done[e] == jobs.arrive.shape[1]
 
 
@@ -173,7 +174,7 @@ def earliest(free, e, width, needed):
 
 
 @lean
-def plan(jobs, rules, state, e):
+def plan_anew(jobs, rules, state, e):
     """Plans anew: running jobs, then the ready ones in their order."""
     for t in range(HORIZON):
         state.free[e, t] = rules.procs
@@ -192,7 +193,7 @@ def plan(jobs, rules, state, e):
 
 
 @lean
-def wait(jobs, rules, state, e):
+def let_time_pass(jobs, rules, state, e):
     """Time goes on by one unit."""
     _count_reward(jobs, rules, state, e)
     state.now[e] += 1
@@ -224,7 +225,7 @@ def wait(jobs, rules, state, e):
                 k += 1
     state.since[e] += 1
     _arrivals(jobs, state, e)
-    plan(jobs, rules, state, e)
+    plan_anew(jobs, rules, state, e)
 
 
 @lean

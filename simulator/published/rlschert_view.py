@@ -30,7 +30,7 @@ PROFILE = 16
 _PROFILE_AT = np.array([0, 1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28, 36, 48, 64, 90], dtype=np.int64)
 GLOBALS = 5
 """Log of the backlog; of the ready jobs; of all that wait; units since an arrival; processors in use."""
-FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
+SIGHT_FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
 RANDOM, SJF, SAF, TETRIS, TETRIS_STAR = range(5)
 HEURISTICS = ("Random", "SJF", "SAF", "Tetris", "Tetris*")
 TETRIS_KNOB = 0.5
@@ -40,7 +40,7 @@ MOST_KILLS = 3
 
 @lean
 def look(jobs, rules, state, e, out, mask):
-    """Fills the facts (FACTS,) and the mask of the actions that a learner is offered (ACTIONS,).
+    """Fills the facts (SIGHT_FACTS,) and the mask of the actions that a learner is offered (ACTIONS,).
 
     Not offered is what could go on for ever: to wait for nothing while a job could be selected, to kill a job that has just
     started, or a job for the fourth time.
@@ -104,8 +104,8 @@ FUTURE = 4
 
 @lean
 def look_ahead(jobs, rules, state, e, out):
-    """Fills what no scheduler knows, (FUTURE,): a critic that is told how much of a sequence is left need not guess it, and what
-    decisions are worth stands out of less noise."""
+    """Fills what no scheduler knows, (FUTURE,). A critic that sees how much of a sequence is left need not guess it, so that
+    the value of decisions has less noise."""
     count = jobs.arrive.shape[1]
     pressure, work = 0.0, 0.0
     for j in range(state.arrived[e]):
@@ -167,17 +167,17 @@ def pick(jobs, rules, state, e, heuristic):
             continue
         packed = width * state.free[e, 0] / (rules.procs * rules.procs)
         if heuristic == SJF:
-            found = -float(estimate)
+            score = -float(estimate)
         elif heuristic == SAF:
-            found = -float(estimate * width)
+            score = -float(estimate * width)
         elif heuristic == TETRIS:
-            found = packed
+            score = packed
         elif heuristic == TETRIS_STAR:
-            found = TETRIS_KNOB * packed + (1.0 - TETRIS_KNOB) / estimate
+            score = TETRIS_KNOB * packed + (1.0 - TETRIS_KNOB) / estimate
         else:
-            found = np.random.random()  # noqa: NPY002
-        if best == WAIT or found > value + 1e-12:  # equal but for rounding: the lower slot
-            best, value = w, found
+            score = np.random.random()  # noqa: NPY002
+        if best == WAIT or score > value + 1e-12:  # equal but for rounding: the lower slot
+            best, value = w, score
     return best
 
 
@@ -205,6 +205,7 @@ def look_at_all(jobs, rules, state, over, out, mask):
 
 @compiled
 def look_ahead_all(jobs, rules, state, over, out):
+    """`look_ahead` for every sequence that is not over; out: (sequences, FUTURE)."""
     for e in range(len(over)):
         if not over[e]:
             look_ahead(jobs, rules, state, e, out[e])
@@ -212,6 +213,7 @@ def look_ahead_all(jobs, rules, state, over, out):
 
 @compiled
 def draw_all(jobs, rules, state, over, out):
+    """`draw_image` for every sequence that is not over; out: (sequences, HORIZON, columns)."""
     for e in range(len(over)):
         if not over[e]:
             draw_image(jobs, rules, state, e, out[e])
@@ -230,6 +232,7 @@ def act_all(jobs, rules, state, over, action, reward):
 
 @compiled
 def begin_all(jobs, rules, state, over):
+    """Puts every sequence at time 0; over: bool (sequences,), becomes False."""
     for e in range(len(over)):
         begin(jobs, rules, state, e)
         over[e] = False

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from simulator.agents.batch import Batch, Observation, replay_windows
+from simulator.agents.batch import Batch, Observation, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
@@ -108,7 +108,9 @@ def test_a_full_recorder_loses_nothing(rules: str, monkeypatch: pytest.MonkeyPat
     jobs, first = busy_jobs(900, load=9.0), np.arange(0, 600, 100)
 
     def sampled() -> list[np.ndarray]:
-        found = sample_windows(jobs, PROCS, first, WINDOW, random_weights(), 4, "none", rules)
+        found = sample_windows(
+            jobs, PROCS, first, WINDOW, random_weights(), 4, rules=WindowRules("none", rule_set=rules)
+        )
         return [
             found.features,
             found.first_row,
@@ -329,7 +331,7 @@ def test_what_replay_refuses_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown backfilling 'eazy'"):
         Batch(jobs, PROCS, 20, 2, "eazy")
     with pytest.raises(ValueError, match="unknown correction 'never'"):
-        replay_windows(jobs, PROCS, np.array([0]), 20, correction="never")
+        replay_windows(jobs, PROCS, np.array([0]), 20, rules=WindowRules(correction="never"))
     with pytest.raises(ValueError, match="unknown policy 'FIFO'"):
         replay_windows(jobs, PROCS, np.array([0]), 20, "FIFO")
     with pytest.raises(ValueError, match=r"division by zero.*\n.*\n.*\n.*wait = 0"):

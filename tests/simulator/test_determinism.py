@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.agents.batch import Batch, replay_windows
+from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import BACKFILLING, replay
 from simulator.jobs.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import metrics
-from simulator.policies.registry import NAMES
+from simulator.policies.registry import POLICY_NAMES
 from simulator.published.rlscheduler import replay_rlscheduler
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 PROJECT = Path(__file__).resolve().parents[2]
-POLICIES = (*NAMES, "learned", "formula:estimate * procs", "formula:wait / estimate - user_share")
+POLICIES = (*POLICY_NAMES, "learned", "formula:estimate * procs", "formula:wait / estimate - user_share")
 
 
 def eventful_cluster(jobs: Jobs) -> Cluster:
@@ -71,7 +71,7 @@ def test_draws_of_the_caller_change_nothing() -> None:
     np.random.default_rng().random(7)
     replay(jobs, PROCS, "random:seed=4")
     sample_windows(jobs, PROCS, first, 80, weights, seed=4)
-    again = sample_windows(jobs, PROCS, first, 80, weights, seed=3, threads=1)
+    again = sample_windows(jobs, PROCS, first, 80, weights, seed=3, rules=WindowRules(threads=1))
     assert np.array_equal(once.choice, again.choice) and np.array_equal(once.log_prob, again.log_prob)
     alone = sample_windows(jobs, PROCS, first[:1], 80, weights, seed=3)
     assert np.array_equal(alone.choice, once.choice[: once.first_decision[1]])

@@ -9,11 +9,11 @@ import pytest
 
 from simulator.engine.replay import replay
 from simulator.policies.observation import LAYOUTS, blank_network
-from simulator.policies.registry import NAMES, OPTIONS, RIVALS, parse_policy
+from simulator.policies.registry import OPTIONS, POLICY_NAMES, RIVAL_HEURISTICS, parse_policy
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 SEMANTICS = Path(__file__).resolve().parents[2] / "docs" / "semantics.md"
-BUILT_IN = (*NAMES, "learned")
+BUILT_IN = (*POLICY_NAMES, "learned")
 
 FORMULAS = {
     # a policy, and minus its score as docs/semantics.md gives it
@@ -51,10 +51,10 @@ def test_names_are_read_in_any_case(name: str) -> None:
         assert policy.kind == parse_policy(name, blank_network(LAYOUTS["plain"])).kind
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", RIVAL_HEURISTICS)
 def test_rivals_are_policies_without_options(name: str) -> None:
     assert parse_policy(name).name == name
-    assert name in NAMES and name not in OPTIONS
+    assert name in POLICY_NAMES and name not in OPTIONS
 
 
 @pytest.mark.parametrize(("name", "formula"), FORMULAS.items())
@@ -69,7 +69,7 @@ def test_scores_are_those_of_the_documented_formulas(name: str, formula: str) ->
 def test_policies_differ() -> None:
     """Else a name could stand for its neighbour."""
     jobs = busy_jobs(400)
-    names = [*NAMES, "multifactor:fairshare=0", "fairshare:half_life_days=0.01", "random:seed=2"]
+    names = [*POLICY_NAMES, "multifactor:fairshare=0", "fairshare:half_life_days=0.01", "random:seed=2"]
     found = {tuple(replay(jobs, PROCS, name).start.tolist()): name for name in names}
     assert sorted(found.values()) == sorted(names)
 
@@ -112,8 +112,8 @@ def test_options_take_effect() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("FIFO", f"unknown policy 'FIFO'; expected one of {', '.join(NAMES)}, learned, formula:TEXT or FILE.py:NAME"),
-        ("", f"unknown policy ''; expected one of {', '.join(NAMES)}, learned, formula:TEXT or FILE.py:NAME"),
+        ("FIFO", f"unknown policy 'FIFO'; expected one of {', '.join(POLICY_NAMES)}, learned, formula:TEXT or FILE.py:NAME"),
+        ("", f"unknown policy ''; expected one of {', '.join(POLICY_NAMES)}, learned, formula:TEXT or FILE.py:NAME"),
         ("SJF:seed=1", "policy SJF has no options, got 'seed=1'"),
         ("learned:x", "policy learned has no options, got 'x'"),
         ("learned", "the learned policy needs the weights of a trained network"),

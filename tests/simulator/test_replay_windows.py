@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from simulator.agents.batch import replay_windows
+from simulator.agents.batch import WindowRules, replay_windows
 from simulator.policies.registry import parse_policy, register_policy
 from tests.simulator.busy import FIRST, PROCS, WINDOW, assert_as_replayed, busy_jobs, random_weights, uneven_jobs
 
@@ -42,14 +42,16 @@ BACKFILLS = ("none", "easy", "easy-sjbf", "conservative", "selective:threshold=3
 def test_windows_are_replayed_as_if_each_were_alone(policy: str, backfill: str) -> None:
     jobs = busy_jobs(500)
     for threads, correction in ((1, "requested"), (2, "increments")):
-        found = replay_windows(jobs, PROCS, FIRST, WINDOW, policy, backfill, correction, threads)
+        found = replay_windows(jobs, PROCS, FIRST, WINDOW, policy, WindowRules(backfill, correction, threads=threads))
         assert_as_replayed(jobs, FIRST, found, policy, backfill, correction=correction)
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 def test_the_learned_policy_replays_windows(backfill: str) -> None:
     jobs, weights = busy_jobs(500, load=3.0), random_weights()
-    found = replay_windows(jobs, PROCS, FIRST, WINDOW, parse_policy("learned", weights), backfill, threads=2)
+    found = replay_windows(
+        jobs, PROCS, FIRST, WINDOW, parse_policy("learned", weights), WindowRules(backfill, threads=2)
+    )
     assert_as_replayed(jobs, FIRST, found, "learned", backfill, weights)
 
 
@@ -69,9 +71,9 @@ def test_multifactor_counts_the_users_of_a_window() -> None:
 def test_threads_change_no_window(policy: str) -> None:
     jobs, first = uneven_jobs()
     first = np.concatenate([first, first[::-1], np.arange(40)])
-    expected = replay_windows(jobs, PROCS, first, WINDOW, policy, threads=1)
+    expected = replay_windows(jobs, PROCS, first, WINDOW, policy, WindowRules(threads=1))
     for threads in (2, 3, None):
-        found = replay_windows(jobs, PROCS, first, WINDOW, policy, threads=threads)
+        found = replay_windows(jobs, PROCS, first, WINDOW, policy, WindowRules(threads=threads))
         assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
 
 

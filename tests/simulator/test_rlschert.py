@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.rlschert.cluster import Cluster, Setting, run_heuristic_on, some
+from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on, take_sequences
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import ACTIONS, KILLABLE, SLOTS, WAIT, Sequences
 from simulator.published.rlschert_view import HEURISTICS
@@ -39,7 +39,10 @@ def test_the_same_after_every_action(goal: str, with_remaining: bool, kill_by_ru
     sequences = draw_sequences(WORKLOAD, 2, seed=procs)
     rng = np.random.default_rng(procs)
     for e in range(2):
-        cluster, oracle = Cluster(some(sequences, np.array([e])), setting), oracle_of(sequences, e, setting)
+        cluster, oracle = (
+            SlotCluster(take_sequences(sequences, np.array([e])), setting),
+            oracle_of(sequences, e, setting),
+        )
         cluster.begin()
         state = cluster.state
         while not cluster.over[0]:
@@ -105,7 +108,7 @@ def test_an_unknown_heuristic() -> None:
 def test_what_a_learner_is_offered() -> None:
     """Never to wait for nothing, nor to kill what has just started; a job at most three times."""
     sequences = draw_sequences(Workload(jobs=40), 1, seed=2)
-    cluster = Cluster(sequences, Setting())
+    cluster = SlotCluster(sequences, Setting())
     cluster.begin()
     state, rng = cluster.state, np.random.default_rng(1)
     for _ in range(5000):
@@ -126,7 +129,7 @@ def test_what_a_learner_is_offered() -> None:
 
 def test_the_image_shows_the_plan() -> None:
     sequences = draw_sequences(Workload(jobs=30), 1, seed=4)
-    cluster = Cluster(sequences, Setting(procs=16), images=True)
+    cluster = SlotCluster(sequences, Setting(procs=16), images=True)
     cluster.begin()
     for _ in range(60):
         cluster.step(np.array([0 if cluster.mask[0, 0] else WAIT]))

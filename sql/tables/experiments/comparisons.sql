@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS experiments.comparisons (
     backfill VARCHAR NOT NULL, -- backfilling rule
     goal VARCHAR NOT NULL, -- what the cost is
     policy VARCHAR NOT NULL, -- as in experiments.window_costs
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used
     trained_on VARCHAR, -- source of a policy that was trained or tuned
     seeds BIGINT NOT NULL, -- training seeds averaged over; 1 for a heuristic
     windows BIGINT NOT NULL, -- windows averaged over

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS experiments.policies (
     backfill VARCHAR NOT NULL, -- backfilling rule
     goal VARCHAR NOT NULL, -- what was made small
     policy VARCHAR NOT NULL, -- ppo, evolution or imitation
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used
     seed BIGINT NOT NULL, -- training seed
     best_epoch BIGINT NOT NULL, -- epoch kept, by the windows that choose; 0 for what it started from
     validation_cost DOUBLE NOT NULL, -- on the windows that choose

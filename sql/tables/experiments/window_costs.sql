@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS experiments.window_costs (
     backfill VARCHAR NOT NULL, -- backfilling rule
     goal VARCHAR NOT NULL, -- what the cost is; utilisation counts negative
     policy VARCHAR NOT NULL, -- a heuristic, key (tuned), ppo, evolution, imitation, or hindsight
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used
     trained_on VARCHAR, -- source of a policy that was trained or tuned; NULL for a heuristic
     seed BIGINT, -- training seed; NULL for a heuristic
     window_number BIGINT NOT NULL, -- from 0, by position

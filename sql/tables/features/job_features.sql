@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS features.job_features (
     last_failed DOUBLE, -- 1 where it failed or was cancelled, else 0
     last_two_runtime_s DOUBLE, -- mean of the user's last two run times (Tsafrir, Etsion and Feitelson 2007), seconds
     seconds_since_last_end BIGINT, -- submission minus the last end of a job of the user
-    alike_jobs_ended BIGINT NOT NULL, -- of those jobs, the ones with the same processors and requested wall time
+    alike_jobs_ended BIGINT NOT NULL, -- of those jobs, the ones with the same processors and requested time
     alike_last_runtime_s BIGINT, -- run time of the one that ended last, seconds
     alike_second_last_runtime_s BIGINT, -- run time of the one before, seconds
     alike_mean_runtime_s DOUBLE, -- their mean run time, seconds

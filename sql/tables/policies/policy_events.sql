@@ -1,4 +1,4 @@
--- What became of the trained policies: who is champion from when on, and why. A history: it cannot be made again from the logs.
+-- What became of the trained policies: who is champion from when on, and why. A history: it cannot be recomputed from the logs.
 CREATE TABLE IF NOT EXISTS policies.policy_events (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     event BIGINT NOT NULL, -- number, from 1, in the order of happening

@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS policies.priority_keys (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     goal VARCHAR NOT NULL, -- what it makes small, see docs/policies.md
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used
     formula VARCHAR NOT NULL, -- as `tracehouse replay --policy` takes it
     log_c DOUBLE NOT NULL, -- decimal logarithm of c
     a DOUBLE NOT NULL, -- exponent of the estimate

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS policies.scheduling_policies (
     method VARCHAR NOT NULL, -- ppo, evolution or imitation
     goal VARCHAR NOT NULL, -- what it makes small, see docs/policies.md
     backfill VARCHAR NOT NULL, -- backfilling during training
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed during training
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used during training
     layout VARCHAR NOT NULL, -- what the network reads of jobs and cluster
     trained_jobs BIGINT NOT NULL, -- replayable jobs before this position were open to training, choosing and judging
     epochs BIGINT NOT NULL, -- epochs trained

@@ -1,5 +1,5 @@
--- Every run-time model that was trained to become champion, with what it learned from and how it fared. A history: unlike other
--- tables it cannot be made again from the logs.
+-- Every run-time model that was trained to become champion, with what it learned from and how good it was. A history: unlike other
+-- tables it cannot be recomputed from the logs.
 CREATE TABLE IF NOT EXISTS predictions.model_versions (
     source VARCHAR NOT NULL, -- source it was trained on
     version BIGINT NOT NULL, -- number, from 1, in the order of training

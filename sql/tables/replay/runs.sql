@@ -6,9 +6,9 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     policy VARCHAR NOT NULL, -- as written after --policy, without the folder of a file
     policy_sha256 VARCHAR, -- hash of the file of a plug-in or a learned policy, in hexadecimal
     backfill VARCHAR NOT NULL, -- backfilling rule: none, easy, easy-sjbf, conservative or selective:threshold=X
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed: requested, actual, predicted (or a quantile of it), live:STATISTIC, or as logged (RLScheduler rules)
-    reserve_by VARCHAR, -- what reservations believed of jobs that run: estimate or requested; NULL under RLScheduler rules
-    correction VARCHAR, -- what it believed of jobs past their estimate: requested, increments or doubling; NULL under RLScheduler rules
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, actual, predicted (or a quantile of it), live:STATISTIC, or as logged (RLScheduler rules)
+    reserve_by VARCHAR, -- run times that reservations used for running jobs: estimate or requested; NULL under RLScheduler rules
+    correction VARCHAR, -- what followed for jobs past their estimate: requested, increments or doubling; NULL under RLScheduler rules
     rules VARCHAR NOT NULL, -- standard, rlscheduler or rlscheduler-corrected
     window_first BIGINT, -- position of the first job among the replayable jobs, from 0; NULL for the whole trace
     window_jobs BIGINT, -- length of the window; NULL for the whole trace

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS replay.window_scores (
     policy VARCHAR NOT NULL, -- a heuristic of docs/semantics.md, or learned
     seed BIGINT, -- training seed of a learned policy
     backfill VARCHAR NOT NULL, -- backfilling rule
-    estimates VARCHAR NOT NULL, -- run times the scheduler believed: requested or predicted
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested or predicted
     jobs BIGINT NOT NULL, -- jobs in the window
 {{ replay_metrics }}
     semantics BIGINT NOT NULL, -- version of docs/semantics.md

@@ -10,7 +10,7 @@ SELECT
     versions.predictor, -- name of the predictor
     versions.jobs_trained, -- jobs it was trained on
     versions.trained_until, -- it learned from jobs that had ended before this, UTC
-    versions.mean_absolute_error_s, -- on the newest unseen jobs of its own test, seconds
+    versions.mean_absolute_error_s, -- on the newest held-out jobs of its own test, seconds
     events.mae_gain_s, -- mean absolute error of the champion before minus this version's, seconds
     events.mae_gain_low_s, -- lower end of its 95 % confidence interval
     events.mae_gain_high_s, -- upper end of the same

@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from models.rlschert.cluster import Cluster, Setting, run_heuristic_on, some
-from models.rlschert.networks import new_network
-from models.rlschert.options import NETWORKS, PAPER, RLSchertOptions
-from models.rlschert.training import Policy, train
+from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on, take_sequences
+from models.rlschert.networks import new_rlschert_network
+from models.rlschert.options import PAPER_OPTIONS, RLSCHERT_NETWORKS, RLSchertOptions
+from models.rlschert.training import RLSchertPolicy, train_rlschert
 from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences, measured_errors
 from simulator.published.rlschert import ACTIONS, HORIZON, KILLABLE, LONGEST, SLOTS, WAIT, WIDEST, Sequences
-from simulator.published.rlschert_view import FACTS, FUTURE, IMAGE_COLUMNS_BESIDE, KILL_FACTS, SLOT_FACTS, teacher_kills
+from simulator.published.rlschert_view import (
+    FUTURE,
+    IMAGE_COLUMNS_BESIDE,
+    KILL_FACTS,
+    SIGHT_FACTS,
+    SLOT_FACTS,
+    teacher_kills,
+)
 
 SMALL = RLSchertOptions(iterations=4, sequences=4, pool=8, validate_every=2, teacher_iterations=2)
 
@@ -102,20 +109,20 @@ def test_errors_that_make_no_sense() -> None:
 # Networks.
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", RLSCHERT_NETWORKS)
 def test_networks_give_logits_and_values(name: str) -> None:
     torch.manual_seed(1)
-    seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, FACTS)
-    logits, value = new_network(name, 16, kills=True)(seen, torch.rand(3, FUTURE))
+    seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, SIGHT_FACTS)
+    logits, value = new_rlschert_network(name, 16, kills=True)(seen, torch.rand(3, FUTURE))
     assert logits.shape == (3, ACTIONS) and value.shape == (3,)
     assert logits.std() < 0.2  # nearly equal chances at first
 
 
 def test_what_is_learned_of_one_slot_holds_for_the_others() -> None:
     torch.manual_seed(1)
-    network, seen = new_network("facts", 16, kills=True), torch.rand(4, FACTS)
+    network, seen = new_rlschert_network("facts", 16, kills=True), torch.rand(4, SIGHT_FACTS)
     of_slots, of_places, rest = seen.split(
-        [SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS, FACTS - SLOTS * SLOT_FACTS - KILLABLE * KILL_FACTS], 1
+        [SLOTS * SLOT_FACTS, KILLABLE * KILL_FACTS, SIGHT_FACTS - SLOTS * SLOT_FACTS - KILLABLE * KILL_FACTS], 1
     )
     turned_slots = of_slots.unflatten(1, (SLOTS, SLOT_FACTS)).roll(2, 1).flatten(1)
     turned_places = of_places.unflatten(1, (KILLABLE, KILL_FACTS)).flip(1).flatten(1)
@@ -126,11 +133,11 @@ def test_what_is_learned_of_one_slot_holds_for_the_others() -> None:
     assert (logits[:, :SLOTS].std(1) > 0).all()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", RLSCHERT_NETWORKS)
 def test_only_the_value_is_told_of_the_future(name: str) -> None:
     torch.manual_seed(1)
-    network = new_network(name, 16, kills=True)
-    seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, FACTS)
+    network = new_rlschert_network(name, 16, kills=True)
+    seen = torch.rand(3, HORIZON, 16 + IMAGE_COLUMNS_BESIDE) if name.startswith("image") else torch.rand(3, SIGHT_FACTS)
     logits, value = network(seen, torch.zeros(3, FUTURE))
     same, other = network(seen, torch.ones(3, FUTURE))
     assert torch.equal(logits, same) and torch.equal(logits, network.act(seen))
@@ -141,7 +148,7 @@ def test_the_future_of_a_sequence() -> None:
     """Three jobs of 4, 2 and 8 units on 1, 2 and 10 processors, at 0, 1 and 5; the first runs, the second waits."""
     length, procs = np.array([[4, 2, 8]]), np.array([[1, 2, 10]])
     remaining = np.maximum(length[:, :, None] - np.arange(LONGEST), 1).astype(np.int16)
-    cluster = Cluster(Sequences(np.array([[0, 1, 5]]), length, procs, length.copy(), remaining), Setting(procs=16))
+    cluster = SlotCluster(Sequences(np.array([[0, 1, 5]]), length, procs, length.copy(), remaining), Setting(procs=16))
     cluster.begin()
     for action in (0, WAIT):
         cluster.step(np.array([action]))
@@ -151,14 +158,14 @@ def test_the_future_of_a_sequence() -> None:
 
 def test_the_papers_network_has_as_many_weights_as_the_paper_says() -> None:
     """557,952: 8,640 x 64 + 64 x 64 + 64 x 14, of a state of 120 x 72; ours is 120 x 68."""
-    network = new_network("image_mlp", 20, kills=True)
+    network = new_rlschert_network("image_mlp", 20, kills=True)
     policy = sum(p.numel() for p in network.policy.parameters()) + sum(p.numel() for p in network.head.parameters())
     assert policy == 120 * (20 + IMAGE_COLUMNS_BESIDE) * 64 + 64 * 64 + 64 * ACTIONS == 557_952
 
 
 def test_an_unknown_network() -> None:
     with pytest.raises(ValueError, match="unknown network 'gpt'"):
-        new_network("gpt", 16, kills=True)
+        new_rlschert_network("gpt", 16, kills=True)
 
 
 # Training.
@@ -170,7 +177,9 @@ def test_an_unknown_network() -> None:
 def test_training_is_a_function_of_its_seed(network: str, algorithm: str) -> None:
     pool, validation = (draw_sequences(Workload(jobs=8), 4, seed=seed) for seed in (1, 2))
     options = SMALL.model_copy(update={"network": network, "algorithm": algorithm, "iterations": 2})
-    (one, curve), (same, again), (other, _) = (train(pool, validation, Setting(), options, seed) for seed in (1, 1, 2))
+    (one, curve), (same, again), (other, _) = (
+        train_rlschert(pool, validation, Setting(), options, seed) for seed in (1, 1, 2)
+    )
     assert curve == again
     states = [policy.network.state_dict() for policy in (one, same, other)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -181,7 +190,7 @@ def test_training_makes_waits_shorter() -> None:
     """Twelve iterations, from nearly random choices, on a busy cluster."""
     pool, validation, test = (draw_sequences(Workload(jobs=60, job_rate=0.9), n, seed=n) for n in (48, 8, 12))
     options = RLSchertOptions(iterations=12, sequences=16, validate_every=3, rate=3e-3)
-    policy, curve = train(pool, validation, Setting(), options, 1)
+    policy, curve = train_rlschert(pool, validation, Setting(), options, 1)
     random = run_heuristic_on(test, Setting(), "Random").slowdowns().mean()
     assert policy.run(test, Setting()).slowdowns().mean() < 0.9 * random
     assert curve[-1].entropy < curve[0].entropy
@@ -195,7 +204,7 @@ def test_weights_are_averaged() -> None:
     kept = {}
     for averaging in (0.0, 0.5, 0.9999):
         options = SMALL.model_copy(update=told | {"averaging": averaging})
-        policy, _ = train(pool, validation, Setting(), options, 1)
+        policy, _ = train_rlschert(pool, validation, Setting(), options, 1)
         kept[averaging] = torch.nn.utils.parameters_to_vector(policy.network.parameters())
     assert torch.allclose(kept[0.5], (kept[0.0] + kept[0.9999]) / 2, atol=1e-4)
     assert not torch.allclose(kept[0.0], kept[0.9999], atol=1e-3)
@@ -203,10 +212,10 @@ def test_weights_are_averaged() -> None:
 
 def test_only_a_policy_that_may_kill_kills_and_teachers_are_followed() -> None:
     pool, validation = (draw_sequences(Workload(jobs=60, job_rate=0.95), 8, seed=seed) for seed in (1, 2))
-    teacher, _ = train(pool, validation, Setting(), SMALL, 1)
+    teacher, _ = train_rlschert(pool, validation, Setting(), SMALL, 1)
     assert teacher.run(validation, Setting()).kills.sum() == 0
     options = SMALL.model_copy(update={"iterations": 6, "teacher_iterations": 4, "rate": 1e-2, "teacher_weight": 5.0})
-    policy, curve = train(pool, validation, Setting(), options, 1, kills=True, teacher=teacher)
+    policy, curve = train_rlschert(pool, validation, Setting(), options, 1, kills=True, teacher=teacher)
     assert [report.teacher_weight for report in curve] == pytest.approx([5.0, 3.75, 2.5, 1.25, 0, 0])
     assert policy.kills
     assert policy.run(validation, Setting()).over.all()
@@ -215,10 +224,12 @@ def test_only_a_policy_that_may_kill_kills_and_teachers_are_followed() -> None:
 def test_imitation_brings_a_policy_to_its_teachers() -> None:
     """On what it sees itself; random choices agree in less than half of the decisions."""
     pool, validation = (draw_sequences(Workload(jobs=60, job_rate=0.95), 8, seed=seed) for seed in (1, 2))
-    teacher, _ = train(pool, validation, Setting(), SMALL, 1)
+    teacher, _ = train_rlschert(pool, validation, Setting(), SMALL, 1)
     told = {"iterations": 15, "teacher_iterations": 1000, "rate": 1e-2, "teacher_weight": 50.0, "validate_every": 15}
-    policy, _ = train(pool, validation, Setting(), SMALL.model_copy(update=told), 1, kills=True, teacher=teacher)
-    cluster = Cluster(validation, Setting())
+    policy, _ = train_rlschert(
+        pool, validation, Setting(), SMALL.model_copy(update=told), 1, kills=True, teacher=teacher
+    )
+    cluster = SlotCluster(validation, Setting())
     cluster.begin()
     agreed, shown = [], np.zeros((8, KILLABLE), dtype=np.bool_)
     while not cluster.over.all():
@@ -235,28 +246,29 @@ def test_imitation_brings_a_policy_to_its_teachers() -> None:
 
 def test_a_run_that_is_cut_off_has_no_slowdown() -> None:
     sequences = draw_sequences(Workload(jobs=30), 2, seed=1)
-    network = new_network("facts", 16, kills=False)
-    cut = Policy(network, "facts", False).run(sequences, Setting(), max_actions=5)
+    network = new_rlschert_network("facts", 16, kills=False)
+    cut = RLSchertPolicy(network, "facts", False).run(sequences, Setting(), max_actions=5)
     assert not cut.over.any() and np.isnan(cut.slowdowns()).all()
 
 
 def test_a_learned_policy_of_another_cluster_size_runs() -> None:
     sequences = draw_sequences(Workload(jobs=20), 2, seed=1)
-    policy = Policy(new_network("facts", 16, kills=True), "facts", True)
+    policy = RLSchertPolicy(new_rlschert_network("facts", 16, kills=True), "facts", True)
     for procs in (12, 24):
         assert policy.run(sequences, Setting(procs=procs)).over.all()
 
 
 def test_some_of_the_sequences() -> None:
     sequences = draw_sequences(Workload(jobs=10), 5, seed=1)
-    taken = some(sequences, np.array([3, 0]))
+    taken = take_sequences(sequences, np.array([3, 0]))
     assert (taken.length == sequences.length[[3, 0]]).all()
 
 
 def test_the_papers_settings() -> None:
     """Table 4."""
-    told = (PAPER.minibatch, PAPER.passes, PAPER.gae_lambda, PAPER.kl_target, PAPER.gamma, PAPER.rate, PAPER.clip)
-    assert told == (128, 5, 0.95, 0.01, 0.99, 1e-4, 0.2)
-    assert (PAPER.value_weight, PAPER.teacher_weight, PAPER.entropy_weight) == (0.25, 0.5, 0.02)
+    paper = PAPER_OPTIONS
+    assert (paper.minibatch, paper.passes, paper.gae_lambda, paper.kl_target) == (128, 5, 0.95, 0.01)
+    assert (paper.gamma, paper.rate, paper.clip) == (0.99, 1e-4, 0.2)
+    assert (paper.value_weight, paper.teacher_weight, paper.entropy_weight) == (0.25, 0.5, 0.02)
     assert (SLOTS, KILLABLE, ACTIONS) == (5, 8, 14)
     assert Workload().jobs == 200

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.live import LIVE_STATISTICS, LiveReplay, LiveSettings, live_policy, replay_live
+from models.runtime.estimates import LIVE_STATISTICS
+from models.runtime.live import LiveReplay, LiveSettings, live_policy, replay_live
 from simulator.engine.replay import replay
 from simulator.engine.running import CORRECTIONS
 from simulator.jobs.jobs import Jobs, jobs_from_log

@@ -13,7 +13,7 @@ from simulator.metrics.metrics import bounded_slowdown
 
 
 @pytest.fixture(scope="module")
-def log() -> search.Log:
+def log() -> search.SearchLog:
     """400 jobs of ten users whose jobs last about as long as their last ones, on 16 processors, with bad requests."""
     rng = np.random.default_rng(3)
     jobs = 400
@@ -26,10 +26,10 @@ def log() -> search.Log:
     rows = pl.DataFrame(
         {"user_name": user.astype(str), "requested_walltime_s": requested, "requested_procs": procs}
     ).with_columns(executable=pl.lit(None, dtype=pl.Utf8))
-    return search.Log(submit, runtime, procs, requested, rows, 16)
+    return search.SearchLog(submit, runtime, procs, requested, rows, 16)
 
 
-def test_rivals_are_what_their_names_say(log: search.Log) -> None:
+def test_rivals_are_what_their_names_say(log: search.SearchLog) -> None:
     for name, order, backfill, estimates in (
         ("EASY", "FCFS", "easy", "requested"),
         ("EASY-SJBF", "FCFS", "easy-sjbf", "requested"),
@@ -47,14 +47,14 @@ def test_rivals_are_what_their_names_say(log: search.Log) -> None:
             assert found.delayed_share == 0.0  # requests are never too short here
 
 
-def test_predictions_help_where_users_repeat_themselves(log: search.Log) -> None:
+def test_predictions_help_where_users_repeat_themselves(log: search.SearchLog) -> None:
     easy = search.try_configuration(log, search.EASY)
     ordered = search.try_configuration(log, search.Configuration("formula:-(submit + 10*estimate)", "easy"))
     assert ordered.bounded_slowdown < easy.bounded_slowdown
     assert ordered.underestimated_share > 0.0
 
 
-def test_every_configuration_differs_and_replays(log: search.Log) -> None:
+def test_every_configuration_differs_and_replays(log: search.SearchLog) -> None:
     configurations = [
         *search.backfilling_configurations(),
         *search.ordering_configurations(),
@@ -69,7 +69,7 @@ def test_every_configuration_differs_and_replays(log: search.Log) -> None:
         assert search.try_configuration(few, configuration).bounded_slowdown >= 1.0
 
 
-def test_predictions_made_at_submission(log: search.Log) -> None:
+def test_predictions_made_at_submission(log: search.SearchLog) -> None:
     """Exact predictions are clairvoyance; conservative backfilling takes them, too."""
     exact = log.rows.with_columns(
         pl.Series(log.runtime).cast(pl.Float64).alias(name)
@@ -108,7 +108,7 @@ def test_a_choice_does_not_see_the_trace_it_is_for() -> None:
     assert search.choose(merits) == 1
 
 
-def test_shaking_moves_a_users_day_together_and_a_little(log: search.Log) -> None:
+def test_shaking_moves_a_users_day_together_and_a_little(log: search.SearchLog) -> None:
     moved = search.shaken(log, 5)
     assert (np.diff(moved.submit) >= 0).all()
     assert sorted(moved.runtime) == sorted(log.runtime) and moved.rows.height == log.rows.height
@@ -127,7 +127,7 @@ def test_shaking_moves_a_users_day_together_and_a_little(log: search.Log) -> Non
     assert search.shaken(log, 6).submit.tolist() != moved.submit.tolist()
 
 
-def test_resampling_moves_users_by_whole_weeks(log: search.Log) -> None:
+def test_resampling_moves_users_by_whole_weeks(log: search.SearchLog) -> None:
     week = 7 * 86_400
     longer = log._replace(submit=log.submit * 40)
     moved = search.resampled(longer, 1)

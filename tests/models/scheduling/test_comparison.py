@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.scheduling.arena import Windows
-from models.scheduling.comparison import block_length, compare, disjoint
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.comparison import block_length, disjoint, paired_difference, scores_against_saf
 
 
 def windows(spacing: int, count: int = 40, jobs: int = 100) -> Windows:
@@ -30,7 +30,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(spacing: int) -> None:
         per_job = rng.normal(0.0, 1.0, 60 * spacing + 100)
         difference = np.array([per_job[first : first + 100].mean() for first in taken.first])
         base = rng.normal(5.0, 3.0, 60)  # of the windows themselves: pairing takes it away
-        found = compare(base + difference, base, taken, 1)
+        found = paired_difference(base + difference, base, taken, 1)
         assert found.low is not None and found.high is not None and found.low <= found.mean <= found.high
         held += found.low <= 0.0 <= found.high
     assert held >= 0.84 * 120
@@ -39,12 +39,21 @@ def test_intervals_hold_the_truth_as_often_as_they_say(spacing: int) -> None:
 def test_who_is_better_is_told() -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(20.0, 5.0, 40)
-    better = compare(base - 1.0 + rng.normal(0, 0.5, (3, 40)), base, windows(100), 1)
+    better = paired_difference(base - 1.0 + rng.normal(0, 0.5, (3, 40)), base, windows(100), 1)
     assert better.is_better and better.mean == pytest.approx(-1.0, abs=0.3)
-    worse = compare(base, base - 1.0, windows(100), 1)
+    worse = paired_difference(base, base - 1.0, windows(100), 1)
     assert worse.low is not None and worse.low > 0 and not worse.is_better
-    assert compare(base, base - 1.0, windows(100), 1) == worse
-    few = compare(base[:13], base[:13] - 1, windows(30, 13), 1)  # 460 jobs: four windows that share none
+    assert paired_difference(base, base - 1.0, windows(100), 1) == worse
+    few = paired_difference(base[:13], base[:13] - 1, windows(30, 13), 1)  # 460 jobs: four windows that share none
     assert few.low is not None
-    none = compare(base[:3], base[:3] - 1, windows(100, 3), 1)
+    none = paired_difference(base[:3], base[:3] - 1, windows(100, 3), 1)
     assert none.low is None and not none.is_better
+
+
+def test_rivals_are_compared_with_saf(arena: Arena) -> None:
+    taken = Windows(np.arange(0, 700, 100), 90)
+    costs = {name: arena.costs(name, taken) for name in ("FCFS", "SAF")}
+    saf, fcfs, again = scores_against_saf(arena, taken, {"FCFS": costs["FCFS"], "again": np.stack([costs["SAF"]] * 2)})
+    assert (saf.name, fcfs.name, again.name) == ("SAF", "FCFS", "again")
+    assert saf.mean == again.mean == costs["SAF"].mean() and saf.minus_saf.mean == again.minus_saf.mean == 0
+    assert fcfs.minus_saf.mean == pytest.approx((costs["FCFS"] - costs["SAF"]).mean())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.goals import parse_goal
+from models.scheduling.goals import WindowColumns, parse_goal
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import metrics
@@ -47,7 +47,8 @@ def test_a_mix_by_hand() -> None:
     """Two users; waits 0, 10 and 40 s of jobs of 20 s each."""
     column = np.array([[0, 0, 0]])
     goal = parse_goal("0.5*wait + 2*bsld:max_user")
-    cost = goal.costs(column, column + 20, column + 1, np.array([[0, 3, 3]]), np.array([[0, 10, 40]]), cluster_procs=4)
+    jobs = WindowColumns(column, column + 20, column + 1, np.array([[0, 3, 3]]))
+    cost = goal.costs(jobs, np.array([[0, 10, 40]]), cluster_procs=4)
     assert cost[0] == pytest.approx(0.5 * 50 / 3 + 2 * (1.5 + 3) / 2)
 
 

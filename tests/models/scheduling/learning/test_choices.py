@@ -8,11 +8,8 @@ import torch
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.learning.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
-from models.scheduling.learning.dense import rows_of
-from models.scheduling.learning.kernel_pass import Gradients, imitation_pass, ppo_pass
-from models.scheduling.learning.networks import NETWORKS, load_weights, new_network, padded, to_weights
+from models.scheduling.learning.networks import padded
 from simulator.policies.network import VISIBLE_JOBS, score_rows
-from simulator.policies.observation import LAYOUTS
 from tests.simulator.busy import random_weights
 
 SIZES = np.array([3, 2, 7, 2])
@@ -94,94 +91,6 @@ def test_padding() -> None:
     queues = np.zeros((len(SIZES), VISIBLE_JOBS * 5), dtype=np.float32)
     pad(rows, np.cumsum(SIZES) - SIZES, SIZES, queues)
     assert np.array_equal(queues, padded(torch.from_numpy(rows), torch.from_numpy(SIZES)).flatten(1).numpy())
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_engine_and_torch_compute_the_same_scores(layout: str) -> None:
-    weights = random_weights(2, layout)
-    net = new_network("kernel", len(LAYOUTS[layout].inputs))
-    load_weights(net, weights)
-    rows = np.random.default_rng(0).random((VISIBLE_JOBS, len(LAYOUTS[layout].inputs))).astype(np.float32)
-    scores = np.empty(VISIBLE_JOBS, dtype=np.float32)
-    score_rows(rows, VISIBLE_JOBS, weights, scores)
-    expected = net(torch.from_numpy(rows), torch.tensor([VISIBLE_JOBS])).detach().numpy()
-    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
-    again = to_weights(net, LAYOUTS[layout])
-    assert all(np.array_equal(a, b) for a, b in zip(weights, again, strict=True))
-
-
-@pytest.mark.parametrize("decisions", [1, 3, 400])
-@pytest.mark.parametrize("layout", ["plain", "informed"])
-def test_the_compiled_passes_leave_torch_s_gradients(decisions: int, layout: str) -> None:
-    """Of one decision, and of many more rows than a block holds, in any order."""
-    rng = np.random.default_rng(decisions)
-    torch.manual_seed(decisions)
-    net = new_network("kernel", len(LAYOUTS[layout].inputs))
-    shared = Gradients(net)
-    num_rows = rng.integers(2, VISIBLE_JOBS + 1, decisions)
-    first_row = np.cumsum(num_rows) - num_rows
-    features = rng.random((num_rows.sum(), len(LAYOUTS[layout].inputs)), dtype=np.float32)
-    choice = (rng.random(decisions) * num_rows).astype(np.int64)
-    old, advantage = (rng.normal(m, 1.0, decisions).astype(np.float32) for m in (-3.0, 0.0))
-    order = rng.permutation(decisions)
-    scores = net(torch.from_numpy(features), torch.from_numpy(num_rows))
-
-    def expected(slope: np.ndarray) -> list[np.ndarray]:
-        found = torch.autograd.grad(scores, list(net.parameters()), torch.from_numpy(slope), retain_graph=True)
-        return [a.numpy() for a in found]
-
-    def check(slope: np.ndarray) -> None:
-        for ours, theirs, p in zip(shared.gradients, expected(slope), net.parameters(), strict=True):
-            scale = np.abs(theirs).max()
-            np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3 * scale + 1e-6)
-            assert p.grad is not None and np.shares_memory(p.grad.numpy(), ours)
-
-    slope = np.empty(len(features), dtype=np.float32)
-    plain = scores.detach().numpy()
-    told = ppo_gradient(plain, num_rows, choice, old, advantage, 0.2, 0.01, slope)
-    shared.clear()
-    seen = ppo_pass(
-        features, first_row, num_rows, choice, old, advantage, order, 0.2, 0.01, shared.weights, shared.gradients
-    )
-    assert seen == pytest.approx(told[:2], rel=1e-3)
-    check(slope)
-    told = imitation_gradient(plain, num_rows, choice, np.ones(decisions), slope)
-    shared.clear()
-    seen = imitation_pass(features, first_row, num_rows, choice, order, shared.weights, shared.gradients)
-    assert seen == pytest.approx(told, rel=1e-3)
-    check(slope)
-
-
-def test_the_paper_s_network_has_fewer_than_1000_parameters() -> None:
-    """RLScheduler, section IV-B."""
-    assert sum(p.numel() for p in new_network("kernel", 8).parameters()) == 960
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_only_waiting_jobs_are_scored(name: str) -> None:
-    torch.manual_seed(0)
-    net = new_network(name, 8)
-    rows = torch.rand(int(SIZES.sum()), 8)
-    together = net(rows, torch.from_numpy(SIZES))
-    assert together.shape == (SIZES.sum(),)
-    alone = torch.cat([net(part, torch.tensor([len(part)])) for part in torch.split(rows, SIZES.tolist())])
-    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
-
-
-def test_recorded_probabilities_are_those_torch_computes(arena: Arena) -> None:
-    """Otherwise the very first ratio of an update would not be one."""
-    weights = random_weights(3)
-    net = new_network("kernel", 8)
-    load_weights(net, weights)
-    found = arena.sample(weights, Windows(np.array([0, 300]), 200), seed=5)
-    every = np.arange(found.decisions)
-    assert found.decisions > 50 and found.num_rows.min() >= 2
-    scores = net(*rows_of(found, every)).detach().numpy()
-    gradient = np.empty(len(scores), dtype=np.float32)
-    kl, _, clipped = ppo_gradient(
-        scores, found.num_rows, found.choice, found.log_prob, np.ones(len(every)), 0.2, 0.0, gradient
-    )
-    assert abs(kl) < 1e-5 and clipped == 0
 
 
 def test_choices_are_drawn_with_the_recorded_probabilities(arena: Arena) -> None:

@@ -10,9 +10,17 @@ import pytest
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.recipes import SHARPNESS, learn, smallest_area_first
-from models.scheduling.learning.training import Lessons
-from models.scheduling.options import EvolutionOptions, Recipe
+from models.scheduling.learning.training import EpochReport, Lessons
+from models.scheduling.options import (
+    EvolutionOptions,
+    HindsightOptions,
+    ImitationOptions,
+    KeySearchOptions,
+    PPOOptions,
+    Recipe,
+)
 from simulator.jobs.jobs import Jobs
+from simulator.policies.network import KernelWeights
 from simulator.policies.observation import LAYOUTS
 from tests.models.scheduling.conftest import PROCS
 from tests.simulator.busy import PROCS as BUSY_PROCS
@@ -61,3 +69,27 @@ def test_the_best_start_is_the_better_one(arena: Arena) -> None:
 
     costs = [begun(start) for start in ("saf", "key", "best")]
     assert costs[0] != costs[1] and costs[2] == min(costs[:2])
+
+
+def same(a: KernelWeights, b: KernelWeights) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("method", ["ppo", "evolution", "imitation"])
+def test_recipes_begin_with_the_key(method: str, arena: Arena, lessons: Lessons) -> None:
+    recipe = Recipe(
+        method=method,
+        ppo=PPOOptions(epochs=2, trajectories=8),
+        evolution=EvolutionOptions(generations=2, pairs=2, windows=3),
+        hindsight=HindsightOptions(orders=50),
+        imitation=ImitationOptions(passes=4),
+        key=KeySearchOptions(random_keys=10, steps=0, windows=6),
+        shown_windows=10,
+        hindsight_windows=10,
+    )
+    reports: list[EpochReport] = []
+    found = learn(arena, lessons, recipe, 1, reports.append)
+    assert len(reports) == recipe.epochs and found.parameters["method"] == method and found.parameters["seed"] == 1
+    # what it starts from counts, so that it never ends worse on the windows that choose
+    assert found.validation_cost <= arena.costs("FCFS", lessons.validation).mean()
+    assert same(found.weights, learn(arena, lessons, recipe, 1).weights)

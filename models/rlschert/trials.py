@@ -1,0 +1,125 @@
+"""Trials of RLSchert's experiment: every heuristic and every trained scheduler on the same sequences, and their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from models.rlschert.cluster import Setting, SlotOutcome, cost_of, run_heuristic_on, take_sequences
+from models.rlschert.ladder import TrainedScheduler
+from models.rlschert.plan import SWEEP_SEED, TEST_SEED, TRAINED, RLSchertPlan, Scheduler
+from models.rlschert.workload import draw_sequences
+from models.scheduling.arena import Windows
+from models.scheduling.comparison import paired_difference
+from simulator.published.rlschert import Sequences
+from simulator.published.rlschert_view import HEURISTICS
+
+LADDER: tuple[Scheduler, ...] = (
+    ("RLSchert", "learned"),
+    ("RLSchert", "rule"),
+    ("RLSchert", "none"),
+    ("DeepRM", "none"),
+)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What became of the same sequences under several schedulers.
+
+    setting: what the experiment varies. part: "test", or "training" for sequences of the training pool. outcomes: by name,
+    kind of killing and seed.
+    """
+
+    experiment: str
+    setting: float
+    part: str
+    outcomes: dict[tuple[str, str, int], SlotOutcome]
+
+
+@dataclass(frozen=True)
+class SchedulerComparison:
+    """Mean cost of one scheduler, and how much more or less it is than a rival's on the same sequences, with a 95 % interval."""
+
+    scheduler: Scheduler
+    rival: Scheduler
+    cost: float
+    difference: float
+    low: float | None
+    high: float | None
+
+
+def try_everything(plan: RLSchertPlan, trained: Sequence[TrainedScheduler]) -> Iterator[Trials]:
+    """All trials of the plan, one group after the other; schedulers are not trained again."""
+    schedulers = [one for one in trained if one.experiment == "main"]
+    rate, procs, test = plan.workload.job_rate, plan.procs, plan.test()
+    pool = plan.pool()
+    seen = take_sequences(pool, np.arange(min(plan.test_sequences, len(pool.arrive))))
+    yield Trials("main", rate, "training", _try_all(plan, schedulers, seen, procs))
+    yield Trials("main", rate, "test", _try_all(plan, schedulers, test, procs))
+    yield from _sweeps(plan, schedulers, test)
+    if plan.completion_seeds:
+        for_completion = [one for one in trained if one.experiment == "completion"]
+        yield Trials("completion", rate, "test", _try_all(plan, for_completion, test, procs))
+    if plan.network_iterations:
+        yield Trials("networks", rate, "test", _try_networks(plan, trained, test))
+
+
+def _sweeps(plan: RLSchertPlan, schedulers: list[TrainedScheduler], test: Sequences) -> Iterator[Trials]:
+    """Figures 10 and 11, Tables 9 and 11."""
+    count = plan.test_sequences
+    for rate in plan.job_rates:
+        sequences = draw_sequences(replace(plan.workload, job_rate=rate), count, SWEEP_SEED)
+        yield Trials("load", rate, "test", _try_all(plan, schedulers, sequences, plan.procs))
+    for procs in plan.cluster_sizes:
+        yield Trials("resources", procs, "test", _try_all(plan, schedulers, test, procs))
+    for share in plan.predictable_shares:
+        sequences = draw_sequences(replace(plan.workload, predictable_share=share), count, TEST_SEED)
+        yield Trials("predictable", share, "test", _try_all(plan, schedulers, sequences, plan.procs))
+    mixed = replace(plan.workload, predictable_share=0.5, other_error=plan.other_error)
+    sequences = draw_sequences(mixed, count, TEST_SEED)
+    yield Trials("mixed", 0.5, "test", _try_all(plan, schedulers, sequences, plan.procs))
+
+
+def _try_all(
+    plan: RLSchertPlan, schedulers: list[TrainedScheduler], sequences: Sequences, procs: int
+) -> dict[tuple[str, str, int], SlotOutcome]:
+    """Every heuristic, without and with killing by rule, and every trained scheduler."""
+    outcomes: dict[tuple[str, str, int], SlotOutcome] = {}
+    for name in HEURISTICS:
+        for kill in ("none", "rule"):
+            setting = Setting(procs=procs, with_remaining=False, kill_by_rule=kill == "rule")
+            outcomes[name, kill, 1] = run_heuristic_on(sequences, setting, name)
+    for one in schedulers:
+        setting = Setting(procs=procs, **TRAINED[one.name, one.kill])
+        outcomes[one.name, one.kill, one.seed] = one.policy.run(sequences, setting, plan.options.max_actions)
+    return outcomes
+
+
+def _try_networks(
+    plan: RLSchertPlan, trained: Sequence[TrainedScheduler], test: Sequences
+) -> dict[tuple[str, str, int], SlotOutcome]:
+    """Table 3: RLSchert without killing, by network and algorithm."""
+    setting = Setting(procs=plan.procs, **TRAINED["RLSchert", "none"])
+    networks = [one for one in trained if one.experiment == "networks"]
+    return {(one.name, one.kill, one.seed): one.policy.run(test, setting) for one in networks}
+
+
+def compare_schedulers(trials: Trials) -> list[SchedulerComparison]:
+    """Each step of the ladder against the next, its last against the best heuristic, with the rule or without, and all
+    against SAF."""
+    goal = "completion" if trials.experiment == "completion" else "slowdown"
+    costs: dict[Scheduler, list[np.ndarray]] = {}
+    for (name, kill, _), outcome in trials.outcomes.items():
+        costs.setdefault((name, kill), []).append(cost_of(outcome, goal))
+    means = {scheduler: float(np.mean(values)) for scheduler, values in costs.items()}
+    best = min((scheduler for scheduler in means if scheduler[0] in HEURISTICS), key=means.__getitem__)
+    ladder = [scheduler for scheduler in LADDER if scheduler in costs]
+    pairs = list(zip(ladder, [*ladder[1:], best], strict=True)) + [(one, ("SAF", "none")) for one in ladder]
+    windows = Windows(np.arange(len(costs[best][0])), 1)
+    comparisons = []
+    for one, rival in dict.fromkeys(pairs):
+        apart = paired_difference(np.stack(costs[one]), np.stack(costs[rival]), windows, 1)
+        comparisons.append(SchedulerComparison(one, rival, means[one], apart.mean, apart.low, apart.high))
+    return comparisons

@@ -1,0 +1,104 @@
+"""A source as questions about waits need it: its history, its users and job numbers, and its clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from models.waits.history import History
+
+
+@dataclass(frozen=True)
+class WaitSource:
+    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock_zero: UTC time of the log's second
+    0, without zone. has_calendar: whether the log says which day that was. time_zone: of the cluster."""
+
+    name: str
+    rows: pl.DataFrame
+    history: History
+    clock_zero: datetime
+    has_calendar: bool
+    time_zone: str
+
+    def user_number(self, user: str) -> int:
+        """The number of a user in the history. Raises ValueError for one that never submitted a job that ran."""
+        return user_number_in(self.rows, self.name, user)
+
+    def job_number(self, job_id: str, moment: int) -> int:
+        """The number of the job of this id that waits at a moment; if ids repeat, of the last one submitted. Raises ValueError."""
+        rows = self.rows.filter(pl.col("job_id") == job_id)
+        numbers = np.flatnonzero(np.isin(self.history.job_index, rows["job_index"].to_numpy()))
+        numbers = numbers[self.history.submit[numbers] <= moment]
+        if not len(numbers):
+            raise ValueError(f"source {self.name!r}: no job {job_id!r} had been submitted by {self.clock(moment)}")
+        number = int(numbers[-1])
+        if self.history.leaves[number] <= moment:
+            left = int(self.history.leaves[number])
+            how = "started" if self.history.start[number] <= moment else "was cancelled"
+            raise ValueError(
+                f"source {self.name!r}: job {job_id!r} does not wait at {self.clock(moment)}: it {how} at "
+                f"{self.clock(left)}; give an earlier --at, or leave --job out for a new job"
+            )
+        return number
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First submission and last end that the log knows, seconds of its clock."""
+        return int(self.history.submit[0]), int(self.history.latest_end[-1])
+
+    def clock(self, moment: float) -> str:
+        """A second of the log's clock as local time of the cluster, to the minute; the second itself where there is no
+        calendar."""
+        if not self.has_calendar:
+            return f"second {round(moment)}"
+        utc = self.clock_zero + timedelta(seconds=round(moment))
+        return f"{utc.replace(tzinfo=UTC).astimezone(ZoneInfo(self.time_zone)):%a %Y-%m-%d %H:%M}"
+
+    def moment(self, text: str | None) -> int:
+        """The second of the log's clock that a user means: a second, or local time of the cluster in ISO form.
+
+        None is the last submission in the log: the last moment at which it still tells who runs and who waits. Raises ValueError
+        outside the log."""
+        first, last = self.span
+        if text is None:
+            return int(self.history.submit[-1])
+        moment = int(text) if text.strip().isdigit() else self._second_of(text)
+        if not first <= moment <= last:
+            raise ValueError(
+                f"time {text!r} lies outside the log of {self.name!r}, which tells of {self.clock(first)} to "
+                f"{self.clock(last)} (seconds {first} to {last})"
+            )
+        return moment
+
+    def _second_of(self, text: str) -> int:
+        """The second of the log's clock of a local time in ISO form. Raises ValueError."""
+        try:
+            local = datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise ValueError(
+                f"time {text!r}: expected local time of the cluster such as 2004-03-01 or '2004-03-01 08:00', or a second of "
+                "the log's own clock"
+            ) from None
+        if not self.has_calendar:
+            first, last = self.span
+            raise ValueError(
+                f"time {text!r}: the log of {self.name!r} does not say which day it began: give a second of its own "
+                f"clock, {first} to {last}"
+            )
+        zoned = local if local.tzinfo else local.replace(tzinfo=ZoneInfo(self.time_zone))
+        return round((zoned - self.clock_zero.replace(tzinfo=UTC)).total_seconds())
+
+
+def user_number_in(rows: pl.DataFrame, source: str, user: str) -> int:
+    """The user_number of a user_name among jobs. Raises ValueError, with the way to list them, for a name that is not there."""
+    numbers = rows.filter(pl.col("user_name") == user)["user_number"]
+    if numbers.is_empty():
+        raise ValueError(
+            f'source {source!r} has no job of user {user!r} that ran: `tracehouse sql "SELECT user_name, count(*) FROM core.jobs '
+            f"WHERE source = '{source}' GROUP BY ALL\"` lists its users"
+        )
+    return int(numbers[0])

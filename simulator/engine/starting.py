@@ -1,0 +1,213 @@
+"""Steps of the general engine within a pass: order the queue, start its front, and fill behind a head that is blocked.
+
+All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. Rules: docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiled import inlined
+from simulator.engine import episode as at
+from simulator.engine.episode import moment_of, scratch_of
+from simulator.engine.events import any_fits, change_usage, leave_queue
+from simulator.engine.plan import change_plan, earliest_in_plan, plan_fits_now
+from simulator.engine.rules import EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, RESERVE, WANT_CHOICE, WANT_SCORES
+from simulator.engine.running import enter_running, reservation
+from simulator.jobs.cluster import FOREVER
+from simulator.policies.network import VISIBLE_JOBS
+from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
+from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
+
+EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
+"""What comes next: the next event; new estimates, where they are wanted (RENEW); ordering the queue; starting the first of the
+order; jobs behind the blocked head."""
+
+
+@inlined
+def order_queue(tasks, rules, scoring, episode):
+    """Scores the queue, if the policy does it anew in every pass. Returns GO_ON, or why the engine stops."""
+    counters = episode.counters
+    if scoring.kind == FIXED:
+        return GO_ON
+    if scoring.kind == ASKED_SCORES:
+        return WANT_SCORES
+    if scoring.kind == ASKED_CHOICE:
+        return WANT_CHOICE if counters[at.QUEUED] > 1 else GO_ON
+    moment = moment_of(tasks, rules, scoring, episode)
+    place, operation = fill_scores(moment, scoring, scratch_of(episode), episode.score)
+    if place >= 0:
+        counters[at.FAILED], counters[at.FAILED_OPERATION] = episode.queue[place], operation
+        return FORMULA_FAILED
+    if rules.sample == FOLLOW:
+        for k in range(counters[at.QUEUED]):
+            episode.score[k] = scoring.fixed[episode.queue[k]]
+    return GO_ON
+
+
+@inlined
+def start_job(tasks, rules, scoring, episode, job):
+    """The job starts now."""
+    now = episode.counters[at.NOW]
+    episode.start[job] = now
+    enter_running(tasks, episode, job, now, now + tasks.hold[job])
+    if scoring.half_life_s > 0.0:
+        change_usage(tasks, scoring, episode, job, now, tasks.procs[job])
+    if rules.planned and rules.backfill != RESERVE:
+        change_plan(episode, now, now + tasks.hold[job], -tasks.procs[job])
+
+
+@inlined
+def start_front(tasks, rules, scoring, episode, recorder, choice):
+    """Starts jobs from the front of the order while they fit, and sets the phase that follows. CHOOSE means that a choice could
+    not be recorded. Returns the place of the blocked head, or -1."""
+    counters = episode.counters
+    while True:
+        place, log_probability = first_of_order(rules, scoring, episode, choice)
+        queued = counters[at.QUEUED]
+        if rules.sample != TAKE_BEST and queued > 1 and place < VISIBLE_JOBS:
+            visible = min(queued, VISIBLE_JOBS)
+            if not record_choice(recorder, episode.rows, visible, place, log_probability):
+                return np.int64(-1)
+        job = episode.queue[place]
+        fits = tasks.procs[job] <= counters[at.FREE]
+        if fits and rules.planned:
+            fits = plan_fits_now(tasks, episode, job)
+        if not fits:
+            counters[at.PHASE] = FILL
+            return place
+        start_job(tasks, rules, scoring, episode, job)
+        leave_queue(episode, place)
+        if counters[at.QUEUED] == 0:
+            counters[at.PHASE] = EVENTS
+            return np.int64(-1)
+        if scoring.follows_free:  # where no job fits any more nobody need be asked
+            counters[at.PHASE] = ORDER if any_fits(tasks, episode) else EVENTS
+            return np.int64(-1)
+
+
+@inlined
+def first_of_order(rules, scoring, episode, choice):
+    """The place of the job that goes first, and the log-probability of that choice if it was drawn."""
+    queued, score = episode.counters[at.QUEUED], episode.score
+    place = np.int64(0)
+    if scoring.kind == ASKED_CHOICE:
+        if queued > 1:
+            place = np.int64(choice)
+    elif rules.sample == DRAW:
+        return draw_choice(episode.outputs, min(queued, VISIBLE_JOBS))
+    elif scoring.kind != FIXED:
+        for k in range(1, queued):
+            if score[k] < score[place]:
+                place = np.int64(k)
+    return place, 0.0
+
+
+@inlined
+def start_behind(tasks, rules, scoring, episode, head):
+    """Starts jobs behind the blocked head as long as they do not delay it."""
+    counters, queue = episode.counters, episode.queue
+    if rules.promises and episode.promised[queue[head]] < 0:
+        episode.promised[queue[head]], _ = head_reservation(tasks, episode, head)
+    if rules.backfill == NO_BACKFILL or counters[at.QUEUED] == 1 or counters[at.FREE] <= 0:
+        return
+    shadow, extra = np.int64(0), np.int64(0)
+    if rules.planned:
+        shadow = plan_head(tasks, episode, head)
+    else:
+        shadow, extra = head_reservation(tasks, episode, head)
+    now = counters[at.NOW]
+    candidates = find_candidates(tasks, episode, head)
+    while True:
+        place, candidates = best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra)
+        if place < 0:
+            break
+        job = queue[place]
+        episode.backfilled[job] = True
+        if now + tasks.estimate[job] > shadow:
+            extra -= tasks.procs[job]
+        start_job(tasks, rules, scoring, episode, job)
+        queue[place] = -1
+        if counters[at.FREE] == 0:
+            break
+    close_gaps(episode)
+
+
+@inlined
+def head_reservation(tasks, episode, head):
+    """Shadow time and extra processors of the blocked head."""
+    counters = episode.counters
+    need = tasks.procs[episode.queue[head]]
+    return reservation(counters[at.FREE], need, episode.est_end, episode.est_job, counters[at.RUNNING], tasks.procs)
+
+
+@inlined
+def plan_head(tasks, episode, head):
+    """Enters the blocked head into the plan at its earliest start, which is its shadow time."""
+    job = episode.queue[head]
+    shadow = earliest_in_plan(tasks, episode, job)
+    if shadow < FOREVER:
+        change_plan(episode, shadow, shadow + tasks.estimate[job], -tasks.procs[job])
+    return shadow
+
+
+@inlined
+def find_candidates(tasks, episode, head):
+    """Fills `order` with the places behind the head whose jobs need no more processors than are free. Returns how many."""
+    queue, order, procs, free = episode.queue, episode.order, tasks.procs, episode.counters[at.FREE]
+    candidates = 0
+    for k in range(episode.counters[at.QUEUED]):
+        if k != head and procs[queue[k]] <= free:
+            order[candidates] = k
+            candidates += 1
+    return candidates
+
+
+@inlined
+def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
+    """The place of the candidate that starts next, or -1, and how many candidates are left. One that is refused now would be
+    refused later in the pass as well, and is dropped."""
+    queue, order, score = episode.queue, episode.order, episode.score
+    procs, estimate = tasks.procs, tasks.estimate
+    now, free = episode.counters[at.NOW], episode.counters[at.FREE]
+    place = np.int64(-1)
+    kept = 0
+    for i in range(candidates):
+        k = order[i]
+        job = queue[k]
+        fits = procs[job] <= free
+        if fits and rules.planned:
+            fits = plan_fits_now(tasks, episode, job)
+        elif fits:
+            fits = now + estimate[job] <= shadow or procs[job] <= extra
+        if not fits:
+            continue
+        order[kept] = k
+        kept += 1
+        if place < 0:
+            place = k
+        elif rules.backfill == EASY_SJBF:
+            best = queue[place]
+            if estimate[job] < estimate[best] or (estimate[job] == estimate[best] and job < best):
+                place = k
+        elif scoring.kind != ASKED_CHOICE and score[k] < score[place]:
+            place = k
+    left = 0
+    for i in range(kept):
+        if order[i] != place:
+            order[left] = order[i]
+            left += 1
+    return place, left
+
+
+@inlined
+def close_gaps(episode):
+    """Closes the gaps that jobs have left in the queue, where -1 stands."""
+    queue, score = episode.queue, episode.score
+    kept = 0
+    for k in range(episode.counters[at.QUEUED]):
+        if queue[k] >= 0:
+            queue[kept] = queue[k]
+            score[kept] = score[k]
+            kept += 1
+    episode.counters[at.QUEUED] = kept

@@ -1,0 +1,42 @@
+"""Heuristics, learned policies and hindsight on later windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assets.experiments.held_out import held_out
+from tests.assets.experiments.runs import QUICK, materialize, rows
+from tests.pipelines.command_line import use_home
+from tests.tiny import busy_log, warehouse_of
+
+
+@pytest.mark.parametrize("wrong_by", [1.1, 50.0])
+def test_held_out_windows(wrong_by: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predictions that are nearer to the truth than requests are believed by what learns, others are not."""
+    use_home(monkeypatch, tmp_path)
+    warehouse = warehouse_of(tmp_path, busy_log(1_500, days=110))
+    quantiles = ", ".join(
+        f"least(runtime_s * {wrong_by}, {wrong_by} * requested_walltime_s) AS runtime_p{p}_s"
+        for p in ("05", "10", "25", "50", "75", "80", "90", "95")
+    )
+    with warehouse.write() as connection:
+        connection.execute(
+            "INSERT INTO predictions.runtime_predictions BY NAME SELECT source, job_index, 'stand-in' AS predictor, "
+            f"runtime_s * {wrong_by} AS predicted_runtime_s, {quantiles} FROM core.jobs"
+        )
+        connection.execute("UPDATE core.jobs SET requested_walltime_s = 20 * runtime_s")
+    asked = QUICK | {"windows": 12, "window_jobs": 64, "hindsight": {"orders": 50}}
+    materialize(held_out, warehouse, asked | {"ppo": asked["ppo"] | {"layout": "informed"}})
+    costs = rows(warehouse, "window_costs")
+    estimates = "predicted" if wrong_by < 20 else "requested"
+    learned = costs.filter(pl.col("policy").is_in(["ppo", "evolution", "imitation", "hindsight"]))
+    assert set(learned["estimates"]) == {estimates}
+    each = costs.group_by("policy", "estimates", "seed").agg(pl.len(), pl.col("first_position").min())
+    assert each.height == 5 + 2 * 2 + 3 * 2 + 1 and (each["len"] == 12).all() and (each["first_position"] >= 750).all()
+    found = rows(warehouse, "comparisons")
+    assert set(found["rival"]) == {"SAF, requested", "SAF, predicted"} and found.height == 2 * (5 + 2 + 3 + 1)
+    best = found.filter(pl.col("rival") == f"SAF, {estimates}", pl.col("policy") == "hindsight")["difference"][0]
+    assert best <= 0, "the search begins with SAF"

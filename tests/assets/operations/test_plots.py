@@ -1,0 +1,50 @@
+"""Figures of the real system, from a few rows."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import polars as pl
+
+from assets.operations import plots
+
+MARCH, APRIL = date(2026, 3, 1), date(2026, 4, 1)
+
+
+def test_the_busiest_queues_have_a_line_each() -> None:
+    queues = [f"q{k}" for k in range(plots.MOST_SHOWN + 2)]
+    waits = pl.DataFrame(
+        {
+            "queue": queues * 2,
+            "month": [MARCH] * len(queues) + [APRIL] * len(queues),
+            "jobs": list(range(1, len(queues) + 1)) * 2,
+            "median_wait_s": [3600.0] * 2 * len(queues),
+            "p95_wait_s": [7200.0] * 2 * len(queues),
+        }
+    )
+    top, bottom = plots.waits_by_queue(waits).axes
+    assert [line.get_label() for line in top.lines] == queues[:1:-1]
+    assert list(top.lines[0].get_ydata()) == [1, 1] and list(bottom.lines[0].get_ydata()) == [2, 2]
+
+
+def test_core_hours_of_small_accounts_are_together() -> None:
+    accounts = [f"a{k}" for k in range(plots.MOST_SHOWN + 2)]
+    hours = pl.DataFrame({"month": [MARCH] * len(accounts), "account": accounts, "core_hours": [10.0] * len(accounts)})
+    (axes,) = plots.core_hours_by_account(hours).axes
+    assert [round(bar.get_height()) for bar in axes.patches] == [10] * plots.MOST_SHOWN + [20]
+
+
+def test_hours_without_jobs_stay_empty() -> None:
+    waits = pl.DataFrame({"weekday": [1, 7], "hour_of_day": [0, 23], "hours": [2.0, 3.0]})
+    shown = np.ma.masked_invalid(plots.waits_by_hour(waits).axes[0].images[0].get_array())
+    assert shown.count() == 2 and shown[6, 23] == 3
+
+
+def test_used_share_and_capacity() -> None:
+    (axes,) = plots.walltime_used(np.array([0.1, 0.5, 3.0])).axes
+    assert sum(bar.get_height() for bar in axes.patches) > 99.9  # what is over 1.2 is in the last bar
+    days = pl.DataFrame(
+        {"day": [MARCH, APRIL], "mean_procs": [1.0, 2.0], "peak_procs": [3, 4], "cluster_procs": [8, 8]}
+    )
+    assert [line.get_label() for line in plots.capacity(days).axes[0].lines] == ["most at one time", "of the cluster"]

@@ -1,0 +1,66 @@
+"""A training that is interrupted ends as one that is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.scheduling.arena import Arena
+from models.scheduling.learning.evolution import evolve
+from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from models.scheduling.options import (
+    PAPER_PPO,
+    EvolutionOptions,
+    PPOOptions,
+)
+from simulator.policies.network import KernelWeights
+
+QUICK = PPOOptions(epochs=4, filtered_epochs=2, trajectories=16)
+
+
+CRITIC = PAPER_PPO.model_copy(update={"epochs": 3, "trajectories": 8, "passes": 3, "layout": "plain"})
+
+
+def same(a: KernelWeights, b: KernelWeights) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def stop_after(epochs: int):
+    """Whoever is told of an epoch after that many dies, as a killed process would."""
+
+    def tell(report: EpochReport) -> None:
+        if report.epoch == epochs:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+@pytest.mark.parametrize("method", ["siblings", "critic", "evolution"])
+def test_an_interrupted_training_goes_on_as_if_nothing_had_been(
+    method: str, arena: Arena, lessons: Lessons, tmp_path: Path
+) -> None:
+    def run(tell=lambda report: None, path: Path | None = None, seed: int = 5) -> TrainedPolicy:
+        if method == "evolution":
+            start = train_by_ppo(arena, lessons, PPOOptions(epochs=1, trajectories=4), 1).weights
+            options = EvolutionOptions(generations=5, pairs=3, windows=4, validate_every=2)
+            return evolve(arena, lessons, start, options, seed, tell, path)
+        return train_by_ppo(arena, lessons, CRITIC if method == "critic" else QUICK, seed, tell, path)
+
+    undisturbed = run()
+    path = tmp_path / "policy.checkpoint"
+    for epochs in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            run(stop_after(epochs), path)
+    told: list[int] = []
+    resumed = run(lambda report: told.append(report.epoch), path)
+    assert same(undisturbed.weights, resumed.weights)
+    assert [r.epoch for r in resumed.curve] == told == [r.epoch for r in undisturbed.curve]
+    assert [r.validation_cost for r in resumed.curve] == [r.validation_cost for r in undisturbed.curve]
+    # a checkpoint of another training is not gone on from
+    assert run(path=path, seed=6).curve == run(seed=6).curve
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"policy\.checkpoint: not a checkpoint"):
+        run(path=path)

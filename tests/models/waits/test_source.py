@@ -1,0 +1,59 @@
+"""A source as questions about waits see it: names, job numbers and moments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import polars as pl
+import pytest
+
+from models.waits.history import history_of
+from models.waits.source import WaitSource
+from tests.models.waits.states import rows_of
+
+
+@pytest.fixture(scope="module")
+def source() -> WaitSource:
+    rows = rows_of().with_columns(
+        job_id=pl.col("job_index").cast(pl.Utf8), user_name="user" + pl.col("user_number").cast(pl.Utf8)
+    )
+    return WaitSource("mine", rows, history_of(rows, 16), datetime(2026, 1, 1), True, "Europe/Berlin")
+
+
+def test_moments_in_every_form(source: WaitSource) -> None:
+    """The log's second 0 is 01:00 in Berlin."""
+    assert (
+        source.moment("86400") == 86_400 == source.moment("2026-01-02 01:00") == source.moment("2026-01-02T00:00+00:00")
+    )
+    assert source.moment(None) == source.history.submit[-1]
+    assert source.clock(86_400.4) == "Fri 2026-01-02 01:00"
+    without = replace(source, has_calendar=False)
+    assert without.clock(86_400.4) == "second 86400" and without.moment("86400") == 86_400
+    with pytest.raises(ValueError, match="does not say which day it began: give a second of its own clock"):
+        without.moment("2026-01-02")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("noon", "expected local time of the cluster"), ("2019-01-01", "lies outside the log of 'mine'")],
+)
+def test_moments_that_are_none(source: WaitSource, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        source.moment(text)
+
+
+def test_users_and_jobs(source: WaitSource) -> None:
+    assert source.user_number("user3") == 3
+    with pytest.raises(ValueError, match="source 'mine' has no job of user 'nobody' that ran"):
+        source.user_number("nobody")
+    history = source.history
+    waits = history.leaves - history.submit
+    number = int(waits.argmax())
+    job_id = str(history.job_index[number])
+    amid = int(history.submit[number] + waits[number] // 2)
+    assert source.job_number(job_id, amid) == number
+    with pytest.raises(ValueError, match=f"no job '{job_id}' had been submitted by"):
+        source.job_number(job_id, int(history.submit[number]) - 1)
+    with pytest.raises(ValueError, match=r"does not wait at .*: it started at .*; give an earlier --at"):
+        source.job_number(job_id, int(history.leaves[number]))

@@ -1,0 +1,40 @@
+"""Errors that tell the user what to do are messages; faults of tracehouse keep their traceback."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from pipelines.cli.errors import plain_errors, raise_failures
+from traces.common.log import LogError
+from warehouse import WarehouseError
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("do this"), LogError("do this"), WarehouseError("do this"), OSError("do this")]
+)
+def test_expected_errors_become_messages(error: Exception) -> None:
+    @plain_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(click.ClickException, match="do this"):
+        command()
+
+
+@pytest.mark.parametrize("error", [KeyError("a fault"), BrokenPipeError("the reader has seen enough")])
+def test_other_errors_pass(error: Exception) -> None:
+    @plain_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        command()
+
+
+def test_every_source_that_failed_is_named() -> None:
+    raise_failures({})
+    with pytest.raises(click.ClickException, match=r"^broken$"):
+        raise_failures({"a": "broken"})
+    with pytest.raises(click.ClickException, match=r"2 sources failed:\n  a: broken\n  b: gone"):
+        raise_failures({"a": "broken", "b": "gone"})

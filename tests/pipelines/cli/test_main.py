@@ -1,0 +1,68 @@
+"""All commands: their help, how fast it is there, and a catalogue with a fault."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.command_line import GOOD, fail, succeed
+
+OPTIONS = {
+    "sources": ["--json"],
+    "run": ["--source", "--job", "--config"],
+    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--keep-names", "--json"],
+    "export": ["SOURCE", "FILE", "--format"],
+    "pseudonym": ["user", "group", "NAMES"],
+    "replay": [
+        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--correction", "--rules", "--window",
+        "--warm-start",
+        "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
+        "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
+    ],
+    "train": [
+        "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
+        "--paper", "--epochs", "--seeds", "--out", "--plot", "--json",
+    ],
+    "distil": ["POLICY", "--source", "--seed", "--json"],
+    "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
+    "sql": ["QUERY", "--format", "--output"],
+    "report": ["--source"],
+    "ui": ["--host", "--port"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_tells_every_option(command: str) -> None:
+    text = succeed(command, "--help")
+    for option in OPTIONS[command]:
+        assert option in text
+    told = set(re.findall(r"--[a-z-]+", text)) - {"--help"}
+    assert told == {option for option in OPTIONS[command] if option.startswith("--")}
+    assert command in succeed("--help")
+
+
+def test_an_unknown_command_is_an_error() -> None:
+    assert "No such command 'inject'" in fail("inject")
+
+
+def test_help_needs_no_heavy_package() -> None:
+    """A process of its own, since this one may have imported anything."""
+    code = "import sys; from pipelines.cli.main import main; print({'dagster', 'numba', 'torch', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["sources"], ["run"], ["replay", "mine"], ["ingest", "a.swf"], ["ui"]], ids=" ".join
+)
+def test_a_faulty_catalogue_is_told_by_every_command(catalogue: Path, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "a.swf").write_text(GOOD.format(n=1))
+    text = '[sources.mine]\nformat = "swf"\npath = "x"\nproc = 8\n'
+    catalogue.write_text(text)
+    command = [str(tmp_path / word) if word.endswith(".swf") else word for word in command]
+    assert fail(*command).startswith(f"{catalogue}:4: [sources.mine] unknown key 'proc'; expected one of")
+    assert catalogue.read_text() == text

@@ -1,0 +1,114 @@
+"""`tracehouse sql`: every format and type of values, and nothing but reading."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.pipelines.command_line import call, fail, succeed
+
+QUERY = "SELECT job_id, procs, wait_s, user_name FROM core.jobs ORDER BY job_index LIMIT 2"
+ROWS = [
+    {"job_id": "1", "procs": 4, "wait_s": 5, "user_name": "1"},
+    {"job_id": "2", "procs": 4, "wait_s": 5, "user_name": "1"},
+]
+
+
+def test_sql_before_there_is_a_warehouse(catalogue: Path) -> None:
+    message = fail("sql", "SELECT 1")
+    assert "tracehouse.duckdb: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`" in message
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+@pytest.mark.parametrize("output_format", ["table", "csv", "json", "parquet"])
+def test_sql_prints_or_writes_every_format(
+    loaded: tuple[Path, str], tmp_path: Path, output_format: str, to_file: bool
+) -> None:
+    out = tmp_path / "out"
+    result = call("sql", QUERY, "--format", output_format, *(["--output", out] if to_file else []))
+    assert result.exit_code == 0, result.stderr
+    content = out.read_bytes() if to_file else result.stdout_bytes
+    if to_file:
+        assert result.stdout == ""
+    if output_format == "table":
+        words = re.findall(r"\w+", content.decode())
+        assert words == [*ROWS[0], *(str(value) for row in ROWS for value in row.values()), "2", "rows"]
+    elif output_format == "csv":
+        expected = [{key: str(value) for key, value in row.items()} for row in ROWS]
+        assert list(csv.DictReader(io.StringIO(content.decode()))) == expected
+    elif output_format == "json":
+        assert json.loads(content) == ROWS
+    else:
+        assert pl.read_parquet(io.BytesIO(content)).to_dicts() == ROWS
+
+
+def test_sql_of_no_rows(loaded: tuple[Path, str]) -> None:
+    empty = f"SELECT * FROM ({QUERY}) WHERE false"
+    assert "(0 rows)" in succeed("sql", empty)
+    assert succeed("sql", empty, "--format", "csv") == "job_id,procs,wait_s,user_name\n"
+    assert json.loads(succeed("sql", empty, "--format", "json")) == []
+
+
+@pytest.mark.parametrize("output_format", ["table", "csv", "json"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT list(procs) AS several FROM core.jobs",
+        "SELECT {'procs': 4} AS pair",
+        "SELECT max(end_time) - min(submit_time) AS span FROM core.jobs",
+        "SELECT min(submit_time) AS first, DATE '2026-01-01' AS day, 1.5::DECIMAL(5, 2) AS price, NULL AS nothing FROM core.jobs",
+        "SELECT 'ÿ\n\"' AS odd, 'a,b' AS comma",
+    ],
+)
+def test_sql_of_values_of_any_type_prints_or_ends_in_a_message(
+    loaded: tuple[Path, str], query: str, output_format: str
+) -> None:
+    result = call("sql", query, "--format", output_format)
+    assert result.exit_code == 0 or "Error: " in result.stderr
+
+
+def test_sql_sums_are_numbers_in_json(loaded: tuple[Path, str]) -> None:
+    """DuckDB's sum of whole numbers has 128 bits; a program that reads the JSON expects a number all the same."""
+    assert json.loads(succeed("sql", "SELECT sum(procs) AS n FROM core.jobs", "--format", "json")) == [{"n": 20}]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT nope FROM core.jobs", '"nope" not found'),
+        ("FROM core.jobz", "jobz does not exist"),
+        ("SELECT 1 + 'x'", "SQL: "),
+    ],
+)
+def test_sql_with_faults(loaded: tuple[Path, str], query: str, says: str) -> None:
+    message = fail("sql", query)
+    assert message.startswith("SQL: ") and says in message
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO core.sources (source) VALUES ('x')",
+        "UPDATE core.jobs SET procs = 1",
+        "DELETE FROM core.jobs",
+        "CREATE TABLE x (a INTEGER)",
+        "DROP TABLE core.jobs",
+        "SELECT 1; DELETE FROM core.jobs",
+    ],
+)
+def test_sql_only_reads(loaded: tuple[Path, str], statement: str) -> None:
+    assert "read-only" in fail("sql", statement)
+    assert json.loads(succeed("sql", QUERY, "--format", "json")) == ROWS
+
+
+def test_sql_output_that_cannot_be_written_ends_in_a_message(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    for output_format in ("csv", "parquet"):
+        out = tmp_path / "none" / "out"
+        assert str(out.parent) in fail("sql", QUERY, "--format", output_format, "--output", out)

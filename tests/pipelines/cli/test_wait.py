@@ -1,0 +1,199 @@
+"""`tracehouse wait` and `tracehouse walltime`, as their users meet them, and the asset that scores predicted waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from assets.common.trace import Trace, load_trace
+from models.runtime.predictor import QUANTILE_COLUMNS
+from pipelines.cli.main import main
+from pipelines.cli.wait import duration, seconds_of
+from tests.pipelines.command_line import fail, succeed, use_home
+from tests.tiny import busy_log, swf_line
+from warehouse import Warehouse
+
+NEW = ("--procs", "4", "--walltime", "2:00:00")
+
+
+def trace_with_quantiles(warehouse: Warehouse, source: str, cancelled: bool = False) -> Trace:
+    """The trace with a stand-in for predictions.runtime_predictions: shares of the request."""
+    trace = load_trace(warehouse, source, cancelled)
+    rows = trace.rows.with_columns(
+        (pl.col("requested_walltime_s") * share).cast(pl.Float64).alias(name)
+        for name, share in zip(QUANTILE_COLUMNS, np.linspace(0.25, 1.0, 8), strict=True)
+    )
+    return replace(trace, rows=rows)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the source `mine`, 1,200 jobs that queue, and predicted run times."""
+    import assets.predictions.waits
+
+    folder = tmp_path_factory.mktemp("waits")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, folder / "home")
+        patch.setattr(assets.predictions.waits, "load_trace", trace_with_quantiles)
+        (folder / "mine.swf").write_text(busy_log(1200, days=30))
+        succeed("ingest", folder / "mine.swf")
+        yield folder
+
+
+def waiting_job(busy: Path) -> dict:
+    """The job that waited longest, and a second amid its wait."""
+    (row,) = json.loads(succeed(
+        "sql", "SELECT job_id, user_name, procs, epoch(submit_time - clock_zero)::BIGINT AS submit_s, wait_s FROM core.jobs "
+        "JOIN core.sources USING (source) ORDER BY wait_s DESC LIMIT 1", "--format", "json",
+    ))  # fmt: skip
+    assert row["wait_s"] > 3600
+    return row | {"amid_s": row["submit_s"] + row["wait_s"] // 2}
+
+
+# Waits.
+
+
+def test_a_new_job_amid_a_queue(busy: Path) -> None:
+    moment = waiting_job(busy)["amid_s"]
+    arguments = ("wait", "--source", "mine", *NEW, "--at", str(moment), "--user", "3")
+    told = json.loads(succeed(*arguments, "--json"))
+    assert (
+        told["running_jobs"] > 0 and told["waiting_jobs"] > 0 and 0 < told["busy_procs"] <= told["cluster_procs"] == 16
+    )
+    for kind in ("wait", "replay"):
+        waits = [told[f"{kind}_p{p}_s"] for p in (10, 25, 50, 75, 90)]
+        assert waits == sorted(waits) and waits[0] >= 0
+    assert (told["at_s"], told["told_by"], told["requested_walltime_s"]) == (moment, "calibrated", 7200)
+    assert json.loads(succeed(*arguments, "--json")) == told
+    assert json.loads(succeed(*arguments, "--json", "--seed", "2"))["replay_p50_s"] != told["replay_p50_s"]
+    text = succeed(*arguments)
+    assert f"{told['busy_procs']} of 16 processors busy, {told['running_jobs']} jobs running" in text
+    assert "a new job of 3: 4 processors, 2 h requested" in text and "Europe/Berlin" in text and "8 in 10" in text
+
+
+def test_a_job_that_waits(busy: Path) -> None:
+    job = waiting_job(busy)
+    arguments = ("wait", "-s", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
+    told = json.loads(succeed(*arguments, "--json"))
+    assert (told["procs"], told["waited_s"]) == (job["procs"], job["wait_s"] // 2)
+    assert told["waited_s"] <= told["wait_p10_s"] <= told["wait_p90_s"]
+    assert "has waited" in succeed(*arguments)
+    late = str(job["submit_s"] + job["wait_s"])
+    assert "does not wait at" in fail("wait", "-s", "mine", "--job", job["job_id"], "--at", late)
+    early = str(job["submit_s"] - 1)
+    assert "had been submitted by" in fail("wait", "-s", "mine", "--job", job["job_id"], "--at", early)
+    assert "had been submitted by" in fail("wait", "-s", "mine", "--job", "nosuch")
+
+
+def test_times_of_the_clusters_clock(busy: Path) -> None:
+    told = json.loads(succeed("wait", "-s", "mine", *NEW, "--at", "2026-01-10 08:00", "--json"))
+    assert told["at"] == "Sat 2026-01-10 08:00" and told["time_zone"] == "Europe/Berlin"
+    utc = json.loads(succeed("wait", "-s", "mine", *NEW, "--at", "2026-01-10T07:00:00+00:00", "--json"))
+    assert utc == told
+    last = json.loads(succeed("wait", "-s", "mine", *NEW, "--json"))
+    assert last["at_s"] > told["at_s"]
+
+
+def test_what_cannot_be_asked(busy: Path) -> None:
+    assert "unknown source 'nosuch'" in fail("wait", "-s", "nosuch", *NEW)
+    assert "no job of user 'nobody'" in fail("wait", "-s", "mine", *NEW, "--user", "nobody")
+    message = fail("wait", "-s", "mine", "--procs", "17", "--walltime", "60")
+    assert "17 processors can never start on a cluster of 16" in message
+    assert "lies outside the log" in fail("wait", "-s", "mine", *NEW, "--at", "2019-01-01")
+    assert "lies outside the log" in fail("wait", "-s", "mine", *NEW, "--at", "99999999999")
+    assert "expected local time of the cluster" in fail("wait", "-s", "mine", *NEW, "--at", "noon")
+    assert "expected hours, minutes and seconds" in fail("wait", "-s", "mine", "-n", "4", "-t", "an hour")
+    assert "give --procs and --walltime" in fail("wait", "-s", "mine", "-n", "4")
+    assert "leave --procs" in fail("wait", "-s", "mine", "-n", "4", "--job", "7")
+    assert "unknown policy 'LIFO'" in fail("wait", "-s", "mine", *NEW, "--policy", "LIFO")
+    assert "greedy" in fail("wait", "-s", "mine", *NEW, "--backfill", "greedy")
+
+
+def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import assets.predictions.waits
+
+    monkeypatch.setattr(assets.predictions.waits, "load_trace", load_trace)
+    message = fail("wait", "-s", "mine", *NEW)
+    assert "1,200 of its 1,200 jobs have no predicted run time" in message
+    assert "`tracehouse run --source mine --job train`" in message
+
+
+def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:
+    log = tmp_path / "nowaits.swf"
+    log.write_text("; MaxProcs: 8\n" + "".join(swf_line(k, 100 * k, -1, 50, 2, 100) for k in range(1, 30)))
+    succeed("ingest", log)
+    assert "does not say when jobs started" in fail("wait", "-s", "nowaits", *NEW)
+
+
+def test_durations_are_read_and_said() -> None:
+    read = {"90": 90, "4:00": 240, "4:00:00": 14_400, "1-02:03:04": 93_784}
+    assert {text: seconds_of(text) for text in read} == read
+    said = {0: "0 s", 59: "59 s", 60: "1 min", 3700: "1 h 1 min", 90_000: "1 d 1 h", 7200: "2 h"}
+    assert {seconds: duration(seconds) for seconds in said} == said
+
+
+# Wall times.
+
+
+def test_advice_for_a_user(busy: Path) -> None:
+    told = json.loads(succeed("walltime", "-s", "mine", "--user", "3", "--json"))
+    assert told["walltime_s"] % 60 == 0 and told["jobs"] > 19 and told["same"] == "user"
+    assert 0 <= told["tried_killed_share"] < 0.15 and told["tried_jobs"] > 50
+    risky = json.loads(succeed("walltime", "-s", "mine", "--user", "3", "--risk", "0.3", "--json"))
+    assert risky["walltime_s"] < told["walltime_s"] and risky["tried_killed_share"] > told["tried_killed_share"]
+    text = succeed("walltime", "-s", "mine", "--user", "3", "--procs", "1", "--executable", "1")
+    assert "of the same user, executable and processors" in text and "would have been killed" in text
+
+
+def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
+    assert "no job of user 'nobody' that ran" in fail("walltime", "-s", "mine", "--user", "nobody")
+    message = fail("walltime", "-s", "mine", "--user", "3", "--executable", "none")
+    assert "no job of executable 'none'; there are 1" in message
+    message = fail("walltime", "-s", "mine", "--user", "3", "--risk", "0.005")
+    assert "too few for a risk of 0.005, which takes at least 199" in message
+
+
+# The asset.
+
+
+def test_waits_are_scored(busy: Path) -> None:
+    from assets.common.storage import open_warehouse
+    from assets.predictions.wait_times import wait_times
+
+    warehouse = open_warehouse()
+    tables = {}
+    for _ in range(2):  # twice: the same rows
+        with dg.instance_for_test() as instance:
+            instance.add_dynamic_partitions("sources", ["mine"])
+            done = dg.materialize(
+                [wait_times], partition_key="mine", resources={"warehouse": warehouse}, instance=instance,
+                run_config={"ops": {"predictions__wait_times": {"config": {"jobs": 60}}}},
+            )  # fmt: skip
+        assert done.success
+        with warehouse.read() as connection:
+            for name in ("wait_scores", "wait_predictions"):
+                rows = connection.sql(f"FROM predictions.{name} ORDER BY ALL").pl()
+                assert rows.equals(tables.setdefault(name, rows))
+    scores = {row["predictor"]: row for row in tables["wait_scores"].to_dicts()}
+    assert sorted(scores) == ["calibrated", "replay", "similar_median", "similar_recent"]
+    assert all(row["jobs"] == 60 for row in scores.values())
+    assert scores["calibrated"]["median_absolute_error_s"] < scores["similar_recent"]["median_absolute_error_s"]
+    told = json.loads(succeed(
+        "sql", "SELECT count(*) AS jobs, count_if(predicted_at = submit_time AND p.wait_s = j.wait_s) AS right FROM "
+        "predictions.wait_predictions AS p JOIN core.jobs AS j USING (source, job_index)", "--format", "json",
+    ))  # fmt: skip
+    assert told == [{"jobs": 60, "right": 60}]
+
+
+def test_help_tells_what_to_give() -> None:
+    for command, option in (("wait", "--walltime"), ("walltime", "--risk")):
+        text = CliRunner().invoke(main, [command, "--help"]).output
+        assert option in text and "tracehouse " + command + " --source" in text

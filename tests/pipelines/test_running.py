@@ -1,0 +1,32 @@
+"""Running jobs: the first runs of a home, and settings from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.running import read_config
+from tests.tiny import SOURCE, Home, assert_same_tables
+
+
+def test_two_first_runs_at_once_both_complete(finished: Home, tmp_path: Path) -> None:
+    """Both find a home without a warehouse and without Dagster's tables."""
+    home = Home(tmp_path)
+    runs = [home.start("run", "-s", SOURCE, "--job", "ingest") for _ in range(2)]
+    for run in runs:
+        _, errors = run.communicate(timeout=300)
+        assert run.returncode == 0, errors
+    ours, theirs = home.tables(), finished.tables()
+    ingested = [name for name in ours if name.startswith(("raw.", "core.")) or name == "marts.trace_health"]
+    assert_same_tables({name: theirs[name] for name in ingested}, {name: ours[name] for name in ingested})
+
+
+def test_settings_of_a_file(tmp_path: Path) -> None:
+    assert read_config(None) == {}
+    file = tmp_path / "config.yaml"
+    file.write_text("ops: {raw__log: {config: {}}}\n")
+    assert read_config(file) == {"ops": {"raw__log": {"config": {}}}}
+    file.write_text("[1, 2]\n")
+    with pytest.raises(ValueError, match="expected a mapping"):
+        read_config(file)

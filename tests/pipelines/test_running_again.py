@@ -1,0 +1,146 @@
+"""A run that has finished: what it leaves, what another run changes, and who is kept out meanwhile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import polars as pl
+import pytest
+
+from tests.pipelines.command_line import call, fail, succeed, use_home
+from tests.tiny import SOURCE, Home, assert_same_tables
+
+OF_OTHER_LOGS = (
+    "raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues", "core.repeats", "core.changed_files",
+    "raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_ionic_steps", "raw.vasp_rejects", "raw.vasp_folders",
+    "core.vasp_jobs", "predictions.remaining_time_trials", "predictions.remaining_time_scores",
+    "predictions.remaining_time_models", "predictions.remaining_times",
+    "experiments.rlschert", "experiments.rlschert_comparisons", "experiments.rlschert_curves", "experiments.rlschert_jobs",
+    "experiments.rlschert_holes",
+    "experiments.window_costs", "experiments.comparisons", "experiments.policies", "experiments.curves",
+)  # fmt: skip
+"""Tables that stay empty: the tiny source is a sound SWF log, and experiments run when somebody asks."""
+
+
+def test_the_run_prints_the_leaderboard_and_what_to_do_next(run_once: Home) -> None:
+    assert "learned" in run_once.printed
+    assert str(run_once.database) in run_once.printed
+    assert "Next:" in run_once.printed
+
+
+def test_running_again_twice_at_once_changes_no_row(run_once: Home) -> None:
+    before = run_once.tables()
+    report = run_once.folder / "warehouse" / "data" / "reports" / f"{SOURCE}.html"
+    page = report.read_bytes()
+    runs = [run_once.start("run", "-s", SOURCE, "--config", str(run_once.folder / "config.yaml")) for _ in range(2)]
+    for run in runs:
+        _, errors = run.communicate(timeout=300)
+        assert run.returncode == 0, errors
+    assert all(rows.height > 0 for name, rows in before.items() if name not in OF_OTHER_LOGS)
+    assert_same_tables(before, run_once.tables())
+    assert report.read_bytes() == page
+
+
+def test_training_can_be_watched(run_once: Home) -> None:
+    """Every epoch was observed while it was trained: the UI plots these."""
+    curve = run_once.tables()["policies.training_curve"]
+    asked = dg.AssetKey(["policies", "scheduling_policy"])
+    with dg.DagsterInstance.from_config(str(run_once.folder)) as instance:
+        seen = instance.fetch_observations(asked, limit=curve.height).records
+    told = [o.asset_observation.metadata for o in seen if o.asset_observation]
+    for seed in curve["seed"].unique():
+        values = [m[f"validation cost, seed {seed}"].value for m in told if f"validation cost, seed {seed}" in m]
+        measured = curve.filter(seed=seed)["validation_cost"].drop_nulls()
+        assert sorted(values) == sorted(measured.to_list()) and len(values) > 1
+
+
+HOLD = """
+import duckdb, sys
+connection = duckdb.connect(sys.argv[1], read_only=True)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_outside_reader_makes_a_writer_wait_then_fail_clearly(
+    run_once: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = run_once.tables()
+    reader = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(run_once.database)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout is not None
+    assert reader.stdin is not None
+    assert reader.stdout.readline() == "held\n"
+    use_home(monkeypatch, run_once.folder)
+    monkeypatch.setenv("TRACEHOUSE_TIMEOUT_S", "1")
+    refused = call("run", "-s", SOURCE, "--job", "ingest")
+    assert refused.exit_code != 0
+    assert "still busy after" in refused.stderr
+    assert f"PID {reader.pid}" in refused.stderr
+    assert succeed("sql", "SELECT count(*) AS jobs FROM core.jobs", "--format", "json"), (
+        "other readers are not kept out"
+    )
+
+    waiting = run_once.start("run", "-s", SOURCE, "--job", "ingest", TRACEHOUSE_TIMEOUT_S="60")
+    assert waiting.stderr is not None
+    assert any("waiting for the warehouse" in line for line in waiting.stderr)
+    assert waiting.poll() is None, "the writer waits while the reader holds the database"
+    reader.stdin.close()
+    reader.wait()
+    _, errors = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, errors
+    assert_same_tables(before, run_once.tables())
+
+
+def test_learned_policy_and_predictions_replay_from_the_command_line(
+    finished: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_home(monkeypatch, finished.folder)
+    found = json.loads(succeed("replay", SOURCE, "--policy", "learned", "--estimates", "predicted", "--json"))
+    assert found["jobs"] == 1500
+    assert found["jobs_seen_in_training"] == 900
+    policy = next((finished.folder / "warehouse" / "data" / "models" / SOURCE).glob("policy-1-*.json"))
+    by_file = succeed("replay", SOURCE, "--policy", policy, "--backfill", "none", "--json")
+    assert json.loads(by_file)["average_wait_s"] > 0
+
+
+def test_period_scores_follow_from_the_stored_schedules(finished: Home) -> None:
+    """The schedules kept per job and the averages kept per policy are the same replays."""
+    tables = finished.tables()
+    from_schedules = tables["replay.schedules"].group_by("policy", "estimates").agg(mean=pl.col("wait_s").mean())
+    joined = tables["replay.period_scores"].join(from_schedules, on=["policy", "estimates"])
+    assert joined.height == 16
+    assert (joined["average_wait_s"] - joined["mean"]).abs().max() < 1e-6  # type: ignore[operator]
+
+
+def test_evaluation_refuses_policies_trained_on_what_is_now_the_test_part(
+    finished: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A smaller training share moves the split; the policies of the old one have seen jobs behind it."""
+    home = Home(tmp_path / "home")
+    shutil.copytree(finished.folder / "warehouse", home.folder / "warehouse")
+    with duckdb.connect(str(home.database)) as connection:
+        connection.execute("UPDATE predictions.training_splits SET test_job_index = 300")
+    use_home(monkeypatch, home.folder)
+    refused = call("run", "-s", SOURCE, "--job", "evaluate")
+    assert refused.exit_code != 0
+    assert "policies were trained on jobs that are now in the test part" in refused.stderr
+
+
+def test_a_changed_model_file_is_noticed(finished: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path / "home")
+    shutil.copytree(finished.folder / "warehouse", home.folder / "warehouse")
+    for policy in (home.folder / "warehouse" / "data" / "models" / SOURCE).glob("policy-*.json"):
+        policy.write_text(policy.read_text().replace("0.", "1.", 1))
+    use_home(monkeypatch, home.folder)
+    assert "not the one that was trained" in fail("replay", SOURCE, "--policy", "learned")

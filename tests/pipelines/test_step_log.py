@@ -1,0 +1,42 @@
+"""What a run prints: one line per asset, warnings, and failed checks."""
+
+import dagster as dg
+import pytest
+
+from pipelines.step_log import step_logger
+
+
+@dg.asset
+def numbers(context: dg.AssetExecutionContext) -> None:
+    context.log.info("not shown")
+    context.log.warning("look here")
+
+
+@dg.asset_check(asset=numbers)
+def are_small() -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, description="they are large")
+
+
+@dg.asset_check(asset=numbers)
+def are_there() -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(passed=False, description="there are none")
+
+
+def test_one_line_an_asset_and_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    job = dg.Definitions(
+        assets=[numbers],
+        asset_checks=[are_small, are_there],
+        jobs=[dg.define_asset_job("all", "*")],
+        loggers={"steps": step_logger},
+        executor=dg.in_process_executor,
+    ).resolve_job_def("all")
+    with dg.DagsterInstance.ephemeral() as instance:
+        job.execute_in_process(
+            instance=instance, run_config={"loggers": {"steps": {"config": {}}}}, raise_on_error=False
+        )
+    printed = capsys.readouterr().err
+    assert "not shown" not in printed
+    assert "  ! look here\n" in printed
+    assert "  numbers " in printed and printed.rstrip().count("\n") == 3
+    assert "  ! check are_small: they are large\n" in printed
+    assert "  check are_there FAILED: there are none\n" in printed

@@ -1,0 +1,21 @@
+"""Words that choose a rule are known to the engine, and checked in one way."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.engine.replay import rules_of
+from simulator.jobs.words import BACKFILLING, CORRECTIONS, RULE_SETS, one_of
+
+
+def test_the_engine_takes_every_word() -> None:
+    rules = {(rule, word): rules_of(rule, word, 8) for rule in BACKFILLING for word in CORRECTIONS}
+    assert len({rules["easy", word].correction for word in CORRECTIONS}) == len(CORRECTIONS)
+
+
+def test_a_word_that_is_none_is_named_with_those_that_are() -> None:
+    assert one_of("rules", "standard", RULE_SETS) == "standard"
+    with pytest.raises(
+        ValueError, match="unknown rules 'pbs'; expected one of standard, rlscheduler, rlscheduler-corrected"
+    ):
+        one_of("rules", "pbs", RULE_SETS)
