@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-KINDS = ("tables", "views", "queries", "checks")
+STATEMENT_KINDS = ("tables", "views", "queries", "checks")
 
 
 def load(name: str) -> str:
@@ -22,7 +22,7 @@ def load(name: str) -> str:
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
-    """All statements, or those of one of KINDS, sorted."""
+    """All statements, or those of one of STATEMENT_KINDS, sorted."""
     return tuple(sorted(name for name, file in _files().items() if kind in (None, file.relative_to(ROOT).parts[0])))
 
 

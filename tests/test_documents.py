@@ -178,3 +178,14 @@ def test_statements_and_files_named_in_the_documents_exist() -> None:
             assert (PROJECT / name).exists() or name.startswith("warehouse/data"), f"{document} names {name}"
         for name in re.findall(r"\b((?:raw|core|features|predictions|policies|replay|marts)\.[a-z_]+)\b", text):
             assert name in sql.names() or f"`{name}`" not in text, f"{document} names the table {name}"
+
+
+def test_files_named_in_comments_exist() -> None:
+    rooms = "assets|models|simulator|traces|tracehouse|pipelines|sql|warehouse|compilation|benchmarks|docs"
+    examples = ("rules.py", "test_rules.py", "test_prose.py")
+    for room in (*rooms.split("|"), "tests"):
+        for file in (PROJECT / room).rglob("*.py"):
+            text = "" if file.name in examples else file.read_text()
+            for name in re.findall(rf"(?<![\w/.])(?:{rooms}|tests)/[\w/-]+\.(?:py|sql|md|toml|json)\b", text):
+                is_data = name.startswith("warehouse/data")
+                assert is_data or (PROJECT / name).exists(), f"{file.relative_to(PROJECT)} names {name}"

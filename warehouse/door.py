@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.schema import create_schema, has_schema
+from warehouse.schema import create_schema, has_schema, is_current
 
 WAIT_SAYS_AFTER_S = 2.0
 POLL_S = 0.1
@@ -68,8 +68,10 @@ class Warehouse:
         with self._not_nested(), self._exclusive_lock(deadline):
             connection = self._connect(read_only=False, deadline=deadline)
             try:
+                current = is_current(connection)
                 connection.execute("BEGIN")
-                create_schema(connection)
+                if not current:
+                    create_schema(connection)
                 yield connection
                 connection.execute("COMMIT")
             finally:  # closing without COMMIT rolls back

@@ -19,10 +19,8 @@ SCHEMAS = ("raw", "core", "features", "predictions", "policies", "replay", "mart
 
 
 def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates what is missing and rewrites nothing else; safe to run at every write."""
+    """Creates what is missing and rewrites nothing else; is_current says whether there is anything to do."""
     wanted = _fingerprint()
-    if _stored_fingerprint(connection) == wanted:
-        return
     for schema in SCHEMAS:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     for name in relations():
@@ -43,9 +41,13 @@ def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def has_schema(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the file holds a warehouse."""
-    tables = connection.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
-    return ("core.schema_version",) in tables
+    """Whether the file holds a warehouse. Call it outside of a transaction, which a table that is missing would abort."""
+    return _stored_fingerprint(connection) is not None
+
+
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether all tables and views are those of `sql/`. Call it outside of a transaction."""
+    return _stored_fingerprint(connection) == _fingerprint()
 
 
 def relations() -> list[str]:
@@ -76,12 +78,12 @@ def column_comments(statement: str) -> dict[str, str]:
     """Column name -> comment behind it, in order: `name TYPE, -- comment` in a table, `... AS name, -- comment` in a view."""
     comments = {}
     for line in statement.splitlines():
-        found = re.match(r"\s+(.*?),?\s+-- (.*)$", line)
-        if found:
-            code = found.group(1)
+        column = re.match(r"\s+(.*?),?\s+-- (.*)$", line)
+        if column:
+            code = column.group(1)
             alias = re.search(r"\bAS (\w+)$", code)
             name = alias.group(1) if alias else re.split(r"\s", code)[0].split(".")[-1]
-            comments[name] = found.group(2).strip()
+            comments[name] = column.group(2).strip()
     return comments
 
 
@@ -103,10 +105,12 @@ def _fingerprint() -> str:
 
 
 def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
-    if not has_schema(connection):
+    """The fingerprint of the statements that made the file; empty where it is to be made, None for no warehouse."""
+    try:  # listing the tables instead would take ten times as long, at every opening
+        rows = connection.execute("SELECT fingerprint FROM core.schema_version").fetchall()
+    except duckdb.CatalogException:
         return None
-    rows = connection.execute("SELECT fingerprint FROM core.schema_version").fetchall()
-    return rows[0][0] if rows else None
+    return rows[0][0] if rows else ""
 
 
 def _literal(text: str) -> str:

@@ -18,11 +18,10 @@ class LearningConfig(dg.Config):
     key: KeyConfig = KeyConfig()
 
     def recipe(self, method: str, layout: InputLayout | None = None) -> Recipe:
-        """How a policy is learned by one of the methods. layout: instead of the one in `ppo`."""
+        """How a policy is learned. layout: instead of the one in `ppo`. Raises ValueError for another method."""
         names = {"start", "cautious", "ppo", "evolution", "hindsight", "key"}
-        recipe = Recipe.model_validate(
-            {"method": method, "imitation": ImitationOptions(passes=10)} | self.model_dump(include=names)
-        )
+        settings = self.model_dump(include=names)
+        recipe = Recipe.model_validate({"method": method, "imitation": ImitationOptions(passes=10), **settings})
         if layout is None:
             return recipe
         return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update={"layout": layout})})

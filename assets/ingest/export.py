@@ -24,16 +24,16 @@ def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
     second 0 is then the first submission. Raises ValueError when the source is not in the warehouse.
     """
     with warehouse.read() as connection:
-        found = first_row(
+        source_row = first_row(
             connection,
             "SELECT format, cluster_procs, time_zone, clock_zero FROM core.sources WHERE source = ?",
             [source],
         )
-        if found is None:
+        if source_row is None:
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source} --job ingest`"
             )
-        log_format, procs, time_zone, clock_zero = found
+        log_format, procs, time_zone, clock_zero = source_row
         if log_format == "swf":
             jobs = connection.sql(
                 f"SELECT {', '.join(FIELDS)} FROM raw.swf_jobs WHERE source = $source ORDER BY file, line",

@@ -63,7 +63,6 @@ def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
 
 
 def _write(source: Source, folder: Path) -> None:
-
     assert source.procs is not None  # the catalogue demands both of generated sources
     assert source.time_zone is not None
     options = WorkloadOptions(procs=source.procs, **source.generator)
@@ -78,7 +77,10 @@ def _write(source: Source, folder: Path) -> None:
         return
     killed = pl.col("runtime_s") >= pl.col("requested_walltime_s")
     swf = jobs.select(
-        "job_number", "submit_s", "runtime_s", "requested_walltime_s",
+        "job_number",
+        "submit_s",
+        "runtime_s",
+        "requested_walltime_s",
         wait_s=pl.col("start_s") - pl.col("submit_s"),
         allocated_procs="procs",
         requested_procs="procs",
@@ -88,7 +90,7 @@ def _write(source: Source, folder: Path) -> None:
         executable=pl.col("executable").str.extract(r"(\d+)").cast(pl.Int64),
         queue=pl.col("queue").replace_strict({"short": 1, "normal": 2, "long": 3}),
         partition=pl.lit(1),
-    )  # fmt: skip
+    )
     header = [
         ("Version", "2.2"),
         ("Computer", f"none: synthetic, Lublin-Feitelson 2003 model ({options.job_class}), {options.users} users"),

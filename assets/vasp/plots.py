@@ -25,9 +25,14 @@ def error_by_progress(scores: pl.DataFrame) -> Figure:
                 )
                 if rows.height:
                     axis.plot(
-                        100 * rows["progress"].to_numpy(), rows[column].to_numpy(), style, marker="o", markersize=3,
-                        color=_COLOURS.get(name, GREEN), label=f"{name}, {ionic}",
-                    )  # fmt: skip
+                        100 * rows["progress"].to_numpy(),
+                        rows[column].to_numpy(),
+                        style,
+                        marker="o",
+                        markersize=3,
+                        color=_COLOURS.get(name, GREEN),
+                        label=f"{name}, {ionic}",
+                    )
         axis.set_ylabel(label, fontsize=9)
         axis.set_ylim(bottom=0)
     axes[0].legend(fontsize=8, frameon=False)

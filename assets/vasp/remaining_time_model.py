@@ -1,6 +1,5 @@
 """The asset predictions/remaining_time_model: the predictor of remaining times."""
 
-import json
 from typing import Any
 
 import dagster as dg
@@ -11,15 +10,17 @@ from pydantic import Field
 from assets.common.describe import table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.storage import remove_unused_models, store_model
-from assets.vasp.runs import MODEL_VERSION, PREDICTORS, load_runs
+from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.evaluation import PREDICTORS as known
-from models.remaining.evaluation import finished
+from models.remaining.evaluation import REMAINING_PREDICTORS, finished
+from models.remaining.model_file import remaining_to_bytes
 from warehouse import Warehouse, replace_partition
 
 
 class RemainingTimeModelConfig(dg.Config):
-    predictor: str = Field(default="progress", pattern="^(inputs_only|progress|multimodal)$", description=PREDICTORS)
+    predictor: str = Field(
+        default="progress", pattern="^(inputs_only|progress|multimodal)$", description=PREDICTORS_HELP
+    )
     seed: int = Field(default=1, description="Of the fit")
 
 
@@ -36,19 +37,21 @@ def remaining_time_model(
     context: dg.AssetExecutionContext, config: RemainingTimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Trains the predictor of remaining times on every finished run of the folder and keeps it as a file."""
-
     source = context.partition_key
     runs = load_runs(warehouse, source)
     which = finished(runs)
-    predictor = known[config.predictor]()
+    predictor = REMAINING_PREDICTORS[config.predictor]()
     predictor.fit(runs, which, config.seed)
-    content = {"version": MODEL_VERSION, "predictor": config.predictor, "state": predictor.state()}
-    file, sha256 = store_model(source, "remaining_time", json.dumps(content).encode())
+    file, sha256 = store_model(source, "remaining_time", remaining_to_bytes(predictor))
     systems = len(np.unique(runs.group[which]))
     row: dict[str, Any] = {
-        "predictor": config.predictor, "seed": config.seed, "runs": len(which), "systems": systems, "file": file,
+        "predictor": config.predictor,
+        "seed": config.seed,
+        "runs": len(which),
+        "systems": systems,
+        "file": file,
         "sha256": sha256,
-    }  # fmt: skip
+    }
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.remaining_time_models", source, pl.DataFrame([row]))
     remove_unused_models(source, "remaining_time", [file])

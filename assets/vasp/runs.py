@@ -1,32 +1,27 @@
 """VASP runs from the warehouse, as predictors of remaining time read them."""
 
-from models.remaining.runs import runs_of
+from models.remaining.runs import Runs, runs_of
 from warehouse import Warehouse
 
-PREDICTORS = "inputs_only: the parameters alone; progress: boosted trees over the steps; multimodal: RLSchert's network"
+PREDICTORS_HELP = (
+    "inputs_only: the parameters alone; progress: boosted trees over the steps; multimodal: RLSchert's network"
+)
 
 
-QUANTILES = [f"remaining_p{percent}_s" for percent in (10, 25, 50, 75, 90)]
-
-
-MODEL_VERSION = 1
-
-
-def load_runs(warehouse: Warehouse, source: str, condition: str = "true"):
-    """The runs of a source that fulfil a condition, ordered by folder, file and launch, as models.remaining.runs.Runs."""
-
+def load_runs(warehouse: Warehouse, source: str, condition: str = "true") -> Runs:
+    """The runs of a source that fulfil a condition in SQL, ordered by folder, file and launch."""
     order = "ORDER BY folder, outcar, launch"
-    told = {"source": source}
+    parameters = {"source": source}
     with warehouse.read() as connection:
         runs = connection.sql(
-            f"SELECT * FROM raw.vasp_runs WHERE source = $source AND {condition} {order}", params=told
+            f"SELECT * FROM raw.vasp_runs WHERE source = $source AND {condition} {order}", params=parameters
         ).pl()
         steps = [
             connection.sql(
                 f"SELECT s.* FROM raw.{name} AS s SEMI JOIN (SELECT * FROM raw.vasp_runs WHERE source = $source AND {condition}) "
                 "AS r ON s.source = r.source AND s.folder = r.folder AND s.outcar = r.outcar AND s.launch = r.launch "
                 f"{order}, position",
-                params=told,
+                params=parameters,
             ).pl()
             for name in ("vasp_electronic_steps", "vasp_ionic_steps")
         ]

@@ -9,21 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.remaining.multimodal import Multimodal
-from models.remaining.predictors import InputsOnly, Progress, RemainingPredictor, held_out_groups
+from models.remaining.predictors import InputsOnly, ProgressTrees, RemainingPredictor, held_out_groups
 from models.remaining.runs import FloatArray, IntArray, Runs
-from models.remaining.snapshots import MEDIAN, at_shares
+from models.remaining.snapshots import MEDIAN_LEVEL, at_shares
 
-PREDICTORS: dict[str, type[RemainingPredictor]] = {cls.name: cls for cls in (InputsOnly, Progress, Multimodal)}
-SHARES = np.arange(1, 11) / 10
+REMAINING_PREDICTORS: dict[str, type[RemainingPredictor]] = {
+    cls.name: cls for cls in (InputsOnly, ProgressTrees, Multimodal)
+}
+PROGRESS_SHARES = np.arange(1, 11) / 10
+"""Shares of its electronic steps at which a run is predicted."""
 
 
 @dataclass(frozen=True)
-class Trial:
+class HeldOutTrial:
     """One predictor, each run predicted once by a fit that has not seen its system.
 
-    which: the runs, int64 (runs,). used_s, quantiles: at each of SHARES, float64 (runs, shares) and
-    (runs, shares, levels): remaining seconds. before_s: the median whole run time from the parameters alone, float64 (runs,);
-    NaN for predictors without one.
+    which: the runs, int64 (runs,). used_s: seconds at each of PROGRESS_SHARES, float64 (runs, shares). quantiles: remaining seconds,
+    float64 (runs, shares, levels). before_s: the median whole run time from the parameters alone, float64 (runs,), NaN for predictors
+    without one.
     """
 
     name: str
@@ -33,10 +36,10 @@ class Trial:
     before_s: FloatArray
 
     def errors(self, runs: Runs) -> FloatArray:
-        """|predicted - true| / true whole run time (equation 12), (runs, shares): what was used is known, so that the error of
-        the remaining time is that of the whole."""
+        """|predicted - true| / true whole run time (RLSchert, equation 12), (runs, shares). The time used is no prediction, so that
+        the error of the remaining time is that of the whole."""
         total = runs.total_s[self.which][:, None]
-        return np.abs(self.used_s + self.quantiles[:, :, MEDIAN] - total) / total
+        return np.abs(self.used_s + self.quantiles[:, :, MEDIAN_LEVEL] - total) / total
 
     def errors_before(self, runs: Runs) -> FloatArray:
         """The same of before_s, (runs,)."""
@@ -54,7 +57,7 @@ def finished(runs: Runs) -> IntArray:
     return np.flatnonzero(~np.isnan(runs.total_s) & (runs.total_s > 0) & (np.diff(runs.step) > 0))
 
 
-def try_out(runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], None] = lambda: None) -> Trial:
+def try_out(runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], None] = lambda: None) -> HeldOutTrial:
     """Grouped cross-validation of one predictor: no system is in what is learned from and in what is judged.
 
     Raises ValueError for fewer systems than folds.
@@ -66,15 +69,15 @@ def try_out(runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], 
             f"judging predictors needs at least {max(folds, 2)} systems (elements, ions and electrons), found {systems}: add "
             "runs of other systems or lower `folds`"
         )
-    used = np.empty((len(which), len(SHARES)))
-    quantiles, before = np.empty((len(which), len(SHARES), 5)), np.full(len(which), np.nan)
+    used = np.empty((len(which), len(PROGRESS_SHARES)))
+    quantiles, before = np.empty((len(which), len(PROGRESS_SHARES), 5)), np.full(len(which), np.nan)
     for held in held_out_groups(runs.group[which], seed, folds):
-        predictor = PREDICTORS[name]()
+        predictor = REMAINING_PREDICTORS[name]()
         predictor.fit(runs, which[~held], seed)
-        moments = at_shares(runs, which[held], SHARES)
-        used[held] = moments.used_s.reshape(-1, len(SHARES))
-        quantiles[held] = predictor.predict(runs, moments).reshape(-1, len(SHARES), quantiles.shape[2])
+        moments = at_shares(runs, which[held], PROGRESS_SHARES)
+        used[held] = moments.used_s.reshape(-1, len(PROGRESS_SHARES))
+        quantiles[held] = predictor.predict(runs, moments).reshape(-1, len(PROGRESS_SHARES), quantiles.shape[2])
         if isinstance(predictor, InputsOnly):
-            before[held] = predictor.totals(runs, which[held])[:, MEDIAN]
+            before[held] = predictor.totals(runs, which[held])[:, MEDIAN_LEVEL]
         on_fold()
-    return Trial(name, which, used, quantiles, before)
+    return HeldOutTrial(name, which, used, quantiles, before)

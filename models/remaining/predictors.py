@@ -1,4 +1,4 @@
-"""Predictors of remaining time by boosted trees: from the parameters alone (RLSchert's baseline), and from progress."""
+"""Predictors of remaining time by boosted trees: from the parameters alone, which is RLSchert's baseline, and from progress."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.remaining.runs import FloatArray, IntArray, Runs
-from models.remaining.snapshots import LEVELS, PROGRESS, Moments, Snapshots, drawn, snapshots
+from models.remaining.snapshots import REMAINING_LEVELS, SNAPSHOT_FEATURES, Moments, Snapshots, drawn, snapshots_at
 
-SNAPSHOTS_PER_RUN = 12
+TREE_SNAPSHOTS = 12
 FOLDS = 4
 """Parts of the systems; each is held out once to see how far the others' quantiles hold."""
 FEWEST_RUNS = 20
@@ -43,7 +43,7 @@ class RemainingPredictor(ABC):
 
     @abstractmethod
     def predict(self, runs: Runs, moments: Moments) -> FloatArray:
-        """Quantiles of the remaining time, seconds, float64 (moments, len(LEVELS)), at least 0, no row descending."""
+        """Quantiles of the remaining time, seconds, float64 (moments, len(REMAINING_LEVELS)), at least 0, no row descending."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -70,23 +70,26 @@ class InputsOnly(RemainingPredictor):
         self._trees.fit(runs.inputs[which], log_total, runs.group[which], seed)
 
     def totals(self, runs: Runs, which: IntArray) -> FloatArray:
-        """Quantiles of the whole run time, seconds, (runs, len(LEVELS))."""
+        """Quantiles of the whole run time, seconds, (runs, len(REMAINING_LEVELS))."""
         return np.exp(self._trees.predict(runs.inputs[which]))
 
     def predict(self, runs: Runs, moments: Moments) -> FloatArray:
+        """See `RemainingPredictor.predict`."""
         return np.maximum(self.totals(runs, moments.run) - moments.used_s[:, None], 0.0)
 
     def state(self) -> dict[str, Any]:
+        """See `RemainingPredictor.state`."""
         return {"trees": self._trees.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """See `RemainingPredictor.restore`."""
         self._trees.restore(state["trees"])
 
 
-class Progress(RemainingPredictor):
+class ProgressTrees(RemainingPredictor):
     """Boosted trees over the parameters and the steps seen; before the first step, what the parameters say.
 
-    Learned is by how much the extrapolation of the convergence (`guess` in snapshots.PROGRESS) errs, on a logarithmic scale
+    Learned is by how much the extrapolation of the convergence (`guess` in snapshots.SNAPSHOT_FEATURES) errs, on a logarithmic scale
     of steps of the run's own duration: that is alike for small and large systems, and for one that was never seen.
     """
 
@@ -98,25 +101,28 @@ class Progress(RemainingPredictor):
 
     def _fit(self, runs: Runs, which: IntArray, seed: int) -> None:
         self._before.fit(runs, which, seed)
-        moments = drawn(runs, which, SNAPSHOTS_PER_RUN, np.random.default_rng(seed))
-        seen = snapshots(runs, moments)
-        known = seen.seen > 0
+        moments = drawn(runs, which, TREE_SNAPSHOTS, np.random.default_rng(seed))
+        seen = snapshots_at(runs, moments)
+        begun = seen.seen > 0
         missing = steps_left(runs, moments, seen) - guess_of(seen)
-        self._trees.fit(_matrix(runs, moments, seen)[known], missing[known], runs.group[moments.run][known], seed)
+        self._trees.fit(_matrix(runs, moments, seen)[begun], missing[begun], runs.group[moments.run][begun], seed)
 
     def predict(self, runs: Runs, moments: Moments) -> FloatArray:
-        seen = snapshots(runs, moments)
-        found = self._before.predict(runs, moments)
-        known = seen.seen > 0
-        if known.any():
-            steps = self._trees.predict(_matrix(runs, moments, seen)[known]) + guess_of(seen)[known, None]
-            found[known] = seconds_left(steps, seen.step_s[known])
-        return found
+        """See `RemainingPredictor.predict`."""
+        seen = snapshots_at(runs, moments)
+        quantiles = self._before.predict(runs, moments)
+        begun = seen.seen > 0
+        if begun.any():
+            steps = self._trees.predict(_matrix(runs, moments, seen)[begun]) + guess_of(seen)[begun, None]
+            quantiles[begun] = seconds_left(steps, seen.step_s[begun])
+        return quantiles
 
     def state(self) -> dict[str, Any]:
+        """See `RemainingPredictor.state`."""
         return {"trees": self._trees.state(), "before": self._before.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """See `RemainingPredictor.restore`."""
         self._trees.restore(state["trees"])
         self._before.restore(state["before"])
 
@@ -131,27 +137,28 @@ class CalibratedTrees:
     def __init__(self, trees: int, rate: float) -> None:
         self._trees, self._rate = trees, rate
         self._model: Any = None
-        self._shift = np.zeros(len(LEVELS))
+        self._shift = np.zeros(len(REMAINING_LEVELS))
 
     def fit(self, matrix: NDArray[np.float32], target: FloatArray, group: IntArray, seed: int) -> None:
         """matrix: (rows, features); target, group: (rows,)."""
-        missed = np.empty((len(target), len(LEVELS)))
+        missed = np.empty((len(target), len(REMAINING_LEVELS)))
         for held in held_out_groups(group, seed):
             model = self._learn(matrix[~held], target[~held], seed)
             missed[held] = target[held, None] - _sorted(model.predict(matrix[held]))
-        self._shift = np.array([np.quantile(missed[:, k], level) for k, level in enumerate(LEVELS)])
+        self._shift = np.array([np.quantile(missed[:, k], level) for k, level in enumerate(REMAINING_LEVELS)])
         self._model = self._learn(matrix, target, seed)
 
     def predict(self, matrix: NDArray[np.float32]) -> FloatArray:
-        """Quantiles, (rows, len(LEVELS))."""
+        """Quantiles, (rows, len(REMAINING_LEVELS))."""
         return np.sort(_sorted(self._model.predict(matrix)) + self._shift, axis=1)
 
     def state(self) -> dict[str, Any]:
-        return {
-            "model": json.loads(self._model.get_booster().save_raw("json").decode()), "shift": self._shift.tolist(),
-        }  # fmt: skip
+        """xgboost's own JSON and the shifts."""
+        model = json.loads(self._model.get_booster().save_raw("json").decode())
+        return {"model": model, "shift": self._shift.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
         import xgboost
 
         self._model = xgboost.XGBRegressor(n_jobs=1)
@@ -162,10 +169,18 @@ class CalibratedTrees:
         import xgboost
 
         model = xgboost.XGBRegressor(
-            objective="reg:quantileerror", quantile_alpha=np.array(LEVELS), n_estimators=self._trees, max_depth=5,
-            learning_rate=self._rate, subsample=0.8, colsample_bytree=0.6, min_child_weight=5, random_state=seed, n_jobs=1,
+            objective="reg:quantileerror",
+            quantile_alpha=np.array(REMAINING_LEVELS),
+            n_estimators=self._trees,
+            max_depth=5,
+            learning_rate=self._rate,
+            subsample=0.8,
+            colsample_bytree=0.6,
+            min_child_weight=5,
+            random_state=seed,
+            n_jobs=1,
             tree_method="hist",
-        )  # fmt: skip
+        )
         return model.fit(matrix, target)
 
 
@@ -173,9 +188,8 @@ def held_out_groups(group: IntArray, seed: int, folds: int = FOLDS) -> list[NDAr
     """Masks of `folds` parts of the rows, no group in two of them, about equally large."""
     names, rows = np.unique(group, return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
-    order = order[
-        np.argsort(-rows[order], kind="stable")
-    ]  # large groups first, each into the part that is smallest so far
+    # large groups first, each into the part that is smallest so far
+    order = order[np.argsort(-rows[order], kind="stable")]
     part, size = np.empty(len(names), dtype=np.int64), np.zeros(folds, dtype=np.int64)
     for k in order:
         part[k] = int(size.argmin())
@@ -192,11 +206,11 @@ def steps_left(runs: Runs, moments: Moments, seen: Snapshots) -> FloatArray:
 
 def guess_of(seen: Snapshots) -> FloatArray:
     """The same as the convergence so far tells it, (moments,)."""
-    return seen.features[:, PROGRESS.index("guess")].astype(np.float64)
+    return seen.features[:, SNAPSHOT_FEATURES.index("guess")].astype(np.float64)
 
 
 def seconds_left(steps: FloatArray, step_s: FloatArray) -> FloatArray:
-    """The inverse of `steps_left`, (moments, len(LEVELS))."""
+    """The inverse of `steps_left`, (moments, len(REMAINING_LEVELS))."""
     return np.maximum(np.expm1(steps), 0.0) * step_s[:, None]
 
 
@@ -205,4 +219,4 @@ def _matrix(runs: Runs, moments: Moments, seen: Snapshots) -> NDArray[np.float32
 
 
 def _sorted(quantiles: NDArray[np.float32]) -> FloatArray:
-    return np.sort(np.asarray(quantiles, dtype=np.float64).reshape(-1, len(LEVELS)), axis=1)
+    return np.sort(np.asarray(quantiles, dtype=np.float64).reshape(-1, len(REMAINING_LEVELS)), axis=1)

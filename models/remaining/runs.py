@@ -1,4 +1,4 @@
-"""VASP runs as arrays: what they were told, and their steps one after another."""
+"""VASP runs as arrays: their settings, and their steps one after another."""
 
 from __future__ import annotations
 
@@ -13,20 +13,53 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 KEY = ["folder", "outcar", "launch"]
-NUMBERS = (
-    "nelect", "nsw", "volume_a3", "nions", "nelm", "element_types", "encut", "ialgo", "ediffg", "ediff", "nodes", "cores",
-    "nelmin", "ispin", "sigma", "icharg", "isym", "ismear", "lreal", "ibrion", "istart", "nkpts", "nbands", "nelmdl", "isif",
-    "lexch", "kpar", "ncore", "threads", "lhfcalc", "lsorbit", "lnoncollinear", "lepsilon", "hubbard_u", "potim",
-    "lwave", "lcharg",
-)  # fmt: skip
+NUMERIC_SETTINGS = (
+    "nelect",
+    "nsw",
+    "volume_a3",
+    "nions",
+    "nelm",
+    "element_types",
+    "encut",
+    "ialgo",
+    "ediffg",
+    "ediff",
+    "nodes",
+    "cores",
+    "nelmin",
+    "ispin",
+    "sigma",
+    "icharg",
+    "isym",
+    "ismear",
+    "lreal",
+    "ibrion",
+    "istart",
+    "nkpts",
+    "nbands",
+    "nelmdl",
+    "isif",
+    "lexch",
+    "kpar",
+    "ncore",
+    "threads",
+    "lhfcalc",
+    "lsorbit",
+    "lnoncollinear",
+    "lepsilon",
+    "hubbard_u",
+    "potim",
+    "lwave",
+    "lcharg",
+)
 """Settings that are numbers: those of RLSchert's Table 1 (the group of hosts is the accounting's), and what else costs time."""
-CATEGORIES = {
+WORD_SETTINGS = {
     "prec": ("l", "m", "n", "a", "h", "s"),
     "gga": ("--", "PE", "PS", "RP", "91", "CA"),
     "kpoints_method": ("gamma", "monkhorst-pack", "automatic", "line", "explicit"),
 }
 """Settings that are words, and the words that get a number; others are missing."""
-INPUTS = (*NUMBERS, *CATEGORIES, "grid", "log_work", "log_work_per_core")
+INPUTS = (*NUMERIC_SETTINGS, *WORD_SETTINGS, "grid", "log_work", "log_work_per_core")
 
 
 @dataclass(frozen=True)
@@ -36,9 +69,9 @@ class Runs:
     inputs: float32 (runs, len(INPUTS)), NaN where not known. total_s: wall time from start to end, NaN where not known.
     single: no more than one ionic step was asked for. group: number of the system (elements, ions, electrons).
     electronic steps of run r are the rows step[r] : step[r + 1] of the step_* arrays; ionic steps likewise by ionic[r].
-    step_s: duration, seconds. step_end_s: its end, seconds after the start. No line tells when the first step began: what the
-    steps do not tell of a run's time is taken as set-up before them; where wave functions or charge are written after them, a
-    share of it that is drawn for each run, so that the one does not tell the other. step_change, step_residual: log10 of |dE|
+    step_s: duration, seconds. step_end_s: its end, seconds after the start. No line says when the first step began. The part of a
+    run's time that is in no step is taken as set-up before them. Where wave functions or charge are written after them, a share of
+    it is, drawn for each run, so that the one does not give the other away. step_change, step_residual: log10 of |dE|
     in eV and of the residual, NaN where not told. step_ionic: ionic steps that were over before it. ionic_end_s, ionic_s,
     ionic_force (eV/A), ionic_energy (eV).
     """
@@ -64,6 +97,7 @@ class Runs:
         return len(self.total_s)
 
     def input(self, name: str) -> FloatArray:
+        """One of INPUTS, float64 (runs,), NaN where not given."""
         return self.inputs[:, INPUTS.index(name)].astype(np.float64)
 
 
@@ -95,14 +129,23 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
         residual=pl.coalesce("charge_residual", "residual").abs().clip(1e-12).log10(),
     )
     return Runs(
-        keys=runs.select(KEY), inputs=_inputs(runs), total_s=total,
-        single=(runs["nsw"].fill_null(0) <= 1).to_numpy(), group=_groups(runs), step=first, step_s=step_s,
-        step_end_s=step_end, step_change=magnitude["change"].fill_null(float("nan")).to_numpy(),
-        step_residual=magnitude["residual"].fill_null(float("nan")).to_numpy(), step_ionic=step_ionic, ionic=first_move,
-        ionic_end_s=move_end, ionic_s=move_s,
+        keys=runs.select(KEY),
+        inputs=_inputs(runs),
+        total_s=total,
+        single=(runs["nsw"].fill_null(0) <= 1).to_numpy(),
+        group=_groups(runs),
+        step=first,
+        step_s=step_s,
+        step_end_s=step_end,
+        step_change=magnitude["change"].fill_null(float("nan")).to_numpy(),
+        step_residual=magnitude["residual"].fill_null(float("nan")).to_numpy(),
+        step_ionic=step_ionic,
+        ionic=first_move,
+        ionic_end_s=move_end,
+        ionic_s=move_s,
         ionic_force=moves["largest_force_ev_per_a"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
         ionic_energy=moves["energy_ev"].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-    )  # fmt: skip
+    )
 
 
 def _drawn(text: str) -> float:
@@ -140,8 +183,8 @@ def _clock(
 
 
 def _inputs(runs: pl.DataFrame) -> NDArray[np.float32]:
-    columns = [runs[name].cast(pl.Float64) for name in NUMBERS]
-    for name, words in CATEGORIES.items():
+    columns = [runs[name].cast(pl.Float64) for name in NUMERIC_SETTINGS]
+    for name, words in WORD_SETTINGS.items():
         text = runs[name].cast(pl.String)
         text = text.str.to_lowercase().str.slice(0, 1) if name == "prec" else text
         columns.append(text.replace_strict({word: float(k) for k, word in enumerate(words)}, default=None))

@@ -55,7 +55,7 @@ def train_challenger(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[P
     return predictor, recent(fitted, predictor.most_rows)
 
 
-def judge_challenger(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
+def judge_predictor(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
     """Paired on the same jobs; the challenger must be better beyond noise.
 
     rows: the jobs that were predicted. Users are resampled whole, or days where there are fewer than five users."""
@@ -111,7 +111,7 @@ class Challenge:
         if shared.is_empty():
             reason = "the champion has learned from all newest jobs: nothing is unseen by both"
             return Verdict(False, None, None, None, reason)
-        return judge_challenger(champion.predict(shared), self.challenger.predict(shared), shared, seed)
+        return judge_predictor(champion.predict(shared), self.challenger.predict(shared), shared, seed)
 
 
 def new_challenge(rows: pl.DataFrame, name: str, test_days: int) -> Challenge:

@@ -139,7 +139,7 @@ def _utilisation(metric, jobs, start, cluster_procs):
 @compiled
 def _of_users(metric, group, jobs, start, sums):
     """Mean or maximum of the users' means (RLScheduler, section V-F)."""
-    total, count = sums
+    total, count = sums.total, sums.jobs
     for i in range(len(jobs.submit)):
         total[jobs.user[i]] += _of_job(metric, start[i] - jobs.submit[i], jobs.runtime[i])
         count[jobs.user[i]] += 1

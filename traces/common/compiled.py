@@ -1,8 +1,10 @@
-"""How the functions of this room are compiled."""
+"""How the functions of this room are compiled: see `compilation.Compiler`."""
 
 from pathlib import Path
 from typing import Any
 
 from compilation import Compiler
 
-compiled: Any = Compiler(Path(__file__).parents[1]).compiled
+_COMPILER = Compiler(Path(__file__).parents[1])
+compiled: Any = _COMPILER.compiled
+lean: Any = _COMPILER.lean

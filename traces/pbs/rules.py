@@ -230,11 +230,11 @@ def _requested_memory(pairs: dict[str, str]) -> int | None:
     if "Resource_List.mem" in pairs:
         return kilobytes(pairs["Resource_List.mem"])
     for key, word in (("Resource_List.select", "mem"), ("tasks", "memory")):
-        found = [
+        chunks = [
             re.fullmatch(rf"(?:([0-9]{{1,9}}):)?(?:.*:)?{word}=([^:]+)(?::.*)?", c)
             for c in pairs.get(key, "").split("+")
         ]
-        amounts = [(int(chunk.group(1) or 1), kilobytes(chunk.group(2))) for chunk in found if chunk]
+        amounts = [(int(chunk.group(1) or 1), kilobytes(chunk.group(2))) for chunk in chunks if chunk]
         if amounts and all(amount is not None for _, amount in amounts):
             total = sum(times * (amount or 0) for times, amount in amounts)
             return total if total < 1 << 63 else None

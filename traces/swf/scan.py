@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.common.compiled import compiled
+from traces.common.compiled import compiled, lean
 from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS
 
 SOUND, BLANK_LINE, COMMENT, BAD_NUMBER, BAD_VALUE, TOO_FEW, TOO_MANY = range(7)
@@ -68,7 +68,7 @@ def _scan(text):
     return whole[:, :rows], fractional[:, :rows], line_of[:rows], code_of_line, field_of_line
 
 
-@compiled
+@lean
 def _scan_line(text, i, row, whole, fractional):
     """Puts the numbers of the line that begins at `i` into one row; (its code, the field it is about, where the next begins)."""
     size = len(text)
@@ -84,20 +84,35 @@ def _scan_line(text, i, row, whole, fractional):
             while i < size and text[i] != 10:
                 i += 1
             return COMMENT, 0, i + 1
-        number, value, digits, i = _number_at(text, i)
-        if digits == 0 or not _ends_at(text, i):
+        if c == 45 or c == 43:
+            i += 1
+        first = i
+        number = np.int64(0)
+        while i < size and 48 <= text[i] <= 57:
+            number = number * 10 + (text[i] - 48)
+            i += 1
+        digits = i - first
+        ends = _ends_at(text, i)
+        value = np.float64(number)
+        if digits > 18 or not ends:  # the long way
+            value, digits, i = _float_at(text, first)
+            ends = _ends_at(text, i)
+            if value <= LARGEST_NUMBER:
+                number = np.int64(value)
+        if c == 45:
+            number, value = -number, -value
+        if digits == 0 or not ends:
             if code == SOUND:
                 code = BAD_NUMBER
                 faulty_field = min(field, NUM_FIELDS - 1)
             while not _ends_at(text, i):
                 i += 1
         elif field < NUM_FIELDS:
-            is_fractional = _IS_FRACTIONAL[field]
-            if value > LARGEST_NUMBER or value < _LEAST[field] or (not is_fractional and value != number):
+            if value > LARGEST_NUMBER or value < _LEAST[field] or (not _IS_FRACTIONAL[field] and value != number):
                 if code == SOUND:
                     code = BAD_VALUE
                     faulty_field = field
-            elif is_fractional:
+            elif _IS_FRACTIONAL[field]:
                 fractional[FRACTION_ROW[field], row] = value
             else:
                 whole[field, row] = number
@@ -110,36 +125,13 @@ def _scan_line(text, i, row, whole, fractional):
     return code, faulty_field, i + 1
 
 
-@compiled
+@lean
 def _ends_at(text, i):
     """Whether a word ends before this byte: it is a blank, a line's end, or none."""
     return i >= len(text) or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
 
 
-@compiled
-def _number_at(text, i):
-    """(as a whole number, as a float, digits or 0 for none, where it ends) of the number that begins here."""
-    size = len(text)
-    negative = text[i] == 45
-    if negative or text[i] == 43:
-        i += 1
-    first = i
-    number = np.int64(0)
-    while i < size and 48 <= text[i] <= 57:
-        number = number * 10 + (text[i] - 48)
-        i += 1
-    digits = i - first
-    value = np.float64(number)
-    if digits > 18 or not _ends_at(text, i):  # the long way
-        value, digits, i = _float_at(text, first)
-        if value <= LARGEST_NUMBER:
-            number = np.int64(value)
-    if negative:
-        number, value = -number, -value
-    return number, value, digits, i
-
-
-@compiled
+@lean
 def _float_at(text, i):
     """(value, digits or 0 for none, where it ends) of the number without a sign that begins here."""
     size = len(text)

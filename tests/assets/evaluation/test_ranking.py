@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assets.evaluation.contestants import evaluation_windows
-from assets.evaluation.ranking import rank_policies
+from assets.evaluation.ranking import rank_policies, readable
 
 
 def scores(windows: int, seeds: int = 2) -> pl.DataFrame:
@@ -47,16 +46,15 @@ def test_order_of_rows_does_not_matter() -> None:
     assert rank_policies(frame, 200, 1).equals(rank_policies(shuffled, 200, 1))
 
 
-def test_windows_do_not_overlap_and_lie_after_the_split() -> None:
-    first = evaluation_windows(jobs=10_000, test_position=6_000, window_jobs=512, most=50)
-    assert len(first) == 7
-    assert first[0] == 6_000
-    assert first[-1] == 10_000 - 512
-    assert (np.diff(first) >= 512).all()
-    assert len(evaluation_windows(200_000, 100_000, 512, 50)) == 50
-
-
 def test_too_few_windows_give_no_interval() -> None:
     rows = rank_policies(scores(4), resamples=200, seed=1)
     assert rows["minus_saf_low"].null_count() == rows.height
     assert rows["average_bounded_slowdown"].null_count() == 0
+
+
+def test_readers_see_intervals_in_one_cell() -> None:
+    shown = readable(rank_policies(scores(30), resamples=200, seed=1))
+    assert shown.columns[:4] == ["rank", "policy", "estimates", "bounded slowdown"]
+    assert shown["its interval"][1] == "0.00 to 0.00", "SAF differs from itself by nothing"
+    few = readable(rank_policies(scores(4), resamples=200, seed=1))
+    assert few["95 % interval"].to_list() == ["too few windows"] * 3

@@ -24,4 +24,4 @@ def test_recipes_have_the_settings_of_the_configuration(method: LearningMethod) 
 
 def test_other_methods_are_refused() -> None:
     with pytest.raises(ValidationError, match="method"):
-        LearningConfig().recipe("guessing")  # type: ignore[arg-type]
+        LearningConfig().recipe("guessing")

@@ -309,9 +309,9 @@ def test_two_changes_between_two_ingests(log: Log, days: dict[str, bytes]) -> No
     log.assert_like_fresh()
 
 
-@pytest.mark.parametrize("eight", range(3))
-def test_any_sequence_of_deliveries_ends_in_the_tables_of_a_fresh_ingest(log: Log, eight: int) -> None:
-    for seed in range(8 * eight, 8 * eight + 8):
+@pytest.mark.parametrize("six", range(2))
+def test_any_sequence_of_deliveries_ends_in_the_tables_of_a_fresh_ingest(log: Log, six: int) -> None:
+    for seed in range(6 * six, 6 * six + 6):
         delivery = Delivery(log, seed)
         log.write("0", queued("first", 0), ended("first", 0, 10, 20))  # a source needs a job
         story = []

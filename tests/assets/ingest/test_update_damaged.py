@@ -397,10 +397,10 @@ def greedy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int
     logs = [(f"{folder / 'giant.log'}", "pbs", 256 << 20)]
     for name, (suffix, log_format, byte) in BOMBS.items():
         path = folder / f"{name.replace(' ', '-')}{suffix}"
-        path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * 40)
+        path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * 10)
         logs.append((f"{path}", log_format, 30 << 20))  # less than the usual limit, to be quicker
     command = [sys.executable, "-c", textwrap.dedent(CHILD)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     printed = subprocess.check_output(command, input=json.dumps(logs), text=True, timeout=300, cwd=root)
     told = [tuple(json.loads(line)) for line in printed.splitlines()]
     return dict(zip(("giant", *BOMBS), told, strict=True))

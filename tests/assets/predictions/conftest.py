@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.predictions.registry import Opened, warehouse_with_features
+from assets.predictions.runtime_evaluation import runtime_evaluation
+from tests.assets.predictions.registry import Opened, materialized, warehouse_with_features
 from warehouse import Warehouse
 
 
@@ -28,5 +29,24 @@ def file(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def warehouse(file: Path) -> Iterator[Warehouse]:
     opened = Opened(file)
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture(scope="session")
+def evaluated_file(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with last_two and user_mean evaluated on `mine`, the former kept job by job. Do not change."""
+    path = Path(shutil.copy(built, tmp_path_factory.mktemp("evaluated") / "w.duckdb"))
+    opened = Opened(path)
+    materialized(runtime_evaluation, opened, predictors=["user_mean"], predictor="last_two", days=10)
+    opened.connection.close()
+    return path
+
+
+@pytest.fixture
+def evaluated(evaluated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+    """A copy of it, in a home of its own."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    opened = Opened(Path(shutil.copy(evaluated_file, tmp_path / "w.duckdb")))
     yield opened
     opened.connection.close()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import duckdb
 import numpy as np
 import polars as pl
@@ -118,3 +119,18 @@ def model_file(warehouse: Warehouse, version: int) -> Path:
 
 def drift_of(warehouse: Warehouse, source: str = "mine", rows: pl.DataFrame | None = None) -> pl.DataFrame:
     return write_drift(warehouse, source, runtime_rows(warehouse, source) if rows is None else rows)
+
+
+def materialized(
+    asset: dg.AssetsDefinition, warehouse: Warehouse, source: str = "mine", **config: Any
+) -> dict[str, Any]:
+    """Materializes one asset of a source on what the warehouse holds; its metadata, as Python values."""
+    (key,) = asset.keys
+    run_config = {"ops": {key.to_python_identifier(): {"config": config}}} if config else None
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions("sources", [source])
+        done = dg.materialize(
+            [asset], partition_key=source, resources={"warehouse": warehouse}, instance=instance, run_config=run_config
+        )
+    (event,) = done.asset_materializations_for_node(asset.node_def.name)
+    return {name: value.value for name, value in event.metadata.items()}

@@ -113,7 +113,7 @@ def test_a_version_and_its_event_come_together(file: Path, monkeypatch: pytest.M
     before = registry(warehouse)
     with monkeypatch.context() as patch:
         broken: Any = None  # no event is without a reason: the version is in when its event fails
-        patch.setattr(contest, "judge_challenger", lambda *_: Verdict(True, 1.0, 1.0, 1.0, broken))
+        patch.setattr(contest, "judge_predictor", lambda *_: Verdict(True, 1.0, 1.0, 1.0, broken))
         with pytest.raises(duckdb.ConstraintException):
             night(warehouse, "user_mean")
     assert_same_tables(before, registry(warehouse))
@@ -123,7 +123,7 @@ def test_a_version_and_its_event_come_together(file: Path, monkeypatch: pytest.M
 def test_rollback_while_a_challenger_is_judged(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     night(warehouse, "requested")
     night(warehouse, "user_mean")
-    judged, judge = [], contest.judge_challenger
+    judged, judge = [], contest.judge_predictor
 
     def judge_late(*arguments: Any) -> Verdict:
         if not judged:
@@ -131,7 +131,7 @@ def test_rollback_while_a_challenger_is_judged(warehouse: Warehouse, monkeypatch
         judged.append(judge(*arguments))
         return judged[-1]
 
-    monkeypatch.setattr(contest, "judge_challenger", judge_late)
+    monkeypatch.setattr(contest, "judge_predictor", judge_late)
     assert "version 3 (last_two): promoted" in night(warehouse, "last_two")
     assert [verdict.promote for verdict in judged] == [False, True]
     assert kinds(warehouse)[2:] == [("rolled back", 1, 1), ("promoted", 3, 3)]
@@ -140,14 +140,14 @@ def test_rollback_while_a_challenger_is_judged(warehouse: Warehouse, monkeypatch
 
 def test_two_runs_of_the_same_night(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     night(warehouse, "requested")
-    judge, inner = contest.judge_challenger, []
+    judge, inner = contest.judge_predictor, []
 
     def judge_late(*arguments: Any) -> Verdict:
-        monkeypatch.setattr(contest, "judge_challenger", judge)
+        monkeypatch.setattr(contest, "judge_predictor", judge)
         inner.append(night(warehouse, "user_mean"))
         return judge(*arguments)
 
-    monkeypatch.setattr(contest, "judge_challenger", judge_late)
+    monkeypatch.setattr(contest, "judge_predictor", judge_late)
     assert night(warehouse, "user_mean") == "nothing new: version 2 was trained and judged on the same jobs"
     assert "version 2 (user_mean): promoted" in inner[0]
     assert kinds(warehouse) == [("first", 1, 1), ("promoted", 2, 2)]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from models.runtime import challenge
-from models.runtime.challenge import LEAST_TESTED, judge_challenger, rows_sha256, train_challenger
+from models.runtime.challenge import LEAST_TESTED, judge_predictor, rows_sha256, train_challenger
 from models.runtime.predictor import LEVELS, Prediction
 
 BEGIN = datetime(2026, 1, 1)
@@ -71,7 +71,7 @@ class Contest:
 
 def test_a_better_challenger_takes_over() -> None:
     contest = Contest(users=12)
-    verdict = judge_challenger(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
+    verdict = judge_predictor(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
     assert verdict.promote and verdict.gain == pytest.approx(200, abs=1)
     assert verdict.low is not None and verdict.high is not None and 190 < verdict.low < verdict.high < 210
     assert verdict.reason.startswith("better beyond noise: mean error 200 s lower on 600 newest jobs")
@@ -80,30 +80,30 @@ def test_a_better_challenger_takes_over() -> None:
 
 def test_a_worse_challenger_does_not() -> None:
     contest = Contest(users=12)
-    verdict = judge_challenger(contest.off_by(300), contest.off_by(500), contest.rows, seed=1)
+    verdict = judge_predictor(contest.off_by(300), contest.off_by(500), contest.rows, seed=1)
     assert not verdict.promote and verdict.gain == pytest.approx(-200, abs=1)
     assert verdict.reason.startswith("worse: mean error 200 s higher")
 
 
 def test_noise_is_no_reason() -> None:
     contest = Contest(users=12)
-    verdict = judge_challenger(contest.off_by(0, 800), contest.off_by(0, 790), contest.rows, seed=1)
+    verdict = judge_predictor(contest.off_by(0, 800), contest.off_by(0, 790), contest.rows, seed=1)
     assert not verdict.promote and verdict.low is not None and verdict.high is not None
     assert verdict.low <= 0 <= verdict.high
     assert verdict.reason.startswith("not better beyond noise")
     champion = contest.off_by(400)
-    assert judge_challenger(champion, champion, contest.rows, seed=1).promote is False
+    assert judge_predictor(champion, champion, contest.rows, seed=1).promote is False
 
 
 def test_few_users_are_compared_by_days() -> None:
     contest = Contest(users=3)
-    verdict = judge_challenger(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
+    verdict = judge_predictor(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
     assert verdict.promote and "days" in verdict.reason and "users" not in verdict.reason
 
 
 def test_few_users_and_few_days_tell_nothing() -> None:
     contest = Contest(users=3, days=3)
-    verdict = judge_challenger(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
+    verdict = judge_predictor(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
     assert not verdict.promote and verdict.gain == pytest.approx(200, abs=1)
     assert verdict.low is None and verdict.high is None
     assert verdict.reason == "too few users and days to tell a difference from noise"
@@ -112,10 +112,10 @@ def test_few_users_and_few_days_tell_nothing() -> None:
 def test_the_same_seed_gives_the_same_verdict() -> None:
     contest = Contest(users=12)
     champion, challenger = contest.off_by(0, 800), contest.off_by(0, 700)
-    assert judge_challenger(champion, challenger, contest.rows, 1) == judge_challenger(
+    assert judge_predictor(champion, challenger, contest.rows, 1) == judge_predictor(
         champion, challenger, contest.rows, 1
     )
-    assert judge_challenger(champion, challenger, contest.rows, 1) != judge_challenger(
+    assert judge_predictor(champion, challenger, contest.rows, 1) != judge_predictor(
         champion, challenger, contest.rows, 2
     )
 

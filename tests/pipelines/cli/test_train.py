@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 
@@ -51,7 +52,16 @@ def test_the_same_training_gives_the_same_file(home: Path, policy: Path) -> None
     assert again.read_bytes() == policy.read_bytes()
 
 
-def test_methods_goals_and_rules(home: Path) -> None:
+class QuickRecipe(Recipe):
+    """Searches fewer keys and orders than a user's training, which no option of the command does."""
+
+    key: KeySearchOptions = KeySearchOptions(random_keys=20, steps=10)
+    hindsight: HindsightOptions = HindsightOptions(orders=100)
+    hindsight_windows: int = 20
+
+
+def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.cli.train.Recipe", QuickRecipe)
     path = home / "other.json"
     for asked in (
         ("--method", "evolution", "--goal", "wait:max_user"),

@@ -327,7 +327,7 @@ def test_garbage_at_the_end_is_an_error_or_left_out(tmp_path: Path, suffix: str,
     same_or_error(tmp_path / f"log{suffix}", PACKERS[suffix](TEXT) + garbage, TEXT)
 
 
-# Lines without end. Bombs: tests/assets/test_damaged_logs.py.
+# Lines without end. Bombs: tests/assets/ingest/test_update_damaged.py.
 
 
 @pytest.mark.parametrize("log_format", FORMATS)

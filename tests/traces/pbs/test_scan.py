@@ -1,6 +1,6 @@
 """The compiled scan of PBS accounting against the reader's own rules: the same records, rejects and counts, whatever the bytes.
 
-The rules are in `traces.pbs.rules`, regular expressions that take one line at a time; tests/traces/test_pbs.py tests them.
+The rules are in `traces.pbs.rules`, regular expressions that take one line at a time; tests/traces/pbs/test_reader.py tests them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from tests.traces.vasp.vasp_lines import (
     TOP,
     WHOLE,
     electronic,
-    faults,
     named,
     outcar_of,
     read_one,
@@ -22,11 +21,7 @@ from tests.traces.vasp.vasp_lines import (
     relaxation,
     written,
 )
-from traces.common.log import LogError
-from traces.vasp.folders import find_runs
-from traces.vasp.runs import read_folder
-from traces.vasp.synthetic import SyntheticOptions, write_run, write_runs
-from traces.vasp.tables import ELECTRONIC_SCHEMA, IONIC_SCHEMA, RUN_SCHEMA, VASP_REJECT_SCHEMA
+from traces.vasp.synthetic import write_run
 
 # What is read.
 
@@ -61,27 +56,6 @@ def test_a_synthetic_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     forces = [float((values**2).sum(axis=1).max() ** 0.5) for values in run.forces_ev_per_a]
     assert found.ionic["largest_force_ev_per_a"].to_list() == pytest.approx(forces, abs=1e-5)
     assert found.ionic["electronic_steps"].to_list() == [len(loops) for loops in run.loops_s]
-
-
-def test_many_synthetic_runs(tmp_path: Path) -> None:
-    """The last three of them are left on their way."""
-    write_runs(tmp_path, SyntheticOptions(20, 7, unfinished=3))
-    found = read_runs(tmp_path)
-    assert list(found) == [f"synthetic-{number:05d}" for number in range(20)]
-    assert [read.runs["state"].to_list() for read in found.values()] == [["finished"]] * 17 + [["cut_off"]] * 3
-    for read in found.values():
-        assert read.rejects.is_empty()
-        assert (
-            read.runs["residuals_told"].to_list() == read.runs["electronic_steps"].to_list() == [read.electronic.height]
-        )
-
-
-def test_schemas(tmp_path: Path) -> None:
-    written(tmp_path / "a" / "OUTCAR")
-    (tmp_path / "b").mkdir()
-    for read in read_runs(tmp_path).values():
-        assert (read.runs.schema, read.electronic.schema) == (RUN_SCHEMA, ELECTRONIC_SCHEMA)
-        assert (read.ionic.schema, read.rejects.schema) == (IONIC_SCHEMA, VASP_REJECT_SCHEMA)
 
 
 def test_what_outcar_does_not_tell_comes_from_the_inputs(tmp_path: Path) -> None:
@@ -132,30 +106,6 @@ def test_standard_output_tells_what_oszicar_does(name: str, tmp_path: Path) -> N
 # Where runs are.
 
 
-def test_nested_folders(tmp_path: Path) -> None:
-    for name in ("b/relax", "b/relax/static", "a", "b/deep/er/run"):
-        written(tmp_path / name / "OUTCAR")
-    written(tmp_path / "notes" / "README.txt", "no run")
-    assert list(named(tmp_path)) == ["a", "b/deep/er/run", "b/relax", "b/relax/static"]
-    for name, read in read_runs(tmp_path).items():
-        assert read.runs.select("folder", "job_folder", "image").rows() == [(name, name, None)]
-        assert read.rejects.is_empty()
-
-
-def test_the_root_itself_may_be_a_run(tmp_path: Path) -> None:
-    written(tmp_path / "OUTCAR")
-    written(tmp_path / "sub" / "OUTCAR")
-    found = read_runs(tmp_path)
-    assert list(found) == [".", "sub"]
-    assert found["."].runs.select("folder", "job_folder").rows() == [(".", ".")]
-
-
-def test_there_must_be_such_a_folder(tmp_path: Path) -> None:
-    for path in (tmp_path / "gone", written(tmp_path / "OUTCAR")):
-        with pytest.raises(LogError, match="no such folder"):
-            list(find_runs(path))
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_packed_outcars(suffix: str, tmp_path: Path) -> None:
     write_run(tmp_path, relaxation())
@@ -192,16 +142,6 @@ def test_a_restart_in_the_same_file(tmp_path: Path) -> None:
     assert read.electronic.select("launch", "position").rows() == [(1, 1), (2, 1), (2, 2)]
 
 
-def test_a_folder_name_that_is_no_utf_8(tmp_path: Path) -> None:
-    """Of a cluster whose names are in Latin 1."""
-    folder = os.path.join(os.fsencode(tmp_path), b"r\xe9sultat")  # noqa: PTH118
-    os.mkdir(folder)  # noqa: PTH102
-    written(Path(os.fsdecode(folder)) / "OUTCAR")
-    (found,) = find_runs(tmp_path)
-    read = read_folder(found)
-    assert read.runs["electronic_steps"].to_list() == [2] and "sultat" in read.runs["folder"][0]
-
-
 # NEB.
 
 
@@ -234,15 +174,6 @@ def test_images_of_a_neb(name: str, tmp_path: Path) -> None:
 def test_an_image_may_have_inputs_of_its_own(tmp_path: Path) -> None:
     written(a_neb(tmp_path) / "01" / "KPOINTS", "k\n0\nMonkhorst\n4 4 4\n")
     assert read_runs(tmp_path)["01"].runs["kpoints_method"].to_list() == ["monkhorst-pack"]
-
-
-def test_numbered_folders_without_inputs_above_are_runs(tmp_path: Path) -> None:
-    for name in ("00", "01", "002"):
-        written(tmp_path / name / "OUTCAR")
-    (tmp_path / "03").mkdir()
-    for name, read in read_runs(tmp_path).items():
-        assert read.runs.select("job_folder", "image").rows() == ([(name, None)] if name != "03" else [])
-    assert list(faults(tmp_path)) == [("03", "", "an empty folder")]
 
 
 def test_how_a_neb_ended_is_told_beside_its_images(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""Trials of predictors of remaining time as tables: rows of predictions.remaining_time_trials and remaining_time_scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+
+from models.remaining.evaluation import PROGRESS_SHARES, HeldOutTrial
+from models.remaining.open_runs import QUANTILES
+from models.remaining.runs import Runs
+
+
+def trial_rows(trial: HeldOutTrial, runs: Runs, seed: int) -> pl.DataFrame:
+    """Rows of predictions.remaining_time_trials, run by run and share by share, with the columns group and covered beside."""
+    which, shares = trial.which, len(PROGRESS_SHARES)
+    remaining_s = np.maximum(runs.total_s[which][:, None] - trial.used_s, 0.0)
+    return runs.keys[np.repeat(which, shares)].with_columns(
+        predictor=pl.lit(trial.name),
+        seed=pl.lit(seed),
+        ionic=pl.Series(np.where(np.repeat(runs.single[which], shares), "single", "multiple")),
+        group=pl.Series(np.repeat(runs.group[which], shares)),
+        progress=pl.Series(np.tile(PROGRESS_SHARES, len(which))),
+        used_s=pl.Series(trial.used_s.ravel()),
+        remaining_s=pl.Series(remaining_s.ravel()),
+        error=pl.Series(trial.errors(runs).ravel()),
+        covered=pl.Series(trial.covered(runs).ravel()),
+        **{column: pl.Series(trial.quantiles[:, :, k].ravel()) for k, column in enumerate(QUANTILES)},
+    )
+
+
+def rows_before_the_start(rows: pl.DataFrame, trial: HeldOutTrial, runs: Runs) -> pl.DataFrame | None:
+    """The same at progress 0, from the parameters alone; None for a predictor that says nothing then. rows: of `trial_rows`."""
+    if np.isnan(trial.before_s).any():
+        return None
+    first = rows.filter(pl.col("progress") == PROGRESS_SHARES[0])
+    errors = pl.Series(trial.errors_before(runs))
+    return first.with_columns(progress=0.0, error=errors, covered=pl.lit(None, pl.Boolean))
+
+
+def trial_scores(trials: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Rows of predictions.remaining_time_scores: the mean over seeds of what each split gives. trials: of `trial_rows` and
+    `rows_before_the_start`."""
+    rows = pl.concat(trials)
+    both = pl.concat([rows, rows.with_columns(ionic=pl.lit("all"))])
+    by_seed = both.group_by("predictor", "ionic", "progress", "seed").agg(
+        runs=pl.len().cast(pl.Int64),
+        systems=pl.col("group").n_unique().cast(pl.Int64),
+        mape=100 * pl.col("error").mean(),
+        median_error=100 * pl.col("error").median(),
+        coverage=pl.col("covered").cast(pl.Float64).mean(),
+    )
+    scores = by_seed.group_by("predictor", "ionic", "progress").agg(
+        pl.col("runs", "systems").first(),
+        pl.len().cast(pl.Int64).alias("seeds"),
+        pl.col("mape", "median_error", "coverage").mean(),
+    )
+    return scores.sort("predictor", "ionic", "progress")

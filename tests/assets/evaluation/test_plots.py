@@ -1,0 +1,48 @@
+"""Figures of compared policies are drawn from what the tables hold."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import sql
+from assets.evaluation import plots
+from tests.tiny import SOURCE
+from warehouse import Warehouse
+
+
+def rows_of(warehouse: Warehouse, query: str) -> pl.DataFrame:
+    with warehouse.read() as connection:
+        return connection.sql(query, params={"source": SOURCE} if "$source" in query else None).pl()
+
+
+def test_every_rank_has_a_line(warehouse: Warehouse) -> None:
+    board = rows_of(warehouse, "FROM marts.leaderboard ORDER BY rank")
+    (ax,) = plots.ranked_intervals(board).axes
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    best = board.row(0, named=True)
+    assert len(labels) == board.height and labels[-1] == f"{best['policy']}, {best['estimates']}"
+
+
+def test_the_tested_configurations_are_named(warehouse: Warehouse) -> None:
+    (ax,) = plots.slowdown_and_wait(rows_of(warehouse, "FROM replay.prediction_search")).axes
+    texts = [text.get_text() for text in ax.texts]
+    assert texts.count("chosen") == 2 and len(texts) > 3
+
+
+def test_usage_has_a_panel_per_policy(warehouse: Warehouse) -> None:
+    usage = rows_of(warehouse, sql.load("replay.usage_over_time"))
+    axes = plots.usage_over_time(usage, 64).axes
+    assert len(axes) == 3 and [line.get_label() for line in axes[-1].lines] == ["FCFS", "learned"]
+
+
+def test_waits_are_bars_by_class() -> None:
+    waits = pl.DataFrame(
+        {
+            "policy": ["FCFS", "FCFS", "SJF"],
+            "class_label": ["short", "long", "long"],
+            "average_wait_s": [3600.0, 7200.0, 0.0],
+        }
+    )
+    (ax,) = plots.waits_by_class(waits, "by length", ("FCFS", "SJF")).axes
+    assert [bar.get_height() for bar in ax.patches] == [1.0, 2.0, 0.0, 0.0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["short", "long"]

@@ -1,0 +1,68 @@
+"""Rows of the raw tables: written many at a time, and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assets.ingest import rows
+from assets.ingest.reading import reader_of
+from assets.ingest.rows import Ingested, mark_changed
+from tests.assets.ingest.incremental import Log, OpenWarehouse, ended, queued
+from traces.common.log import LARGEST_S, ParsedLines
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> OpenWarehouse:
+    return OpenWarehouse(tmp_path_factory.mktemp("warehouse"))
+
+
+def test_rows_do_not_depend_on_how_many_are_written_at_once(
+    warehouse: OpenWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(warehouse, tmp_path)
+    for day in range(4):
+        lines = [queued(job, day * 1000) + ended(job, day * 1000, day * 1000 + 10, 90_000) for job in range(5)]
+        log.write(f"{day}", *lines)
+    log.ingest()
+    monkeypatch.setattr(rows, "FLUSH_ROWS", 3)
+    monkeypatch.setattr(rows, "COMMIT_BYTES", 1)
+    monkeypatch.setattr(rows, "commit_so_far", lambda connection: None)
+    log.assert_like_fresh()
+    log.forget()
+
+
+def test_outcomes_are_counted_over_all_reasons(tmp_path: Path) -> None:
+    log = Log(OpenWarehouse(tmp_path), tmp_path)
+    log.write("1", ended(1, 0, 10, 20))
+    done = Ingested(reader_of(log.source))
+    done.lines.update({("rejected", "a"): 2, ("rejected", "b"): 3, ("accepted", "job"): 1})
+    assert [done.outcome(outcome) for outcome in ("rejected", "accepted", "kept")] == [5, 1, 0]
+
+
+def test_changes_are_marked_from_a_second_on(warehouse: OpenWarehouse) -> None:
+    with warehouse.write() as connection:
+        for from_s in (70, 50):
+            mark_changed(connection, "marked", "file", from_s)
+        row = connection.execute("SELECT min(from_s) FROM core.changed_files WHERE source = 'marked'").fetchall()
+        connection.execute("DELETE FROM core.changed_files WHERE source = 'marked'")
+    assert row == [(50,)]
+
+
+@pytest.mark.parametrize(
+    ("log_format", "records", "events", "first_s"),
+    [
+        ("swf", {"submit_s": [70, 50]}, {}, 50),
+        ("pbs", {"ctime_s": [500]}, {}, 500 - rows.QUEUED_BEFORE_S),
+        ("pbs", {"ctime_s": [500]}, {"ctime_s": [300], "logged_s": [200_000]}, 300),
+        ("pbs", {"ctime_s": []}, {"ctime_s": [None], "logged_s": [200_000]}, 200_000 - rows.CLOCKS_DIFFER_S),
+        ("swf", {"submit_s": []}, {}, LARGEST_S),
+    ],
+)
+def test_the_earliest_submission_that_lines_are_about(
+    log_format: str, records: dict[str, list[int]], events: dict[str, list[int]], first_s: int
+) -> None:
+    frames = [pl.DataFrame(each, schema=dict.fromkeys(each, pl.Int64)) for each in (records, events)]
+    assert rows._first_s(ParsedLines(2, frames[0], events=frames[1]), log_format) == first_s

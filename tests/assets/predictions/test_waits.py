@@ -1,0 +1,35 @@
+"""What is read of a source for questions about waits and wall times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assets.predictions.features import runtime_rows
+from assets.predictions.runtime_predictions import write_predictions
+from assets.predictions.waits import load_wait_source, load_walltime_jobs
+from tests.assets.predictions.registry import JOBS, night
+from warehouse import Warehouse
+
+
+def test_a_source_with_predictions(evaluated: Warehouse) -> None:
+    with pytest.raises(
+        ValueError, match=f"{JOBS} of its {JOBS} jobs have no predicted run time: make them with `tracehouse run"
+    ):
+        load_wait_source(evaluated, "mine")
+    night(evaluated, "user_mean")
+    write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine"))
+    source = load_wait_source(evaluated, "mine")
+    assert source.name == "mine" and len(source.history) == JOBS and source.time_zone == "UTC"
+    assert (source.history.quantiles >= 1).all() and (np.diff(source.history.quantiles, axis=1) >= 0).all()
+    assert (source.history.wait(np.arange(JOBS)) == 5).all()
+
+
+def test_jobs_of_a_user_for_advice(warehouse: Warehouse) -> None:
+    jobs, number, executable = load_walltime_jobs(warehouse, "mine", "3", None)
+    assert len(jobs) == JOBS and executable is None and (jobs.user == number).any()
+    assert (jobs.end - jobs.submit == jobs.runtime + 5).all()
+    with pytest.raises(ValueError, match="has no job of user 'nobody' that ran"):
+        load_walltime_jobs(warehouse, "mine", "nobody", None)
+    with pytest.raises(ValueError, match="user '3' has no job of executable 'x'"):
+        load_walltime_jobs(warehouse, "mine", "3", "x")

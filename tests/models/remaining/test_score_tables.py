@@ -1,0 +1,40 @@
+"""Trials as tables: rows by run and share, scores by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from models.remaining.evaluation import PROGRESS_SHARES, HeldOutTrial, finished
+from models.remaining.runs import Runs
+from models.remaining.score_tables import rows_before_the_start, trial_rows, trial_scores
+
+
+@pytest.fixture(scope="module")
+def trial(many: Runs) -> HeldOutTrial:
+    """Of the first five runs; every whole time is predicted twice too long, and by the parameters alone exactly."""
+    which = finished(many)[:5]
+    total = many.total_s[which]
+    used = total[:, None] * PROGRESS_SHARES
+    quantiles = np.repeat((2 * total[:, None] - used)[:, :, None], 5, axis=2)
+    return HeldOutTrial("made up", which, used, quantiles, total)
+
+
+def test_rows_and_scores_by_hand(many: Runs, trial: HeldOutTrial) -> None:
+    rows = trial_rows(trial, many, seed=3)
+    assert rows.height == 50 and rows["progress"][:10].to_list() == PROGRESS_SHARES.tolist()
+    np.testing.assert_allclose(rows["used_s"] + rows["remaining_s"], np.repeat(many.total_s[trial.which], 10))
+    before = rows_before_the_start(rows, trial, many)
+    assert before is not None and before.height == 5 and set(before["error"]) == {0.0}
+    scores = trial_scores([rows, before]).filter(pl.col("ionic") == "all")
+    assert scores["progress"].to_list() == [0.0, *PROGRESS_SHARES.tolist()]
+    np.testing.assert_allclose(scores["mape"].to_numpy(), [0.0] + [100.0] * 10)
+    assert scores["coverage"].to_list() == [None] + [0.0] * 10
+    assert set(scores["runs"]) == {5} and set(scores["seeds"]) == {1}
+    assert set(scores["systems"]) == {len(np.unique(many.group[trial.which]))}
+
+
+def test_predictors_without_a_word_before_the_start(many: Runs, trial: HeldOutTrial) -> None:
+    silent = HeldOutTrial(trial.name, trial.which, trial.used_s, trial.quantiles, np.full(5, np.nan))
+    assert rows_before_the_start(trial_rows(silent, many, 1), silent, many) is None

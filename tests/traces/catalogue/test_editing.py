@@ -1,0 +1,127 @@
+"""Sources are added without spoiling what a user wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.traces.catalogue.catalogues import BUNDLED, GENERATED, GOOD
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.editing import add_source, remove_source
+from traces.catalogue.places import PROJECT, home
+from traces.catalogue.sources import CatalogueError
+
+
+def add(name: str = "mine", log: Path = Path("/logs/mine.swf"), log_format: str = "swf", procs: int | None = None,
+        time_zone: str | None = None) -> str:  # fmt: skip
+    return add_source(name, log, log_format, procs, time_zone)
+
+
+def test_the_first_source_makes_the_file(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACEHOUSE_SOURCES")  # so that it is a file of a home that does not exist yet
+    add(procs=8, time_zone="Europe/Berlin")
+    source = load_catalogue().source("mine")
+    assert (source.path, source.format, source.procs) == (Path("/logs/mine.swf"), "swf", 8)
+    assert source.time_zone == "Europe/Berlin"
+    assert source.declared_at.startswith(str(home() / "sources.local.toml"))
+
+
+def test_a_second_source_stands_beside_the_first(catalogue: Path) -> None:
+    catalogue.write_text("# mine\n" + GOOD)
+    add()
+    assert catalogue.read_text().startswith("# mine\n" + GOOD)
+    assert tuple(load_catalogue().sources) == (*BUNDLED, "good", "mine")
+
+
+def test_adding_again_replaces(catalogue: Path) -> None:
+    for procs in (8, 16, None):
+        add("a.b-c_1", procs=procs)
+        add("other", procs=4)
+        found = load_catalogue()
+        assert (found.source("a.b-c_1").procs, found.source("other").procs) == (procs, 4)
+    assert catalogue.read_text().count("[sources.") == 2
+
+
+@pytest.mark.parametrize("name", ["good", "next", "mine"])
+def test_an_addition_can_be_taken_back(catalogue: Path, name: str) -> None:
+    """What a failed ingest does: the file is as it was, to the byte, whether the source was new or replaced one."""
+    text = f"# on top\n\n{GOOD}\n# about the next\n[sources.next]\nformat = 'pbs'\npath = 'y' # here\n# the end\n"
+    catalogue.write_text(text)
+    replaced = add(name, procs=99)
+    assert (replaced == "") == (name == "mine")
+    assert load_catalogue().source(name).procs == 99
+    remove_source(name, replaced)
+    assert catalogue.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "header", ['[sources."good"]', "[ sources.good ]", "[sources.good] # mine", "  [sources.good]", "[sources . good]"]
+)
+def test_a_source_that_a_user_wrote_is_replaced_too(catalogue: Path, header: str) -> None:
+    """The file invites editing, and TOML has many ways to write one header."""
+    catalogue.write_text(GOOD.replace("[sources.good]", header))
+    add("good", procs=99)
+    assert load_catalogue().source("good").procs == 99
+
+
+def test_a_generated_source_is_replaced_with_its_options(catalogue: Path) -> None:
+    catalogue.write_text(f"{GENERATED}[sources.bad.generator]\njobs = 3\nseed = 1\n\n{GOOD}")
+    add("bad", procs=99)
+    found = load_catalogue()
+    assert (found.source("bad").procs, found.source("bad").generator) == (99, {})
+    assert found.source("good").procs == 4
+
+
+def test_replacing_leaves_the_rest_as_it_was(catalogue: Path) -> None:
+    before, after = (
+        "# on top\ntime_zone = 'UTC'\n\n",
+        "\n# about the next one\n[sources.next]\nformat = 'pbs'\npath = 'y'\n",
+    )
+    catalogue.write_text(before + GOOD + after)
+    add("good", procs=99)
+    text = catalogue.read_text()
+    for line in (before + after).splitlines():
+        assert line in text.splitlines(), f"lost: {line}"
+    found = load_catalogue()
+    assert found.time_zone == "UTC" and found.source("next").format == "pbs"
+
+
+def test_odd_paths_survive(catalogue: Path, tmp_path: Path) -> None:
+    for i, odd in enumerate(('with "quotes".swf', "back\\slash.swf", "naïve 日本.swf", "# no comment.swf", "[x].swf")):
+        add(f"s{i}", tmp_path / odd)
+        assert load_catalogue().source(f"s{i}").path == tmp_path / odd
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"name": "a b"}, "bad source name 'a b': use letters"),
+        ({"name": ""}, "bad source name ''"),
+        ({"name": "../up"}, "bad source name '../up'"),
+        ({"name": "lublin-256"}, r"'lublin-256' is already in .*sources.toml:\d+; choose another --name"),
+        ({"time_zone": "Nope"}, "unknown time zone 'Nope'; expected an IANA name"),
+        ({"time_zone": 'U"TC'}, "time zone"),
+        ({"procs": 0}, "at least 1 processor, found 0"),
+    ],
+)
+def test_what_cannot_be_read_back_is_never_written(catalogue: Path, changes: dict[str, object], says: str) -> None:
+    catalogue.write_text(GOOD)
+    with pytest.raises(CatalogueError, match=says):
+        add(**changes)  # type: ignore[arg-type]
+    assert catalogue.read_text() == GOOD
+    assert list(catalogue.parent.glob("*.part")) == []
+
+
+def test_a_faulty_catalogue_is_not_added_to(catalogue: Path) -> None:
+    catalogue.write_text("format = \n")
+    with pytest.raises(CatalogueError, match=re.escape(str(catalogue))):
+        add()
+    assert catalogue.read_text() == "format = \n"
+
+
+def test_the_bundled_catalogue_is_never_written(catalogue: Path) -> None:
+    before = (PROJECT / "sources.toml").read_bytes()
+    add()
+    assert (PROJECT / "sources.toml").read_bytes() == before

@@ -1,0 +1,60 @@
+"""Lists inside the values of a PBS record, against the rules in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from traces.pbs.lists import MISSING, NCPUS, NGPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
+
+
+def bytes_of(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def span(text: str) -> np.ndarray:
+    return np.array([0, len(text)], dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("42", 42), ("07", 7), ("", -1), ("-1", -1), ("1x", -1), ("123", -1)]
+)
+def test_whole_numbers_of_up_to_two_digits(text: str, number: int) -> None:
+    assert whole(bytes_of(text), 0, len(text), 2) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "default", "counted", "total"),
+    [
+        ("2:ncpus=4:mem=1gb+1:ncpus=8", NCPUS, 1, True, 16),
+        ("2:ncpus=4+3", NCPUS, 1, True, 11),
+        ("2:ppn=12+node01", PPN, 1, True, 25),
+        ("(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)", NCPUS, 0, False, 7),
+        ("4:ncpus=2:ngpus=1", NGPUS, 0, True, 4),
+        ("", NCPUS, 1, True, 0),
+        ("1234567890:ncpus=1", NCPUS, 1, True, -1),
+        ("1:ncpus=1234567890", NCPUS, 1, True, -1),
+    ],
+)
+def test_sums_over_chunks(text: str, word: np.ndarray, default: int, counted: bool, total: int) -> None:
+    assert sum_of_chunks(bytes_of(text), span(text), word, default, counted) == total
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [("n1/0*4", 4), ("n1/0*4+n2/0-3,7", 9), ("n1/0+n1/1", 2), ("n1", 1), ("n1/0*x", -1), ("", 1)],
+)
+def test_slots(text: str, slots: int) -> None:
+    assert slots_of(bytes_of(text), span(text)) == slots
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [("n1/0*4+n2/0-3,7+n2/8", 2), ("n1/0+n1/1", 1), ("n1+n2+n1", 2), ("+".join(map(str, range(300))), -1)],
+)
+def test_different_hosts(text: str, hosts: int) -> None:
+    assert different_hosts(bytes_of(text), span(text)) == hosts
+
+
+def test_no_host_is_none() -> None:
+    assert different_hosts(bytes_of(""), span("")) == MISSING

@@ -1,0 +1,70 @@
+"""The compiled scan of SWF: what each line is, and where its numbers go."""
+
+from __future__ import annotations
+
+import pytest
+
+from traces.swf.fields import FIELDS
+from traces.swf.scan import (
+    BAD_NUMBER,
+    BAD_VALUE,
+    BLANK_LINE,
+    COMMENT,
+    FRACTION_ROW,
+    SOUND,
+    TOO_FEW,
+    TOO_MANY,
+    scan_swf,
+)
+
+LINE = "1 10 0 5 4 2.5 -1 4 100 -1 1 1 1 1 1 1 -1 -1"
+
+
+def with_word(field: int, word: str) -> str:
+    return " ".join(word if k == field else each for k, each in enumerate(LINE.split()))
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "field"),
+    [
+        (LINE, SOUND, 0),
+        (f"  {LINE}\t\r", SOUND, 0),
+        ("", BLANK_LINE, 0),
+        (" \t\r", BLANK_LINE, 0),
+        ("; a comment", COMMENT, 0),
+        (" ;", COMMENT, 0),
+        ("1 2 ; 3", TOO_FEW, 4),
+        (LINE + " 7", TOO_MANY, 19),
+        (with_word(3, "x"), BAD_NUMBER, 3),
+        (with_word(3, "-"), BAD_NUMBER, 3),
+        (with_word(3, "1e"), BAD_NUMBER, 3),
+        (with_word(3, "1.5"), BAD_VALUE, 3),
+        (with_word(1, "-1"), BAD_VALUE, 1),
+        (with_word(0, "1e12"), BAD_VALUE, 0),
+    ],
+)
+def test_what_a_line_is(line: str, code: int, field: int) -> None:
+    for content in (line, line + "\n"):
+        scanned = scan_swf(f"{LINE}\n{content}".encode())
+        if not content:
+            assert scanned.code_of_line.tolist() == [SOUND]
+            continue
+        assert (scanned.code_of_line[1], scanned.field_of_line[1]) == (code, field)
+        assert scanned.line_of.tolist() == ([1, 2] if code == SOUND else [1])
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("+7", 7), ("007", 7), ("7.0", 7), ("70e-1", 7), ("0.7e1", 7), ("12345678901", 12345678901)]
+)
+def test_forms_of_a_whole_number(word: str, value: int) -> None:
+    assert scan_swf(with_word(3, word).encode()).whole[3].tolist() == [value]
+
+
+def test_fractional_numbers_have_rows_of_their_own() -> None:
+    scanned = scan_swf(with_word(6, "-0.25").encode())
+    assert scanned.fractional[FRACTION_ROW[FIELDS.index("average_cpu_s")], 0] == 2.5
+    assert scanned.fractional[FRACTION_ROW[FIELDS.index("used_memory_kb")], 0] == -0.25
+
+
+def test_nothing() -> None:
+    assert [len(part) for part in scan_swf(b"")[2:]] == [0, 0, 0]
