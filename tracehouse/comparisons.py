@@ -16,8 +16,8 @@ from tracehouse.replays import Run
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_rows
 
-NUMBERS = ("a", "b", "difference", "low", "high")
-SHARES = ("better_share", "equal_share", "worse_share")
+_NUMBERS = ("a", "b", "difference", "low", "high")
+_SHARES = ("better_share", "equal_share", "worse_share")
 
 
 class Comparison:
@@ -65,8 +65,8 @@ class Comparison:
         >>> found.metrics.columns
         ['metric', 'a', 'b', 'difference', 'low', 'high']
         """
-        rows = [{"metric": name} | {n: row.get(n) for n in NUMBERS} for name, row in self.summary["metrics"].items()]
-        return pl.DataFrame(rows, schema={"metric": pl.String} | dict.fromkeys(NUMBERS, pl.Float64))
+        rows = [{"metric": name} | {n: row.get(n) for n in _NUMBERS} for name, row in self.summary["metrics"].items()]
+        return pl.DataFrame(rows, schema={"metric": pl.String} | dict.fromkeys(_NUMBERS, pl.Float64))
 
     @property
     def paired(self) -> pl.DataFrame:
@@ -82,7 +82,7 @@ class Comparison:
         rows = []
         for group in self.summary["paired"]:
             facts = {name: group[name] for name in ("jobs_of", "jobs")}
-            shares = {name: group[name] for name in SHARES}
+            shares = {name: group[name] for name in _SHARES}
             rows += [facts | {"metric": name} | row | shares for name, row in group.items() if isinstance(row, dict)]
         return pl.DataFrame(rows, infer_schema_length=None)
 

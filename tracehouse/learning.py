@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.policy_file import load_policy as read_policy
-from simulator.policies.observation import LAYOUTS
+from simulator.policies.observation import LAYOUTS, Layout
 from tracehouse.logs import Log, load_log
 
 if TYPE_CHECKING:
     from models.scheduling.arena import Arena, Windows
     from models.scheduling.environment import SchedulingEnv, SchedulingVectorEnv
-    from simulator.policies.observation import Layout
 
 PARTS = ("learn", "choose", "judge")
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, overload
-
 import polars as pl
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.query import query_rows
 from traces.catalogue.catalogue import load_catalogue
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-
-@overload
-def query(sql: str, arrow: Literal[False] = False) -> pl.DataFrame: ...
-@overload
-def query(sql: str, arrow: Literal[True]) -> pa.Table: ...
-def query(sql: str, arrow: bool = False) -> pl.DataFrame | pa.Table:
+def query(sql: str) -> pl.DataFrame:
     """Run a read-only SQL query over the warehouse, as `tracehouse sql`.
 
     docs/sql-cookbook.md shows queries. `DESCRIBE core.jobs` and `FROM duckdb_columns()` tell what there is.
@@ -27,13 +18,12 @@ def query(sql: str, arrow: bool = False) -> pl.DataFrame | pa.Table:
     ----------
     sql
         One statement in DuckDB's SQL.
-    arrow
-        Return an Arrow table instead of a polars frame.
 
     Returns
     -------
-    polars.DataFrame or pyarrow.Table
-        The rows. Times are UTC without zone, and units are in the names of the columns. Intervals come as text.
+    polars.DataFrame
+        The rows; `.to_arrow()` makes an Arrow table of them. Times are UTC without zone, units are in the names of the
+        columns, and intervals come as text.
 
     Raises
     ------
@@ -47,11 +37,10 @@ def query(sql: str, arrow: bool = False) -> pl.DataFrame | pa.Table:
     >>> import tracehouse
     >>> tracehouse.query("SELECT policy, rank FROM marts.leaderboard WHERE rank = 1").columns
     ['policy', 'rank']
-    >>> tracehouse.query("SELECT 2 AS n", arrow=True).to_pydict()
+    >>> tracehouse.query("SELECT 2 AS n").to_arrow().to_pydict()
     {'n': [2]}
     """
-    rows = query_rows(open_warehouse(), sql)
-    return rows.to_arrow() if arrow else rows
+    return query_rows(open_warehouse(), sql)
 
 
 def saved_runs(source: str) -> pl.DataFrame:

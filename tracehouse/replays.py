@@ -133,34 +133,28 @@ def replay(
     backfill: str = "easy",
     **settings: Unpack[ReplaySettings],
 ) -> Run:
-    """Replay a log or a source under a policy: what would have happened?
-
-    The settings are those of `tracehouse replay`. docs/semantics.md defines every word.
+    """Replay a log or a source under a policy, as `tracehouse replay`. docs/semantics.md defines every word.
 
     Parameters
     ----------
     log
         What `load_log` has loaded, or what it would load: the path of a log, or the name of a source.
     policy
-        Order of the queue: a name such as `"SAF"` or `"fairshare:half_life_days=14"`, `"formula:TEXT"`,
-        `"FILE.py:NAME"`, `"learned"` (the policy trained for the source), or a trained policy (its file, or what
-        `load_policy` returns).
+        Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
+        for the source), or a trained policy (its file, or what `load_policy` returns).
     backfill
-        Who may pass a job that does not fit: `"none"`, `"easy"`, `"easy-sjbf"`, `"conservative"` or
-        `"selective:threshold=2"`.
+        Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", "selective:threshold=2".
     **settings
-        * `estimates` ("requested"): run times that the scheduler uses: "requested", "actual", "predicted",
-          "predicted:p80", "live:median", ...
-        * `reserve_by` ("estimate"): what reservations use of running jobs, "estimate" or "requested".
-        * `correction` ("requested"): of a job that outlives its estimate, "requested", "increments" or "doubling".
+        * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
+        * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
+        * `correction` ("requested"): of a job that outlives its estimate, or "increments", "doubling".
         * `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
-        * `window` (None): replay only these jobs: `(first, length)`, positions from 0, or "FIRST:LENGTH".
+        * `window` (None): only these jobs, `(first, length)`, positions from 0.
         * `warm_start` (False): begin with the jobs that were running by the log's own times.
-        * `outages` ([]): missing processors: a CSV file, or dicts of start, end, procs and announced, in seconds of
-          the log's own clock.
+        * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
-        * `trim` (0.0): also give metrics with this share of the submission span cut at both ends.
+        * `trim` (0.0): share of the submission span cut at both ends for a second set of metrics.
         * `procs` (None): processors of the cluster; None takes those of the log.
 
     Returns
@@ -169,10 +163,8 @@ def replay(
 
     Raises
     ------
-    LogError, CatalogueError
-        There is no such log or source, or it cannot be read.
-    ValueError
-        A setting is wrong. The message says what is expected.
+    LogError, CatalogueError, ValueError
+        There is no such log or source, or a setting is wrong. The message says what is expected.
 
     Examples
     --------
