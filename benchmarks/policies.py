@@ -40,7 +40,7 @@ def lublin() -> Jobs:
     runtime = column["runtime_s"]
     known["request_share"] = (runtime / runtime.max()).astype(np.float32)
     return jobs_from_log(
-        column["submit_s"], runtime, column["allocated_procs"], column["requested_walltime_s"], known=known
+        column["submit_s"], runtime, column["allocated_procs"], column["requested_walltime_s"], facts=known
     )
 
 

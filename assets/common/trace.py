@@ -77,7 +77,7 @@ class Trace:
             origin=self.origin,
             user=user,
             cancel=cancel,
-            known=logged_facts(rows, believed),
+            facts=logged_facts(rows, believed),
         )
 
     def running_at(self, rows: pl.DataFrame, moment: int, estimates: Estimates | str = "requested") -> RunningJobs:
@@ -106,7 +106,7 @@ PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent 
 
 
 def logged_facts(rows: pl.DataFrame, estimates: Estimates) -> dict[str, NDArray[np.float32]]:
-    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.known has it.
+    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.facts has it.
 
     There are no predictions where a job has none. A job without a request counts as having requested its run time, except
     with predicted estimates, where it has requested the longest.

@@ -11,9 +11,7 @@ import click
 
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse, write_whole
-from assets.common.trace import load_trace
 from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PolicyRules, Recipe, StartingPoint
-from models.scheduling.policy_file import load_policy, policy_to_bytes
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
 
@@ -141,8 +139,10 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     """
+    from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
+    from models.scheduling.policy_file import policy_to_bytes
 
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
@@ -244,9 +244,11 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     \b
     tracehouse distil lublin-256-ppo.json --source lublin-256
     """
+    from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of
     from models.scheduling.comparison import scores_against_saf
     from models.scheduling.distil import fit_formula
+    from models.scheduling.policy_file import load_policy
 
     weights, card = load_policy(policy)
     names = ("goal", "backfill", "estimates", "rules", "window_jobs")

@@ -45,7 +45,7 @@ class Jobs:
     cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
     hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
     out: the estimate.
-    known: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
+    facts: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -59,7 +59,7 @@ class Jobs:
     user: IntArray = field(default_factory=_unset)
     cancel: IntArray = field(default_factory=_unset)
     hold: IntArray = field(default_factory=_unset)
-    known: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+    facts: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         num_jobs = len(self.submit)
@@ -85,9 +85,9 @@ class Jobs:
         _require(self.limit >= self.hold, "limit must not be shorter than hold")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
-        for name, values in self.known.items():
+        for name, values in self.facts.items():
             if np.shape(values) != (num_jobs,):
-                raise ValueError(f"Jobs.known[{name!r}] must have one value per job, got shape {np.shape(values)}")
+                raise ValueError(f"Jobs.facts[{name!r}] must have one value per job, got shape {np.shape(values)}")
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -95,8 +95,8 @@ class Jobs:
     def window(self, start: int, length: int) -> Jobs:
         """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
         part = slice(start, start + length)
-        known = {name: values[part] for name, values in self.known.items()}
-        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, known=known)
+        facts = {name: values[part] for name, values in self.facts.items()}
+        return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, facts=facts)
 
 
 class OptionalColumns(TypedDict, total=False):
@@ -105,7 +105,7 @@ class OptionalColumns(TypedDict, total=False):
     origin: int
     user: IntArray | None  # (num_jobs,)
     cancel: IntArray | None  # (num_jobs,), seconds
-    known: Mapping[str, NDArray[np.float32]] | None  # (num_jobs,) by name
+    facts: Mapping[str, NDArray[np.float32]] | None  # (num_jobs,) by name
 
 
 def jobs_from_log(

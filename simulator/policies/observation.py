@@ -25,7 +25,7 @@ FACTS = (
     "predicted_p50",
     "predicted_p90",
 )
-"""The first four are computed from the jobs of a replay; the others are `Jobs.known`, from whoever has the log."""
+"""The first four are computed from the jobs of a replay; the others are `Jobs.facts`, from whoever has the log."""
 COMPUTED = 4
 
 
@@ -62,13 +62,13 @@ def facts_of(jobs: Jobs, cluster_procs: int, facts: NDArray[np.int64]) -> NDArra
 
     Raises ValueError that names the facts of which nothing is known here.
     """
-    unknown = [FACTS[k] for k in facts if k >= COMPUTED and FACTS[k] not in jobs.known]
+    unknown = [FACTS[k] for k in facts if k >= COMPUTED and FACTS[k] not in jobs.facts]
     if unknown:
         raise ValueError(
             f"the policy reads {', '.join(unknown)} of each job, which these jobs do not have: replay a source of the warehouse "
             "that has them (predictions come with `tracehouse run`), or train a policy with --layout plain"
         )
-    columns = [_computed(k, jobs, cluster_procs) if k < COMPUTED else jobs.known[FACTS[k]] for k in facts.tolist()]
+    columns = [_computed(k, jobs, cluster_procs) if k < COMPUTED else jobs.facts[FACTS[k]] for k in facts.tolist()]
     values = np.empty((len(jobs), len(columns)), dtype=np.float32)
     for k, column in enumerate(columns):
         values[:, k] = column

@@ -34,7 +34,7 @@ SMALLEST_USED_SHARE = 0.02  # the least part of a request that a thinking user's
 LEAST_PATIENCE = 0.9  # no request is below this part of a batch's mean run time: most jobs must survive
 
 
-class Estimates(NamedTuple):
+class AssignedEstimates(NamedTuple):
     """Requested and resulting run times, both shape (jobs,), whole seconds."""
 
     requested_walltime_s: IntArray
@@ -43,7 +43,7 @@ class Estimates(NamedTuple):
 
 def assign_estimates(
     rng: np.random.Generator, run_times_s: IntArray, users: IntArray, batches: IntArray, max_walltime_s: int
-) -> Estimates:
+) -> AssignedEstimates:
     """One requested walltime per batch, and the run times as the resource manager's clock leaves them.
 
     run_times_s, users and batches have shape (jobs,); users and batches are numbered from 0, and a batch belongs to one
@@ -60,7 +60,7 @@ def assign_estimates(
             "pass one of each per job"
         )
     if len(run_times_s) == 0:
-        return Estimates(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return AssignedEstimates(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     batch_count = int(batches.max()) + 1
     batch_user = np.zeros(batch_count, dtype=np.int64)
     batch_user[batches] = users
@@ -74,7 +74,7 @@ def assign_estimates(
     _make_maximum_most_popular(rng, batch_estimate_s, np.bincount(batches, minlength=batch_count), max_walltime_s)
 
     requested = batch_estimate_s[batches]
-    return Estimates(requested, np.clip(run_times_s, 1, requested))
+    return AssignedEstimates(requested, np.clip(run_times_s, 1, requested))
 
 
 def user_menus(rng: np.random.Generator, users: int, max_walltime_s: int) -> list[IntArray]:

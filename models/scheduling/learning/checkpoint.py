@@ -92,12 +92,12 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     digest = hashlib.sha256()
     jobs = arena.jobs
     arrays: list[Any] = [jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold]
-    arrays += [jobs.known[name] for name in sorted(jobs.known)] + list(start or ())
+    arrays += [jobs.facts[name] for name in sorted(jobs.facts)] + list(start or ())
     arrays += [windows.first for windows in (lessons.windows, lessons.filtered, lessons.validation)]
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
-    values += [lessons.windows.jobs, lessons.validation.jobs, sorted(jobs.known)]
+    values += [lessons.windows.jobs, lessons.validation.jobs, sorted(jobs.facts)]
     digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 

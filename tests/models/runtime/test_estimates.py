@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.runtime.estimates import AS_LOGGED, STATISTICS, Estimates
+from models.runtime.estimates import AS_LOGGED, LIVE_STATISTICS, Estimates
 from models.runtime.predictor import PERCENTS
 
 
@@ -15,7 +15,7 @@ from models.runtime.predictor import PERCENTS
         "actual",
         "predicted",
         *(f"predicted:{percent}" for percent in PERCENTS),
-        *(f"live:{statistic}" for statistic in STATISTICS),
+        *(f"live:{statistic}" for statistic in LIVE_STATISTICS),
     ],
 )
 def test_there_and_back(text: str) -> None:

@@ -58,7 +58,7 @@ def test_estimates_of_a_log() -> None:
 
 def test_optional_columns_of_a_log() -> None:
     column = np.array([1, 2])
-    plain = jobs_from_log(column, column, column, column, user=None, cancel=None, known=None)
-    assert (plain.user.tolist(), plain.cancel.tolist(), dict(plain.known), plain.origin) == ([0, 0], [NEVER] * 2, {}, 0)
+    plain = jobs_from_log(column, column, column, column, user=None, cancel=None, facts=None)
+    assert (plain.user.tolist(), plain.cancel.tolist(), dict(plain.facts), plain.origin) == ([0, 0], [NEVER] * 2, {}, 0)
     given = jobs_from_log(column, column, column, column, origin=1, user=column, cancel=column)
     assert (given.user.tolist(), given.cancel.tolist(), given.origin) == ([1, 2], [1, 2], 1)

@@ -9,7 +9,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.policies.observation import FACTS, LAYOUTS, Layout, blank_network, facts_of, layout_of, log_seconds
 
 n = np.array
-JOBS = Jobs(n([0, 0]), n([10, 20]), n([1, 4]), n([15, 1023]), n([15, 1023]), known={"memory": n([0.5, 0.25])})
+JOBS = Jobs(n([0, 0]), n([10, 20]), n([1, 4]), n([15, 1023]), n([15, 1023]), facts={"memory": n([0.5, 0.25])})
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -1,4 +1,4 @@
-"""Estimates: what Tsafrir, Etsion and Feitelson found in logs must be found in ours."""
+"""AssignedEstimates: what Tsafrir, Etsion and Feitelson found in logs must be found in ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from traces.synthetic.estimates import Estimates, assign_estimates, user_menus
+from traces.synthetic.estimates import AssignedEstimates, assign_estimates, user_menus
 
 DAY = 86_400
 
@@ -22,7 +22,7 @@ def make_jobs(seed: int, batches: int = 3000, median_s: float = 2000.0) -> tuple
     return np.minimum(run_times, 2 * DAY), user, batch
 
 
-def make_estimates(seed: int, median_s: float = 2000.0) -> tuple[Estimates, np.ndarray, np.ndarray, np.ndarray]:
+def make_estimates(seed: int, median_s: float = 2000.0) -> tuple[AssignedEstimates, np.ndarray, np.ndarray, np.ndarray]:
     run_times, user, batch = make_jobs(seed, median_s=median_s)
     return assign_estimates(np.random.default_rng(seed), run_times, user, batch, 2 * DAY), run_times, user, batch
 

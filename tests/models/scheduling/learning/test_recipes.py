@@ -34,7 +34,7 @@ SHORT = EvolutionOptions(generations=6, pairs=6, windows=8, spread=0.1, rate=0.1
 def test_a_network_that_starts_from_saf_is_saf_however_deep_the_queue(layout: str, sharpness: float) -> None:
     jobs = busy_jobs(500, load=9.0)
     known = {name: np.zeros(len(jobs), dtype=np.float32) for name in LAYOUTS[layout].facts}
-    arena = Arena(replace(jobs, known=known), BUSY_PROCS, parse_goal("bsld"))
+    arena = Arena(replace(jobs, facts=known), BUSY_PROCS, parse_goal("bsld"))
     deep = Windows(np.array([0, 100]), 400)
     weights = smallest_area_first(LAYOUTS[layout], sharpness, 1)
     assert np.array_equal(arena.starts(weights, deep), arena.starts("SAF", deep))
