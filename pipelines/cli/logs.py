@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
+from assets.ingest.export import export_swf
 from pipelines.cli.errors import plain_errors, raise_failures
 from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
@@ -192,7 +193,5 @@ def export(source: str, file: Path, log_format: str) -> None:
 
     Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
     """
-    from assets.ingest.export import export_swf
-
     jobs = export_swf(open_warehouse(), load_catalogue().source(source).name, file)
     click.echo(f"wrote {jobs:,} jobs to {file}", err=True)

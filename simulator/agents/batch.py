@@ -28,7 +28,7 @@ from simulator.policies.registry import Policy, network_policy, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
 from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
-from simulator.published.rlscheduler_loop import replay_range
+from simulator.published.rlscheduler_windows import replay_range
 
 IntArray = NDArray[np.int64]
 

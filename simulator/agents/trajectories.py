@@ -23,7 +23,7 @@ from simulator.policies.registry import network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
 from simulator.published.rlscheduler import rlscheduler_inputs
-from simulator.published.rlscheduler_loop import sample_range
+from simulator.published.rlscheduler_windows import sample_range
 
 IntArray = NDArray[np.int64]
 

@@ -23,14 +23,15 @@ from simulator.policies.network import (
     observe,
     score_rows,
 )
-from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, TAKE_BEST, draw_choice, record_choice, seed_draws
+from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 POLICIES = (
-    "FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF", "F1", "F2", "F3", "F4", "WFP3", "UNICEP",
-)  # fmt: skip
+    *("FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF"),
+    *("F1", "F2", "F3", "F4", "WFP3", "UNICEP"),
+)
 """Names as users write them. That code has FCFS, SJF, smallest, F1 to F4, WFP3 and UNICEP; the others follow its pattern."""
 
 _FCFS, _LCFS, _SJF, _LJF, _SMALLEST, _LARGEST, _SAF, _F1, _F2, _F3, _F4, _WFP3, _UNICEP = range(len(POLICIES))
@@ -94,44 +95,6 @@ class _Sight(NamedTuple):
 _NOW, _FREE, _QUEUED, _RUNNING, _ARRIVED, _HEAD, _SHADOW = range(7)
 """Places of `RLSchedulerState.clock`. _FREE: nodes. _HEAD: the job that the scheduler is committed to, -1 for none. _SHADOW: when
 the blocked head has its processors, by the estimated ends."""
-
-
-@compiled
-def replay_range(rules, jobs, recorder, first, start, backfilled):
-    """Replays windows of a trace, each on an initially empty cluster. first: of each window, int64 (windows,).
-
-    Fills start times and whether jobs were backfilled, (windows, window jobs).
-    """
-    for k in range(len(first)):
-        window = _window(jobs, first[k], first[k] + start.shape[1])
-        backfilled[k] = False
-        replay_jobs(rules, window, recorder, start[k], backfilled[k])
-
-
-@compiled
-def sample_range(rules, jobs, recorder, first, seeds, start, count):
-    """Replays windows of a trace with a network whose choices are drawn or, for FOLLOW, those of the teacher.
-
-    first, seeds: of each window, int64 (windows,). Fills start times (windows, window jobs) and numbers of decisions
-    (windows,). Returns how many windows fitted into the recorder, and the rows of those.
-    """
-    backfilled = np.empty(start.shape[1], dtype=np.bool_)
-    for k in range(len(first)):
-        seed_draws(seeds[k])
-        before, rows = recorder.used[DECISIONS], recorder.used[ROWS]
-        window = _window(jobs, first[k], first[k] + start.shape[1])
-        if not replay_jobs(rules, window, recorder, start[k], backfilled):
-            return k, rows
-        count[k] = recorder.used[DECISIONS] - before
-    return len(first), recorder.used[ROWS]
-
-
-@compiled
-def _window(jobs, low, high):
-    return RLSchedulerJobs(
-        jobs.submit[low:high], jobs.runtime[low:high], jobs.procs[low:high], jobs.estimate[low:high], jobs.need[low:high],
-        jobs.given[low:high], jobs.facts[low:high],
-    )  # fmt: skip
 
 
 @compiled
