@@ -52,7 +52,7 @@ def test_training_can_be_watched(run_once: Home) -> None:
     curve = run_once.tables()["policies.training_curve"]
     asked = dg.AssetKey(["policies", "scheduling_policy"])
     with dg.DagsterInstance.from_config(str(run_once.folder)) as instance:
-        seen = instance.fetch_observations(asked, limit=curve.height).records
+        seen = instance.fetch_observations(asked, limit=curve.height, ascending=True).records  # of the first run
     told = [o.asset_observation.metadata for o in seen if o.asset_observation]
     for seed in curve["seed"].unique():
         values = [m[f"validation cost, seed {seed}"].value for m in told if f"validation cost, seed {seed}" in m]

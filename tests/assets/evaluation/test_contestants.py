@@ -8,7 +8,7 @@ import pytest
 from assets.common.trace import load_trained_trace
 from assets.evaluation.contestants import Contestant, contestants_of, evaluation_windows, scores_of
 from simulator.metrics.metrics import METRICS, metrics
-from simulator.policies.registry import RIVALS
+from simulator.policies.registry import RIVAL_HEURISTICS
 from tests.tiny import SOURCE
 from warehouse import Warehouse
 
@@ -25,7 +25,7 @@ def test_windows_do_not_overlap_and_lie_after_the_split() -> None:
 def test_heuristics_key_and_learned_policies_are_compared(warehouse: Warehouse) -> None:
     _, test_position = load_trained_trace(warehouse, SOURCE)
     contestants = contestants_of(warehouse, SOURCE, test_position)
-    assert [entry.policy for entry in contestants] == [*RIVALS, "key", "learned", "learned"]
+    assert [entry.policy for entry in contestants] == [*RIVAL_HEURISTICS, "key", "learned", "learned"]
     learned = contestants[-2:]
     assert [entry.seed for entry in learned] == [1, 2] and all(entry.in_windows for entry in learned)
     assert sum(entry.in_period for entry in learned) == 1, "the champion"

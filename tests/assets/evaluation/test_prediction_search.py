@@ -12,7 +12,7 @@ def test_the_chosen_are_tested_beside_the_rivals(warehouse: Warehouse) -> None:
     with warehouse.read() as connection:
         rows = connection.sql("FROM replay.prediction_search").pl()
     tried, tested = rows.filter(part="choosing"), rows.filter(part="testing")
-    assert set(tested.filter(family="rival")["name"]) == set(search.RIVALS)
+    assert set(tested.filter(family="rival")["name"]) == set(search.PREDICTION_RIVALS)
     for family in ("backfilling", "ordering"):
         chosen = tried.filter(pl.col("chosen"), family=family)
         assert chosen.height == 1 and tried.filter(family=family).height > 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.engine.running import (
-    CORRECTIONS,
+    CORRECTION_IDS,
     corrected_end,
     heap_pop,
     heap_push,
@@ -51,7 +51,7 @@ def test_estimated_ends_stay_sorted() -> None:
     ],
 )
 def test_corrected_ends_of_a_job_of_100_s_with_a_limit_of_1000(correction: str, now: int, expected: int) -> None:
-    assert corrected_end(0, 100, 1000, now, CORRECTIONS[correction]) == expected
+    assert corrected_end(0, 100, 1000, now, CORRECTION_IDS[correction]) == expected
 
 
 def test_shadow_time_and_extra_processors() -> None:
