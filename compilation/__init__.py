@@ -2,7 +2,7 @@
 
 numba's own cache notices a change of the file that a function stands in, but not of functions that it calls from other
 files: an edited rule would be replayed as it was. So each room that compiles has a `Compiler`, whose cache folder is named
-by a hash over all files of the room and of the rooms below it. Folders of older keys are removed.
+by a hash over all files of the room, of the rooms below it and of this one. Folders of older keys are removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Compiler:
     """
 
     def __init__(self, room: Path, *below: Path) -> None:
-        self.source_hash = source_hash(room, *below)
+        # this file too: how a function is compiled is part of what it is
+        self.source_hash = source_hash(Path(__file__).parent, room, *below)
         own = room / "__pycache__"
         self.folder = Path(_GIVEN_FOLDER or own) / f"{room.name}-{self.source_hash}"
         if not _GIVEN_FOLDER:  # a folder that somebody gave may serve another checkout, too

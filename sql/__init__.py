@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent
 STATEMENT_KINDS = ("tables", "views", "queries", "checks")
 
 
+@cache
 def load(name: str) -> str:
     """The statement `schema.name`, or `checks.name`. Raises FileNotFoundError."""
     if name not in _files():

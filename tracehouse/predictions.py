@@ -201,6 +201,9 @@ def advise_walltime(
 
 def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dict[str, Any]:
     usual: QueueSettings = {"samples": 200, "seed": 1, "policy": "FCFS", "backfill": "easy"}
+    unknown = [name for name in settings if name not in usual]
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r}; expected one of {', '.join(usual)}")
     chosen = QueueReplays(**(usual | settings))
     _check_range("samples", chosen.samples, *SAMPLES)
     chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))

@@ -151,7 +151,8 @@ def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> 
     """Replaces the file of an older tracehouse, which holds a pickle, by one that holds numbers; returns its content.
 
     content: of the file, whose hash is `sha256` and stands in the warehouse. Every version with that file gets the new one in one
-    transaction; nothing else of it changes. Raises ValueError, with the remedy, when the pickle is not one of ours.
+    transaction; nothing else of it changes. The old file stays until the next challenge, because another process may have read
+    its name just before. Raises ValueError, with the remedy, when the pickle is not one of ours.
     """
     converted = without_pickle(content)
     file, digest = store_model(source, MODEL, converted)
@@ -160,7 +161,6 @@ def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> 
             "UPDATE predictions.model_versions SET file = ?, sha256 = ? WHERE source = ? AND sha256 = ?",
             [file, digest, source, sha256],
         )
-    remove_unused_models(source, MODEL, _files(warehouse, source))
     return converted
 
 

@@ -29,7 +29,9 @@ def predictor_from_bytes(content: bytes) -> Predictor:
         if tuple(document["levels"]) != LEVELS:
             raise ValueError("its quantiles have other levels")
         if _pickled_model(document) is not None:
-            raise ValueError("it holds a pickle, which is not loaded; train it again with `tracehouse run --job train`")
+            raise ValueError(
+                "it holds a pickle, which is not loaded; train it again with `tracehouse run --source NAME --job train`"
+            )
         predictor = make_predictor(document["predictor"])
         predictor.restore(document["state"])
     except Exception as error:  # a damaged document or a damaged booster raises anything
@@ -61,8 +63,8 @@ def without_pickle(content: bytes) -> bytes:
         predictor_from_bytes(converted)
     except (ValueError, binascii.Error) as error:
         raise ValueError(
-            f"a model file of an older tracehouse that cannot be converted ({error}); train it again with `tracehouse run --job "
-            "train`"
+            f"a model file of an older tracehouse that cannot be converted ({error}); train it again with `tracehouse run "
+            "--source NAME --job train`"
         ) from None
     return converted
 

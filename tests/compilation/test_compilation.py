@@ -59,6 +59,11 @@ def test_the_key_covers_files_at_any_depth_and_their_names(tmp_path: Path) -> No
     assert source_hash(room, below) == keys[-1]
 
 
+def test_the_key_covers_how_functions_are_compiled(tmp_path: Path) -> None:
+    """numba's own key does not hold the options that a function is compiled with."""
+    assert Compiler(tmp_path).source_hash == source_hash(Path(compilation.__file__).parent, tmp_path)
+
+
 def test_folders_of_older_keys_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "_GIVEN_FOLDER", "")
     room = tmp_path / "room"
