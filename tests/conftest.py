@@ -11,6 +11,18 @@ import pytest
 from tests.tiny import Home
 from warehouse import file_lock
 
+LONG_FILES = ("tests/test_documents.py", "tests/pipelines/", "tests/compilation/", "tests/assets/")
+"""What takes longest, first: a long file that begins last would keep one process busy while the other has nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders files by LONG_FILES. Tests of one file stay as they are."""
+
+    def place(item: pytest.Item) -> int:
+        return next((k for k, name in enumerate(LONG_FILES) if item.nodeid.startswith(name)), len(LONG_FILES))
+
+    items.sort(key=place)
+
 
 def make_finished(folder: Path) -> None:
     """Runs the whole pipeline in `folder`/home, copies that home to `folder`/copy, and writes down what was printed."""
