@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import compilation
 import traces
 from compilation import source_hash
 from traces.common import compiled
@@ -11,9 +12,9 @@ from traces.swf.scan import scan_swf
 
 
 def test_the_cache_has_a_key_of_all_files_of_the_room() -> None:
-    room = Path(traces.__file__).parent
-    assert compiled._COMPILER.source_hash == source_hash(room)
-    assert compiled._COMPILER.folder.name == f"traces-{source_hash(room)}"
+    expected = source_hash(Path(compilation.__file__).parent, Path(traces.__file__).parent)
+    assert compiled._COMPILER.source_hash == expected
+    assert compiled._COMPILER.folder.name == f"traces-{expected}"
 
 
 def test_compiled_functions_are_kept_there() -> None:
