@@ -9,5 +9,6 @@ _COMPILER = Compiler(Path(__file__).parent)
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
 inlined: Any = _COMPILER.inlined
+inlined_late: Any = _COMPILER.inlined_late
 SOURCE_HASH = _COMPILER.source_hash
 """Which rules these are: stored with every saved run."""

@@ -38,7 +38,7 @@ from simulator.engine.general import advance
 from simulator.engine.replay import check_outcome, inputs_of, rules_of, scoring_of
 from simulator.engine.rules import RESERVE, WANT_ESTIMATES
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import Policy, parse_policy
@@ -92,7 +92,7 @@ class LiveReplay:
 
 class _Learner(NamedTuple):
     """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow: whether reservations follow the estimates,
-    too."""
+    too. estimate, hold: the arrays behind those of `Tasks`, int64 (jobs,)."""
 
     likeness: Likeness
     memory: Memory
@@ -101,6 +101,8 @@ class _Learner(NamedTuple):
     factor: float
     holds_follow: bool
     blend: Blend
+    estimate: IntArray
+    hold: IntArray
 
 
 def replay_live(
@@ -132,8 +134,10 @@ def replay_live(
     limit = jobs.limit.copy()
     if live:
         limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # else the limit would be the run time
+    estimate, hold = jobs.estimate.copy(), _holds(jobs, limit, likeness.request, settings.reserve_by)
+    # the engine reads them as it reads those of every replay, without write access; the learner renews them below it
     tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
-        estimate=jobs.estimate.copy(), hold=_holds(jobs, limit, likeness.request, settings.reserve_by), limit=limit
+        estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit)
     )
     scoring = scoring_of(chosen, jobs, tasks, cluster_procs)
     users = int(tasks.user.max(initial=0)) + 1
@@ -146,10 +150,12 @@ def replay_live(
         settings.factor,
         settings.reserve_by == "estimate",
         usual_blend(),
+        estimate,
+        hold,
     )
     why = _drive(tasks, rules, scoring, episode, no_recorder(), learner)
     check_outcome(int(why), tasks, rules, chosen, episode)
-    return LiveReplay(Schedule(episode.start, episode.backfilled), tasks.estimate, episode.promised)
+    return LiveReplay(Schedule(episode.start, episode.backfilled), estimate, episode.promised)
 
 
 def live_policy(policy: Policy) -> Policy:
@@ -224,9 +230,9 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
             estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
             if estimate > likeness.request[job]:
                 estimate = np.int64(likeness.request[job])
-            tasks.estimate[job] = estimate
+            learner.estimate[job] = estimate
             if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
-                tasks.hold[job] = estimate
+                learner.hold[job] = estimate
 
 
 @compiled

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import inlined
+from simulator.compiled import inlined, inlined_late
 from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
@@ -24,7 +24,7 @@ EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
 order; jobs behind the blocked head."""
 
 
-@inlined
+@inlined_late
 def order_queue(tasks, rules, scoring, episode):
     """Scores the queue, if the policy does it anew in every pass. Returns GO_ON, or why the engine stops."""
     counters = episode.counters

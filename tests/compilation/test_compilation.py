@@ -13,33 +13,42 @@ import compilation
 from compilation import Compiler, source_hash
 
 PROJECT = Path(__file__).resolve().parents[2]
-CODE = """
-import numpy as np
-from simulator.jobs.jobs import jobs_from_log
-from simulator.engine.replay import replay
-n = np.array
-jobs = jobs_from_log(n([0, 1, 2]), n([100, 10, 150]), n([3, 4, 1]), n([100, 10, 150]))
-print(replay(jobs, 4, "FCFS", "easy").start.tolist())
-"""
+
+ROOM = {
+    "__init__.py": "",
+    "compiled.py": "from pathlib import Path\nfrom compilation import Compiler\nlean = Compiler(Path(__file__).parent).lean\n",
+    "rules.py": "from room.compiled import lean\n\n@lean\ndef shadow(end):\n    return end + 100\n",
+    "engine.py": "from room.compiled import lean\nfrom room.rules import shadow\n\n@lean\ndef run(now):\n"
+    "    return shadow(now) + shadow(0)\n",
+}
+CODE = "from room.engine import run; print(run(5), sum(run.stats.cache_hits.values()))"
 
 
-def starts(folder: Path) -> str:
-    return subprocess.run([sys.executable, "-c", CODE], cwd=folder, capture_output=True, text=True, check=True).stdout
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a small room of compiled functions, where what the engine calls stands in another file than the engine."""
+    shutil.copytree(PROJECT / "compilation", tmp_path / "compilation", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "room").mkdir()
+    for name, text in ROOM.items():
+        (tmp_path / "room" / name).write_text(text)
+    return tmp_path
 
 
-def test_an_edited_rule_takes_effect(tmp_path: Path) -> None:
-    """With the engine of fixed orders, which takes half as long to compile as the other."""
-    for room in ("compilation", "simulator"):
-        shutil.copytree(PROJECT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
-    before = starts(tmp_path)
-    assert before == starts(tmp_path) == "[0, 100, 110]\n"  # the third job would delay the second
-    # what the engine calls stands in another file than the engine
-    rules = tmp_path / "simulator" / "engine" / "running.py"
-    edited = rules.read_text().replace(
-        "return est_end[k], available - need", "return est_end[k] + 1000, available - need"
-    )
-    rules.write_text(edited)
-    assert starts(tmp_path) == "[0, 152, 2]\n"
+def printed(folder: Path, code: str = CODE) -> str:
+    """What a process of its own prints: by default, the engine's result, and how many functions were taken from the cache."""
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_an_edited_rule_takes_effect(project: Path) -> None:
+    assert [printed(project), printed(project)] == ["205 0\n", "205 1\n"]
+    rules = project / "room" / "rules.py"
+    rules.write_text(rules.read_text().replace("end + 100", "end + 200"))
+    assert [printed(project), printed(project)] == ["405 0\n", "405 1\n"]
+
+
+def test_a_constant_is_no_reason_to_compile_a_function_again(project: Path) -> None:
+    code = "from room.engine import run; from room.rules import shadow; run(5); print(shadow.signatures)"
+    assert printed(project, code) == "[(int64,)]\n"
 
 
 def test_the_key_covers_files_at_any_depth_and_their_names(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import cycle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from simulator.engine.replay import replay
@@ -93,14 +93,15 @@ def test_schedules_equal_the_oracles(backfill: str, correction: str) -> None:
         expected = oracle_run(workload, policy, rule, correction)
         schedule = fast(workload, policy, rule, correction)
         # Scores that differ only by rounding may be ordered either way by a correct engine. Only then, and only if the
-        # outcome differs, is the example given up: an engine that is wrong is wrong on other examples too.
+        # outcome differs, is the example given up for another: an engine that is wrong is wrong on other examples too.
         if expected.ambiguous_order and not equal(schedule, expected):
             given_up += 1
-            return
+            reject()
         assert_equal_schedules(schedule, expected)
 
     compare()
-    assert given_up <= WORKLOADS_PER_PAIR / 50
+    # one in 200 on average; Hypothesis varies what it has drawn, so that they come in groups
+    assert given_up <= WORKLOADS_PER_PAIR / 20
 
 
 @settings(deadline=None, max_examples=200)

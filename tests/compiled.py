@@ -1,0 +1,51 @@
+"""Compiles the large functions before the first test. Processes that share the tests begin at once: without this, each would compile
+everything that it needs for itself, and so would the commands that tests start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from models.runtime.live import LiveSettings, replay_live
+from simulator.agents.batch import Batch, WindowRules, replay_windows
+from simulator.agents.trajectories import sample_windows
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import jobs_from_log
+from simulator.policies.observation import LAYOUTS, blank_network
+from simulator.published.rlscheduler import replay_rlscheduler
+from traces.pbs.scan import scan
+from traces.swf.scan import scan_swf
+from warehouse import file_lock
+
+_JOBS = jobs_from_log(np.array([0, 1, 2]), np.array([100, 10, 150]), np.array([3, 4, 1]), np.array([100, 10, 150]))
+_FIRST = np.array([0, 1])
+_NETWORK = blank_network(LAYOUTS["plain"])
+_PUBLISHED = WindowRules(rule_set="rlscheduler")
+_LOG = pl.DataFrame({
+    "user_name": ["a", "b", "a"], "executable": ["x"] * 3, "requested_procs": [3, 4, 1],
+    "requested_walltime_s": pl.Series([100, 10, 150], dtype=pl.Int64),
+})  # fmt: skip
+
+CALLS: dict[str, Callable[[], object]] = {
+    "the general engine": lambda: replay(_JOBS, 4, "WFP3", "easy"),
+    "windows": lambda: replay_windows(_JOBS, 4, _FIRST, 2, "WFP3"),
+    "sampled windows": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1),
+    "episodes": lambda: Batch(_JOBS, 4, 2, 2).reset(_FIRST),
+    "live estimates": lambda: replay_live(_JOBS, _LOG, 4, "FCFS", "easy", "requested", LiveSettings()),
+    "logs": lambda: (scan(b""), scan_swf(b"")),
+    "windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1, rules=_PUBLISHED),
+    "RLScheduler": lambda: replay_rlscheduler(_JOBS, 4, "FCFS", backfill=True),
+    "the engine of fixed orders": lambda: replay(_JOBS, 4, "FCFS", "easy"),
+}
+"""What compiles which functions. Those at the top need the general engine."""
+
+
+def compile_together(locks: Path, from_the_end: bool) -> None:
+    """Makes all calls, each in one process at a time: who comes second finds its functions compiled. Of two processes, one begins at
+    the end, so that they share the work."""
+    for name in reversed(CALLS) if from_the_end else CALLS:
+        with file_lock(locks / name):
+            CALLS[name]()
