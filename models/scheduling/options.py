@@ -15,7 +15,7 @@ StartingPoint = Literal["saf", "key", "best", "nothing"]
 """saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
 two that costs less; nothing: random weights."""
 PolicyRules = Literal["standard", "rlscheduler"]
-"""Replay rules that policies can be trained under; rlscheduler: those of that code."""
+"""Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
 InputLayout = Literal["plain", "informed", "paper"]
 """What a network reads, as simulator.policies.observation.LAYOUTS defines it."""
 EpisodeReward = Literal["plain", "relative"]

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.pbs_logs import write_days
 from tests.assets.ingest.incremental import PACK, Delivery, Log, OpenWarehouse, ended, new_time, queued, started
+from tests.studies import size
 from tests.tiny import assert_same_tables
 from traces.common.blocks import LogStream
 from traces.common.log import LogError
@@ -309,7 +310,7 @@ def test_two_changes_between_two_ingests(log: Log, days: dict[str, bytes]) -> No
     log.assert_like_fresh()
 
 
-@pytest.mark.parametrize("six", range(2))
+@pytest.mark.parametrize("six", range(size(2, 10)))
 def test_any_sequence_of_deliveries_ends_in_the_tables_of_a_fresh_ingest(log: Log, six: int) -> None:
     for seed in range(6 * six, 6 * six + 6):
         delivery = Delivery(log, seed)

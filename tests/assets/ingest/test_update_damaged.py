@@ -25,6 +25,7 @@ from assets.common.checks import broken_rows
 from assets.ingest.rows import RECORDS
 from assets.ingest.update import update_raw_log
 from tests.assets.ingest.incremental import TABLES, OpenWarehouse, tables
+from tests.studies import size
 from tests.tiny import assert_same_tables
 from tests.traces.pbs.pbs_lines import end_record
 from tests.traces.slurm.slurm_lines import HEADER, job_line, step_line
@@ -397,7 +398,7 @@ def greedy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int
     logs = [(f"{folder / 'giant.log'}", "pbs", 256 << 20)]
     for name, (suffix, log_format, byte) in BOMBS.items():
         path = folder / f"{name.replace(' ', '-')}{suffix}"
-        path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * 10)
+        path.write_bytes(PACKERS[suffix](byte * (16 << 20)) * size(10, 40))
         logs.append((f"{path}", log_format, 30 << 20))  # less than the usual limit, to be quicker
     command = [sys.executable, "-c", textwrap.dedent(CHILD)]
     root = Path(__file__).parents[3]

@@ -19,12 +19,13 @@ import pytest
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from tests.assets.ingest.incremental import CHECKS, Log, OpenWarehouse, ended, faults, queued, random_days
+from tests.studies import size
 from tests.tiny import assert_same_tables
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseError
 
 KILLS = 12
-"""In each of three warehouses; every moment comes at least once in each."""
+"""In each warehouse; every moment comes at least once in each."""
 ROUNDS = 3
 """Deliveries in the life of one process, at most."""
 LONGEST_S = 60
@@ -181,7 +182,7 @@ def test_killed_before_the_first_commit(tmp_path: Path, server: subprocess.Popen
     assert write_jobs(warehouse, "mine") >= 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(size(3, 20)))
 def test_killed_and_run_again(tmp_path: Path, server: subprocess.Popen[str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     warehouse, source = Warehouse(tmp_path / "w.duckdb"), Source("mine", "pbs", tmp_path / "log")

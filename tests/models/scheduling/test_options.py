@@ -7,12 +7,14 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PPOOptions, Recipe
+from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PolicyRules, PPOOptions, Recipe
+from simulator.jobs.words import RULE_SETS
 from simulator.policies.observation import LAYOUTS
 
 
 def test_the_words_are_those_of_the_simulator() -> None:
     assert set(get_args(InputLayout)) == set(LAYOUTS)
+    assert set(get_args(PolicyRules)) < set(RULE_SETS)
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,12 @@ from tests.simulator.oracle_metrics import oracle_metrics
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import CORRECTIONS, Workload
 from tests.simulator.oracle_workloads import read_swf, workloads
+from tests.studies import size
 
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 
 # 15 pairs of backfilling and correction share 3,750 workloads: 750 for each backfilling. Every run draws others.
-WORKLOADS_PER_PAIR = 250
+WORKLOADS_PER_PAIR = size(250, 2500)
 
 WITH_OPTIONS = (
     "FCFS",

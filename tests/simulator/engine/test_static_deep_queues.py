@@ -26,6 +26,7 @@ from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import parse_policy
 from tests.simulator.oracle import oracle_run
 from tests.simulator.oracle_types import workload_of
+from tests.studies import size
 
 POLICIES = ("FCFS", "LCFS", "SJF", "LJF", "SAF", "smallest", "largest", "F1", "F3", "random:seed=5")
 BACKFILLS = ("none", "easy", "easy-sjbf")
@@ -199,7 +200,7 @@ def test_the_static_engine_gives_what_the_general_engine_gives(name: str, backfi
         assert_same(schedule, expected)
 
 
-@settings(deadline=None, max_examples=700)
+@settings(deadline=None, max_examples=size(700, 7000))
 @given(
     shape=st.builds(
         Shape,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.shared import shared_file
+from tests.studies import size
 from tests.traces.vasp.vasp_lines import assert_begins, whole_lines
 from traces.vasp.folders import find_runs
 from traces.vasp.oszicar import add_residuals, read_oszicar
@@ -73,7 +74,7 @@ def test_every_tenth_run_cut_anywhere() -> None:
     for run in list(index())[::10]:
         content = outcar(run)
         whole = read_outcar([content])
-        for end in rng.sample(range(len(content)), 10):
+        for end in rng.sample(range(len(content)), size(10, 100)):
             part = whole_lines(content, end)
             launches = read_outcar([part])
             assert_begins(launches, whole)
