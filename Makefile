@@ -30,7 +30,7 @@ run: setup ## Run the pipeline on all sources: raw logs to leaderboard and repor
 	@$(BIN)/tracehouse run
 
 test: setup ## Run the tests
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 	@$(BIN)/tracehouse ui
