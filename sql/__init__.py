@@ -1,7 +1,8 @@
 """Every statement of tracehouse, one per file, read by name: `sql.load("core.jobs")` is the text of `tables/core/jobs.sql`.
 
 `tables/` and `views/` make what stands in the warehouse, `queries/` read and fill it, `checks/` must give no row. A line
-`{{ name }}` of a statement stands for the lines of `fragments/name.sql`, which several statements share.
+`{{ name }}` of a statement stands for the lines of `fragments/name.sql`, which several statements share. `migrations/` brings the
+tables of older warehouses up to date.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     return tuple(sorted(name for name, file in _files().items() if kind in (None, file.relative_to(ROOT).parts[0])))
 
 
+@cache
+def migrations() -> dict[int, str]:
+    """Statements that lead to a version of the tables from the one before, by number, ascending: `migrations/NNN_what.sql`."""
+    return {int(file.name[:3]): file.read_text() for file in sorted((ROOT / "migrations").glob("*.sql"))}
+
+
 def _fragment(line: re.Match[str]) -> str:
     return (ROOT / "fragments" / f"{line.group(1)}.sql").read_text()
 
@@ -36,7 +43,7 @@ def _files() -> dict[str, Path]:
     files: dict[str, Path] = {}
     for file in sorted(ROOT.rglob("*.sql")):
         kind, *place = file.relative_to(ROOT).with_suffix("").parts
-        if kind == "fragments":
+        if kind in ("fragments", "migrations"):
             continue
         name = ".".join([kind, *place] if kind == "checks" else place)
         assert name not in files, f"{file} and {files[name]} have one name"

@@ -17,18 +17,12 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.schema import create_schema, has_schema, is_current
+from warehouse.errors import WarehouseBusy, WarehouseError
+from warehouse.migrations import CURRENT_VERSION, Stored, stored_version
+from warehouse.schema import create_schema, wanted
 
 WAIT_SAYS_AFTER_S = 2.0
 POLL_S = 0.1
-
-
-class WarehouseError(Exception):
-    """The warehouse cannot be used; the message says why and what to do."""
-
-
-class WarehouseBusy(WarehouseError):
-    """Another process kept the warehouse for longer than the time-out."""
 
 
 class Warehouse:
@@ -46,7 +40,8 @@ class Warehouse:
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A read-only connection. Raises WarehouseError when there is no warehouse yet or it cannot be opened."""
+        """A read-only connection. A warehouse of an older tracehouse is upgraded first. Raises WarehouseError when there is no
+        warehouse yet, or it cannot be opened."""
         if not self.path.exists():
             raise WarehouseError(
                 f"{self.path}: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`"
@@ -54,11 +49,18 @@ class Warehouse:
         with self._not_nested():
             connection = self._connect(read_only=True, deadline=time.monotonic() + self.timeout_s)
             try:
-                if not has_schema(connection):  # its first writer was killed, or another program made the file
+                stored = self._stored(connection)
+                if stored is None:  # its first writer was killed, or another program made the file
                     raise WarehouseError(f"{self.path}: no warehouse yet; make one with `tracehouse run`")
-                yield connection
+                if stored.version == CURRENT_VERSION:
+                    yield connection
+                    return
             finally:
                 connection.close()
+        with self.write():
+            pass
+        with self.read() as connection:
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -68,14 +70,32 @@ class Warehouse:
         with self._not_nested(), self._exclusive_lock(deadline):
             connection = self._connect(read_only=False, deadline=deadline)
             try:
-                current = is_current(connection)
+                stored = self._stored(connection)
                 connection.execute("BEGIN")
-                if not current:
-                    create_schema(connection)
+                if stored != wanted():
+                    self._bring_up_to_date(connection, stored)
                 yield connection
                 connection.execute("COMMIT")
             finally:  # closing without COMMIT rolls back
                 connection.close()
+
+    def _stored(self, connection: duckdb.DuckDBPyConnection) -> Stored | None:
+        try:
+            return stored_version(connection)
+        except WarehouseError as error:
+            raise WarehouseError(f"{self.path}: {error}") from None
+
+    def _bring_up_to_date(self, connection: duckdb.DuckDBPyConnection, stored: Stored | None) -> None:
+        """Makes the tables, or upgrades them in a transaction of its own: what fails later must not undo it."""
+        older = stored is not None and stored.version < CURRENT_VERSION
+        try:
+            create_schema(connection, stored)
+        except (WarehouseError, duckdb.Error) as error:
+            raise WarehouseError(f"{self.path}: cannot be brought up to date ({error}). Nothing was changed") from error
+        if older:
+            connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables; all rows are kept", file=sys.stderr)
 
     @contextmanager
     def _not_nested(self) -> Iterator[None]:
@@ -100,8 +120,9 @@ class Warehouse:
             except duckdb.IOException as error:
                 if "Could not set lock" not in str(error) and "Conflicting lock" not in str(error):
                     raise WarehouseError(
-                        f"{self.path}: cannot be opened ({error}). If another version of DuckDB wrote it, "
-                        "remove it and run `tracehouse run` again: everything in it can be made anew"
+                        f"{self.path}: cannot be opened ({error}). If a newer version of DuckDB wrote it, update tracehouse. If "
+                        "it is damaged, put a copy in its place. Without a copy, move it away: `tracehouse run` makes a new one "
+                        "from the logs, but without what was decided on models and policies"
                     ) from None
                 waiting.step(_holder(str(error)))
             except duckdb.ConnectionException as error:  # the same file, open in this process with other settings

@@ -9,45 +9,45 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
+from functools import cache
 
 import duckdb
 
 import sql
+from warehouse.errors import WarehouseError
+from warehouse.migrations import CURRENT_VERSION, Stored, migrate, stored_columns, table_columns
 
 SCHEMAS = ("raw", "core", "features", "predictions", "policies", "replay", "marts", "experiments")
 
 
-def create_schema(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates what is missing and rewrites nothing else; is_current says whether there is anything to do."""
-    wanted = _fingerprint()
+def create_schema(connection: duckdb.DuckDBPyConnection, stored: Stored | None = None) -> None:
+    """Makes all tables and views, and writes their comments; brings those of an older warehouse up to date first.
+
+    stored: what the file says of itself, None for an empty one. Call it in a transaction. Raises WarehouseError where rows
+    cannot be kept.
+    """
+    if stored is not None and stored.version < CURRENT_VERSION:
+        migrate(connection, stored.version)
     for schema in SCHEMAS:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     for name in relations():
         statement = sql.load(name)
         connection.execute(statement)
         is_view = _is_view(statement)
-        if not is_view and _columns(connection, name) != table_columns(statement):
-            # an older tracehouse made this table; what it holds can be made anew, so it gives way
-            print(f"warehouse: {name} has a new definition and starts empty; materialize it again", file=sys.stderr)
-            connection.execute(f"DROP TABLE {name}")
-            connection.execute(statement)
+        if not is_view and stored_columns(connection, name) != table_columns(statement):
+            raise WarehouseError(f"{name} has a new definition, and no migration leads to it")
         kind = "VIEW" if is_view else "TABLE"
         connection.execute(f"COMMENT ON {kind} {name} IS {_literal(relation_comment(statement))}")
         for column, comment in column_comments(statement).items():
             connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {_literal(comment)}')
     connection.execute("DELETE FROM core.schema_version")
-    connection.execute("INSERT INTO core.schema_version VALUES (?)", [wanted])
+    connection.execute("INSERT INTO core.schema_version VALUES (?, ?)", list(wanted()))
 
 
-def has_schema(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the file holds a warehouse. Call it outside of a transaction, which a table that is missing would abort."""
-    return _stored_fingerprint(connection) is not None
-
-
-def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether all tables and views are those of `sql/`. Call it outside of a transaction."""
-    return _stored_fingerprint(connection) == _fingerprint()
+@cache
+def wanted() -> Stored:
+    """What a warehouse that is up to date says of its tables."""
+    return Stored(CURRENT_VERSION, _fingerprint())
 
 
 def relations() -> list[str]:
@@ -87,30 +87,12 @@ def column_comments(statement: str) -> dict[str, str]:
     return comments
 
 
-def table_columns(statement: str) -> list[tuple[str, str]]:
-    """(name, type) of each column of a CREATE TABLE statement."""
-    return re.findall(r"^    (\w+) ([A-Z]+)", statement, re.MULTILINE)
-
-
 def _is_view(statement: str) -> bool:
     return bool(re.search(r"^CREATE (OR REPLACE )?VIEW", statement, re.MULTILINE))
 
 
-def _columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str]]:
-    return [(row[0], row[1]) for row in connection.execute(f"DESCRIBE {name}").fetchall()]
-
-
 def _fingerprint() -> str:
     return hashlib.sha256("\n".join(sql.load(name) for name in relations()).encode()).hexdigest()[:16]
-
-
-def _stored_fingerprint(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The fingerprint of the statements that made the file; empty where it is to be made, None for no warehouse."""
-    try:  # listing the tables instead would take ten times as long, at every opening
-        rows = connection.execute("SELECT fingerprint FROM core.schema_version").fetchall()
-    except duckdb.CatalogException:
-        return None
-    return rows[0][0] if rows else ""
 
 
 def _literal(text: str) -> str:

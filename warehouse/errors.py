@@ -1,0 +1,11 @@
+"""What can be wrong with a warehouse."""
+
+from __future__ import annotations
+
+
+class WarehouseError(Exception):
+    """The warehouse cannot be used; the message says why and what to do."""
+
+
+class WarehouseBusy(WarehouseError):
+    """Another process kept the warehouse for longer than the time-out."""
