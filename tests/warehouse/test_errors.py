@@ -11,9 +11,9 @@ from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 
 def test_a_busy_warehouse_is_an_error_of_the_warehouse(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path / "w.duckdb", timeout_s=0.0)
-    with warehouse.write(), pytest.raises(WarehouseError) as busy:
-        Warehouse(warehouse.path, timeout_s=0.0)._exclusive_lock(0.0).__enter__()
+    first, second = (Warehouse(tmp_path / "w.duckdb", timeout_s=0.0) for _ in range(2))
+    with first.write(), pytest.raises(WarehouseError) as busy, second.write():
+        pass
     assert isinstance(busy.value, WarehouseBusy)
 
 
