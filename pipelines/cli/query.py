@@ -1,5 +1,6 @@
 """The command `tracehouse sql`."""
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,11 @@ from pipelines.cli.errors import plain_errors
 from warehouse import Warehouse
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
+
+READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
+"""Kinds of statements that `tracehouse sql` takes. MULTI: PIVOT. CREATE: of temporary tables, since the warehouse is open for reading."""
 
 
 @click.command()
@@ -24,14 +29,26 @@ if TYPE_CHECKING:
     show_default=True,
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
+@click.option(
+    "--files",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder whose files the query may read, such as FROM 'FOLDER/projects.csv'. Without it, none.",
+)
 @plain_errors
-def sql(query: str, output_format: str, output: Path | None) -> None:
-    """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach."""
+def sql(query: str, output_format: str, output: Path | None, files: Path | None) -> None:
+    """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach.
+
+    A query reaches no file and no network, but for the folder of --files. Results go out through --output."""
     import polars as pl
 
     if output_format == "parquet" and output is None and sys.stdout.isatty():
         raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")
-    rows = query_rows(open_warehouse(), query, output_format)
+    warehouse = open_warehouse()
+    if output is not None and output.resolve().is_relative_to(warehouse.path.parent.resolve()):
+        raise click.ClickException(
+            f"{output}: {warehouse.path.parent} is where tracehouse keeps its own files. Give another"
+        )
+    rows = query_rows(warehouse, query, output_format, files)
     target: Any = output if output is not None else sys.stdout.buffer
     if output_format == "parquet":
         rows.write_parquet(target)
@@ -57,16 +74,49 @@ def sql(query: str, output_format: str, output: Path | None) -> None:
         click.echo(text, nl=False)
 
 
-def query_rows(warehouse: Warehouse, query: str, output_format: str = "table") -> "pl.DataFrame":
-    """The rows of a query, read-only, as a frame that the output format can hold. Raises ValueError for bad SQL."""
+def query_rows(
+    warehouse: Warehouse, query: str, output_format: str = "table", files: Path | None = None
+) -> "pl.DataFrame":
+    """The rows of a query, read-only, as a frame that the output format can hold.
+
+    files: a folder whose files the query may read. It reaches no other file and no network. Raises ValueError for bad SQL and
+    for statements that write.
+    """
     import duckdb
     import polars as pl
 
     with warehouse.read() as connection:
         try:
+            _refuse_writing(connection, query)
+            _confine(connection, files)
             return _rows_of(connection.sql(query), output_format)
+        except duckdb.PermissionException as error:
+            raise ValueError(
+                f"SQL: {error}\nA query reads no files, but those of the folder given with --files"
+            ) from None
         except (duckdb.Error, pl.exceptions.PolarsError) as error:
             raise ValueError(f"SQL: {error}") from None
+
+
+def _refuse_writing(connection: "duckdb.DuckDBPyConnection", query: str) -> None:
+    """Raises ValueError for statements that could write a file. DuckDB never locks the database's own file and its journal away from
+    COPY, so that the settings of `_confine` are not enough."""
+    for statement in connection.extract_statements(query):
+        kind = statement.type.name
+        hides_another = kind in ("EXPLAIN", "MULTI") and re.search(r"\b(copy|export)\b", statement.query, re.IGNORECASE)
+        if kind not in READING or hides_another:
+            raise ValueError(
+                f"SQL: {statement.query.strip()[:60]!r} is no query, and the warehouse is read-only here. Results go to a file "
+                "with --output FILE"
+            )
+
+
+def _confine(connection: "duckdb.DuckDBPyConnection", files: Path | None) -> None:
+    """Locks files and the network away, but for one folder, and the settings with them."""
+    if files is not None:
+        connection.execute("SET allowed_directories = [?]", [f"{files.resolve()}/"])
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _rows_of(relation: Any, output_format: str) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.common.storage import open_warehouse
 from tests.pipelines.command_line import call, fail, succeed
 
 QUERY = "SELECT job_id, procs, wait_s, user_name FROM core.jobs ORDER BY job_index LIMIT 2"
@@ -112,3 +113,75 @@ def test_sql_output_that_cannot_be_written_ends_in_a_message(loaded: tuple[Path,
     for output_format in ("csv", "parquet"):
         out = tmp_path / "none" / "out"
         assert str(out.parent) in fail("sql", QUERY, "--format", output_format, "--output", out)
+
+
+WRITING = [
+    "COPY (SELECT 1) TO '{home}/stolen.csv'",
+    "COPY (SELECT 1) TO '{database}'",
+    "COPY (SELECT 1) TO '{database}' (USE_TMP_FILE false)",
+    "COPY (SELECT 1) TO '{database}.wal'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{database}.wal'",
+    "PREPARE p AS COPY (SELECT 1) TO '{database}.wal'",
+    "SELECT 1; COPY (SELECT 1) TO '{database}.wal'; SELECT 2",
+    "COPY (PIVOT core.jobs ON status USING count(*)) TO '{database}.wal'",
+    "EXPORT DATABASE '{home}/all'",
+    "ATTACH '{home}/other.duckdb' AS other",
+    "DELETE FROM core.jobs",
+    "DROP TABLE core.jobs",
+    "CREATE TABLE core.more AS SELECT 1",
+    "PRAGMA import_database('{home}')",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+]
+READING_ELSEWHERE = [
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('{home}/catalogue.toml')",
+    "SELECT * FROM glob('/etc/*')",
+    "FROM '{home}/other.csv'",
+    "FROM 'https://example.com/a.csv'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false; SELECT * FROM read_text('/etc/passwd')",
+]
+
+
+@pytest.mark.parametrize("query", WRITING + READING_ELSEWHERE)
+def test_sql_neither_writes_nor_reads_files(loaded: tuple[Path, str], tmp_path: Path, query: str) -> None:
+    """COPY to the warehouse's own file destroyed it."""
+    database = open_warehouse().path
+    (tmp_path / "other.csv").write_text("a\n1\n")
+    content, there = database.read_bytes(), sorted(database.parent.iterdir())
+    message = fail("sql", query.format(home=tmp_path, database=database))
+    assert message.startswith("SQL: ") and "Traceback" not in message
+    assert database.read_bytes() == content and sorted(database.parent.iterdir()) == there
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(("stolen", "all"))) == []
+    assert json.loads(succeed("sql", "SELECT count(*) AS jobs FROM core.jobs", "--format", "json"))[0]["jobs"] > 0
+
+
+def test_sql_reads_the_files_of_one_folder(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "projects.csv").write_text("user_name,project\n1,climate\n")
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    query = f"SELECT DISTINCT project FROM core.jobs JOIN '{tmp_path}/given/projects.csv' USING (user_name)"
+    assert "--files" in fail("sql", query)
+    rows = json.loads(succeed("sql", query, "--files", tmp_path / "given", "--format", "json"))
+    assert rows == [{"project": "climate"}]
+    for beside in ("secret.csv", "given/../secret.csv"):
+        assert "disabled" in fail("sql", f"FROM '{tmp_path}/{beside}'", "--files", tmp_path / "given")
+
+
+def test_sql_still_takes_what_only_reads(loaded: tuple[Path, str]) -> None:
+    for query in (
+        "DESCRIBE core.jobs",
+        "EXPLAIN SELECT * FROM core.jobs",
+        "PIVOT core.jobs ON status USING count(*)",
+        "SET VARIABLE least = 2; FROM core.jobs WHERE procs >= getvariable('least')",
+        "CREATE TEMP TABLE few AS FROM core.jobs LIMIT 2; FROM few",
+    ):
+        succeed("sql", query, "--format", "csv")
+
+
+def test_sql_writes_no_result_over_what_tracehouse_keeps(loaded: tuple[Path, str]) -> None:
+    database = open_warehouse().path
+    content = database.read_bytes()
+    assert "its own files" in fail("sql", "SELECT 1", "-o", database)
+    assert database.read_bytes() == content
