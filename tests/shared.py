@@ -17,4 +17,4 @@ def shared_file(*parts: str) -> Path:
     path = Path(os.environ.get("TRACEHOUSE_SHARED") or beside_repository).joinpath(*parts)
     if not path.exists():
         pytest.skip(f"real data not found: {'/'.join(parts)} (set TRACEHOUSE_SHARED to the folder that holds it)")
-    return path
+    return path.resolve()  # as the command line prints it, also where the folder is a link
