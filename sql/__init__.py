@@ -30,7 +30,7 @@ def names(kind: str | None = None) -> tuple[str, ...]:
 
 @cache
 def migrations() -> dict[int, str]:
-    """Statements that lead to a version of the tables from the one before, by number, ascending: `migrations/NNN_what.sql`."""
+    """Statements that lead to a version of the tables from the one before, by number, ascending: `migrations/<number>_<what>.sql`."""
     return {int(file.name[:3]): file.read_text() for file in sorted((ROOT / "migrations").glob("*.sql"))}
 
 

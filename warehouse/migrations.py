@@ -1,8 +1,8 @@
 """Brings the tables of an older warehouse up to date. Every row is kept.
 
-The tables have a version, which is a number. Version 1 is that of the first release. `sql/migrations/NNN_what.sql` leads from
-the version before to NNN: it renames, and it fills what must not be empty. Columns that only appear, or become wider, need
-no statement: rows are carried over by the names of their columns. Canonical jobs whose statements have changed are recomputed
+The tables have a version, which is a number. Version 1 is that of the first release. `sql/migrations/<number>_<what>.sql`
+leads to a version from the one before. It renames columns, and fills those that must not be empty. Columns that only appear,
+or become wider, need no statement: rows are carried over by the names of their columns. Canonical jobs whose statements have changed are recomputed
 at the next ingest, since the ledger knows which statements made them (`assets/ingest/versions.py`).
 """
 
