@@ -2,8 +2,8 @@
 
 The tables have a version, which is a number. Version 1 is that of the first release. `sql/migrations/<number>_<what>.sql`
 leads to a version from the one before. It renames columns, and fills those that must not be empty. Columns that only appear,
-or become wider, need no statement: rows are carried over by the names of their columns. Canonical jobs whose statements have changed are recomputed
-at the next ingest, since the ledger knows which statements made them (`assets/ingest/versions.py`).
+or become wider, need no statement: rows are carried over by the names of their columns. Canonical jobs whose statements have
+changed are recomputed at the next ingest, since the ledger knows which statements made them (`assets/ingest/versions.py`).
 """
 
 from __future__ import annotations
