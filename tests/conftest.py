@@ -13,8 +13,9 @@ from tests.compiled import compile_together
 from tests.tiny import Home
 from warehouse import Warehouse, file_lock
 
-LONG_FILES = ("tests/test_documents.py", "tests/pipelines/", "tests/compilation/", "tests/assets/")
-"""What takes longest, first: a long file that begins last would keep one process busy while the other has nothing to do."""
+LONG_FILES = ("tests/test_documents.py", "tests/assets/ingest/", "tests/pipelines/", "tests/assets/")
+"""What takes longest, first: a long file that begins last would keep one process busy while the other has nothing to do. Documents
+and pipelines need the run that is made once: while one process makes it, the other has files that do not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
