@@ -29,7 +29,7 @@ OPTIONS = {
     ],
     "distil": ["POLICY", "--source", "--seed", "--json"],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
-    "sql": ["QUERY", "--format", "--output"],
+    "sql": ["QUERY", "--files", "--format", "--output"],
     "report": ["--source"],
     "ui": ["--host", "--port"],
 }  # fmt: skip
