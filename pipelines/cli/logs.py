@@ -12,7 +12,7 @@ from assets.ingest.export import export_swf
 from pipelines.cli.errors import plain_errors, raise_failures
 from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
-from traces.catalogue.editing import add_source, remove_source
+from traces.catalogue.editing import add_source, refuse_another_log, remove_source
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, Source
 from traces.common import pseudonyms
@@ -65,6 +65,7 @@ def source_row(source: Source) -> dict[str, Any]:
     is_flag=True,
     help="Keep users, groups, accounts, projects and job names as they are, instead of pseudonyms.",
 )
+@click.option("--replace", is_flag=True, help="Forget the jobs of another log that has this name.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def ingest(
@@ -74,6 +75,7 @@ def ingest(
     procs: int | None,
     time_zone: str | None,
     keep_names: bool,
+    replace: bool,
     as_json: bool,
 ) -> None:
     """Add a log (a file, or a folder of files) as a source and load it; running it again reads what is new.
@@ -84,6 +86,8 @@ def ingest(
     from traces.formats import guess_format
 
     name = name or inbox_name(path)
+    if not replace:
+        refuse_another_log(name, path)
     _load_log(name, add_source(name, path, log_format or guess_format(path), procs, time_zone, keep_names))
     summary = _ingest_summary(name)
     if as_json:

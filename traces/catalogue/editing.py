@@ -40,6 +40,18 @@ def add_source(
     return _edit_declaration("sources", name, "\n".join(entry) + "\n", bundled)
 
 
+def refuse_another_log(name: str, log: Path) -> None:
+    """Raises CatalogueError where the second catalogue has this name for another log: its jobs would be forgotten."""
+    local = local_catalogue_path()
+    bundled = read_catalogue(PROJECT / "sources.toml")
+    previous = read_catalogue(local, bundled).sources.get(name) if local.exists() else None
+    if previous is not None and previous.path is not None and previous.path.resolve() != log.resolve():
+        raise CatalogueError(
+            f"source {name!r} is the log {previous.path} ({previous.declared_at}). Choose another --name, or give --replace to "
+            f"forget its jobs and take {log} in its place"
+        )
+
+
 def add_vasp_source(name: str, folder: Path, time_zone: str | None, accounting: str | None) -> str:
     """Declares a folder of VASP runs in the second catalogue; returns the declaration it replaces there, or "".
 

@@ -12,6 +12,7 @@ import pytest
 from tests.pipelines.cli.conftest import REJECTED
 from tests.pipelines.command_line import GOOD, call, fail, succeed
 from tests.shared import shared_file
+from tests.tiny import swf_line
 
 
 def test_sources(catalogue: Path) -> None:
@@ -63,6 +64,19 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
     assert sum(REJECTED.values()) == told["rejected"]
     assert json.loads(succeed("sql", "SELECT count(*)::INT AS n FROM core.jobs", "--format", "json")) == [{"n": 5}]
     assert loaded[0].read_text().count("[sources.mine]") == 1
+
+
+def test_another_log_takes_a_name_only_when_asked_to(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    """Before, the jobs of the log that had the name were gone without a word."""
+    other = tmp_path / "other.swf"
+    other.write_text(swf_line(1, 0, 0, 10, 2) + swf_line(2, 5, 0, 10, 2))
+    catalogue, jobs = loaded[0].read_text(), succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv")
+    message = fail("ingest", other, "--name", "mine", "--procs", "8")
+    assert "source 'mine' is the log" in message and "mine.swf" in message and "--replace" in message
+    assert loaded[0].read_text() == catalogue
+    assert succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv") == jobs
+    succeed("ingest", other, "--name", "mine", "--procs", "8", "--replace")
+    assert json.loads(succeed("sql", "SELECT count(*)::INT AS n FROM core.jobs", "--format", "json")) == [{"n": 2}]
 
 
 def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:

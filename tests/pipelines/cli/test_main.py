@@ -14,7 +14,7 @@ from tests.pipelines.command_line import GOOD, fail, succeed
 OPTIONS = {
     "sources": ["--json"],
     "run": ["--source", "--job", "--config"],
-    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--keep-names", "--json"],
+    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--keep-names", "--replace", "--json"],
     "export": ["SOURCE", "FILE", "--format"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [

@@ -9,7 +9,7 @@ import pytest
 
 from tests.traces.catalogue.catalogues import BUNDLED, GENERATED, GOOD
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.editing import add_source, remove_source
+from traces.catalogue.editing import add_source, refuse_another_log, remove_source
 from traces.catalogue.places import PROJECT, home
 from traces.catalogue.sources import CatalogueError
 
@@ -72,6 +72,14 @@ def test_a_generated_source_is_replaced_with_its_options(catalogue: Path) -> Non
     found = load_catalogue()
     assert (found.source("bad").procs, found.source("bad").generator) == (99, {})
     assert found.source("good").procs == 4
+
+
+def test_a_name_stays_with_its_log(catalogue: Path) -> None:
+    refuse_another_log("mine", Path("/logs/mine.swf"))  # nobody has it yet
+    add()
+    refuse_another_log("mine", Path("/logs/mine.swf"))
+    with pytest.raises(CatalogueError, match=r"source 'mine' is the log /logs/mine.swf .*--replace to forget its jobs"):
+        refuse_another_log("mine", Path("/logs/other.swf"))
 
 
 def test_replacing_leaves_the_rest_as_it_was(catalogue: Path) -> None:
