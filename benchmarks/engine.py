@@ -55,13 +55,11 @@ print((kib("VmHWM") - before) * 1024 / len(jobs))
 """
 COMPILE = """
 import time
-from benchmarks.engine import loaded
-from simulator.engine.replay import replay
-jobs = loaded(100, 0.9)
-for policy in ("FCFS", "WFP3"):
+from tests.compiled import CALLS
+for name in ("the engine of fixed orders", "the general engine", "windows", "live estimates"):
     began = time.process_time()
-    replay(jobs, 256, policy)
-    print(time.process_time() - began)
+    CALLS[name]()
+    print(f"  {name:<28}{time.process_time() - began:>6.2f} CPU-s")
 """
 
 
@@ -180,8 +178,9 @@ def compilation() -> None:
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         environment = os.environ | {"NUMBA_CACHE_DIR": folder}
         for what in ("compiling", "loading from the cache"):
-            found = subprocess.check_output([sys.executable, "-c", COMPILE], cwd=PROJECT, env=environment).split()
-            print(f"{what:<24}{float(found[0]):>7.2f} CPU-s static engine{float(found[1]):>8.2f} CPU-s general engine")
+            command = [sys.executable, "-c", COMPILE]
+            printed = subprocess.check_output(command, cwd=PROJECT, env=environment, text=True)
+            print(f"{what}\n{printed}", end="")
 
 
 def engine(traces: dict[str, tuple[Jobs, int]]) -> None:

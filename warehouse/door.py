@@ -57,8 +57,14 @@ class Warehouse:
                     return
             finally:
                 connection.close()
-        with self.write():
-            pass
+        try:
+            with self.write():
+                pass
+        except OSError as error:
+            raise WarehouseError(
+                f"{self.path}: its tables are of an older tracehouse, and cannot be upgraded here ({error.strerror}). Run a command "
+                "once from an account that may write this file"
+            ) from None
         with self.read() as connection:
             yield connection
 

@@ -92,7 +92,7 @@ def query_rows(
             return _rows_of(connection.sql(query), output_format)
         except duckdb.PermissionException as error:
             raise ValueError(
-                f"SQL: {error}\nA query reads no files, but those of the folder given with --files"
+                f"SQL: {error}\nA query reads no files, but those of the folder given with `tracehouse sql --files`"
             ) from None
         except (duckdb.Error, pl.exceptions.PolarsError) as error:
             raise ValueError(f"SQL: {error}") from None

@@ -26,7 +26,7 @@ CODE = "from room.engine import run; print(run(5), sum(run.stats.cache_hits.valu
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with a small room of compiled functions, where what the engine calls stands in another file than the engine."""
+    """A folder with a small room of compiled functions. Its engine calls a function of another file."""
     shutil.copytree(PROJECT / "compilation", tmp_path / "compilation", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "room").mkdir()
     for name, text in ROOM.items():

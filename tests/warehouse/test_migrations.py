@@ -135,6 +135,18 @@ def test_a_warehouse_before_the_first_release_is_refused_and_left_as_it_is(tmp_p
     assert (tmp_path / "w.duckdb").read_bytes() == content
 
 
+def test_a_reader_who_may_not_write_is_told_to_upgrade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_warehouse(1, tmp_path / "w.duckdb")
+    older = Warehouse(tmp_path / "w.duckdb")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(older, "_exclusive_lock", refuse)  # the suite may run as root, who may write everything
+    with pytest.raises(WarehouseError, match=r"older tracehouse.*Permission denied.*may write this file"), older.read():
+        pass
+
+
 @pytest.fixture
 def rejects(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if raw.rejects of a next version had a renamed, a wider and a new column, which must not be empty."""
