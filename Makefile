@@ -48,5 +48,5 @@ constraints: setup ## Pin the newest versions that fit together (needs the netwo
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate \
 		--custom-compile-command "make constraints" -o constraints.txt pyproject.toml
 
-clean: ## Remove everything derived: warehouse, generated logs, reports, Dagster's records
+clean: ## Remove warehouse, histories, models, generated logs, reports and Dagster's records (see tracehouse backup)
 	cd '$(or $(TRACEHOUSE_HOME),.)' && rm -rf warehouse/data storage history schedules logs .nux .telemetry .logs_queue

@@ -29,7 +29,7 @@ from models.runtime import search
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import runtimes
-from models.runtime.prequential import prequential
+from models.runtime.prequential import fallback_jobs, periods_of, prequential
 from models.runtime.score_tables import prediction_rows
 from models.runtime.scores import gain_interval, score
 from models.waits.scoring import predict_history, wait_scores
@@ -97,13 +97,14 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
     errors: dict[str, dict[str, float]] = {name: {} for name in rows}
     by_job: dict[str, dict[str, np.ndarray]] = {name: {} for name in rows}
     print(f"\n{'log':<9} {'predictor':<19} {'mean error, s':>13} {'median':>8} {'MAPE':>8} {'accuracy':>8} {'under':>6} "
-          f"{'pinball':>8} {'50 %':>6} {'80 %':>6} {'90 %':>6} {'CPU-s':>7} {'wall':>7}")  # fmt: skip
+          f"{'pinball':>8} {'50 %':>6} {'80 %':>6} {'90 %':>6} {'fallback':>8} {'CPU-s':>7} {'wall':>7}")  # fmt: skip
     for name, frame in rows.items():
         true = runtimes(frame)
         for predictor in PREDICTORS:
             wall, cpu = time.perf_counter(), time.process_time()
             predicted = calibrated(prequential(frame, predictor), frame)
             found = score(predicted, true)
+            fallback = fallback_jobs(predictor, periods_of(frame)).sum()
             by_job[name][predictor] = np.abs(predicted.point - true)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             errors[name][predictor] = found["mean_absolute_error_s"]
@@ -111,7 +112,7 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
                 f"{name:<9} {predictor:<19} {found['mean_absolute_error_s']:>13,.0f} {found['median_absolute_error_s']:>8,.0f} "
                 f"{found['mean_absolute_percentage_error']:>8.1f} {found['mean_accuracy']:>8.3f} "
                 f"{found['underestimated_share']:>6.2f} {found['pinball_loss_s']:>8,.0f} {found['coverage_50']:>6.3f} "
-                f"{found['coverage_80']:>6.3f} {found['coverage_90']:>6.3f} {cpu:>7.1f} {wall:>7.1f}",
+                f"{found['coverage_80']:>6.3f} {found['coverage_90']:>6.3f} {fallback:>8,} {cpu:>7.1f} {wall:>7.1f}",
                 flush=True,
             )
     candidates = [predictor for predictor in PREDICTORS if predictor not in BASELINES]

@@ -1,7 +1,10 @@
 """What runs by itself: nightly retraining, and a run for every new file in the inbox or changed folder of VASP runs."""
 
+from __future__ import annotations
+
 import hashlib
 import json
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,8 @@ from traces.catalogue.sources import CatalogueError
 from traces.vasp.folders import find_runs
 
 SETTLED_S = 10
-"""A file is taken once nobody has written to it for this long, so that a copy under way is left alone."""
+"""A file is taken once nobody has written to it for this long, so that a copy under way is left alone. The time of the file tells,
+or two looks at it by our own clock: the clock of whoever wrote it may be ahead of ours."""
 
 
 def nightly_schedule() -> dg.ScheduleDefinition:
@@ -98,33 +102,71 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     from time import time
 
     close_dead_runs(context.instance)  # the sensor ticks anyway, and a dead run would keep its place in the queue
-    seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
+    before = _Looks.of_cursor(context.cursor)
     try:
         catalogue = load_catalogue()
     except CatalogueError as error:
         return dg.SkipReason(f"the catalogue has a fault: {error}")
-    state, requests, additions = {}, [], []
+    looks, requests, additions = _Looks(), [], []
     for name, source in catalogue.sources.items():
         if source.path is None or source.path.parent != inbox() or not source.path.exists():
             continue
-        stamp, newest = _stamp(source.path)
-        if time() - newest < SETTLED_S:
-            if name in seen:
-                state[name] = seen[name]
+        try:
+            stamp = looks.look(name, source.path, before, time())
+        except OSError:  # it goes away, or is renamed, at this very moment
+            looks.keep(name, before)
             continue
-        state[name] = stamp
-        if seen.get(name) != stamp:
+        if stamp and before.taken.get(name) != stamp:
             additions.append(name)
             requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
     # so that the catalogue's sources are there to be picked in the UI; new ones come with their runs below
     register_sources(context.instance, [name for name in catalogue.sources if name not in additions])
     if not requests:
-        return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=json.dumps(state))
+        return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=looks.cursor())
     return dg.SensorResult(
         run_requests=requests,
         dynamic_partitions_requests=[SOURCES.build_add_request(additions)],
-        cursor=json.dumps(state),
+        cursor=looks.cursor(),
     )
+
+
+@dataclass
+class _Looks:
+    """What the inbox sensor has seen: the stamp of every file that was taken, and stamp and first look of those still waited for."""
+
+    taken: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of_cursor(cls, cursor: str | None) -> _Looks:
+        """What the last tick has left; an older tracehouse left the stamps alone."""
+        content: dict[str, Any] = json.loads(cursor) if cursor else {}
+        if not all(isinstance(value, dict) for value in content.values()):
+            return cls(taken=content)
+        waiting = {name: (stamp, since) for name, (stamp, since) in content.get("waiting", {}).items()}
+        return cls(content.get("taken", {}), waiting)
+
+    def cursor(self) -> str:
+        """For the next tick."""
+        return json.dumps(asdict(self))
+
+    def look(self, name: str, path: Path, before: _Looks, now: float) -> str | None:
+        """The stamp of a file that nobody writes to; None while somebody may. before: what the last tick saw."""
+        stamp, newest = _stamp(path)
+        if before.taken.get(name) != stamp and now - newest < SETTLED_S:
+            seen, since = before.waiting.get(name, ("", now))
+            since = since if seen == stamp and since <= now else now  # a clock that was put back begins again
+            if now - since < SETTLED_S:
+                self.waiting[name] = (stamp, since)
+                self.keep(name, before)
+                return None
+        self.taken[name] = stamp
+        return stamp
+
+    def keep(self, name: str, before: _Looks) -> None:
+        """What was taken before stays so."""
+        if name in before.taken:
+            self.taken[name] = before.taken[name]
 
 
 def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:

@@ -10,6 +10,7 @@ import assets
 from assets.common.storage import open_warehouse
 from pipelines.automation import inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
 from pipelines.jobs import JOBS
+from pipelines.processes import traceable_executor
 from pipelines.step_log import step_logger
 from traces.catalogue.catalogue import load_catalogue
 
@@ -30,7 +31,7 @@ def build_definitions() -> dg.Definitions:
         sensors=[inbox_sensor, vasp_sensor],
         resources={"warehouse": open_warehouse()},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},
-        executor=dg.in_process_executor,
+        executor=traceable_executor,
         metadata={"sources": ", ".join(catalogue.sources)},
     )
 

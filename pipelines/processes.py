@@ -1,10 +1,15 @@
 """Runs whose process has died: found and closed, since Dagster itself notices only the runs of some launchers."""
 
+import hashlib
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
+
+from warehouse import confined
 
 PROCESS_TAG = "tracehouse/process"
 HOST_TAG = "tracehouse/host"
@@ -19,13 +24,17 @@ def this_process() -> dict[str, str]:
 def close_dead_runs(instance: dg.DagsterInstance) -> int:
     """Marks unfinished runs of this host whose process is gone (killed, say) as failed; returns how many.
 
-    A run from the command line carries its process in its tags; one from the UI or the daemon has it in its events.
+    A run carries host and process in its tags. One from the UI or the daemon has its process in its events, too, but only a run
+    whose host is known can be told to be dead.
     """
     closed = 0
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED_STATUSES)):
         process = run.tags.get(PROCESS_TAG) or _process_in_events(instance, run.run_id)
         if process is None or not _has_died(process, run.tags.get(HOST_TAG)):
             continue
+        now = instance.get_run_by_id(run.run_id)
+        if now is None or now.status not in UNFINISHED_STATUSES:
+            continue  # it ended well after the runs were listed, and its process with it
         instance.report_run_failed(run, f"its process ({process}) ended without finishing the run")
         closed += 1
     return closed
@@ -42,8 +51,11 @@ def _process_in_events(instance: dg.DagsterInstance, run_id: str) -> str | None:
 
 
 def _has_died(process: str, host: str | None) -> bool:
-    """Whether a process of this host is gone; of another host nothing is known, so it counts as alive."""
-    if host is not None and host != _host():
+    """Whether a process of this host is gone; of another or an unknown host nothing is known, so it counts as alive."""
+    if host is None:  # the number may be that of a living process of another machine
+        return False
+    # a release before wrote no identity of the machine; its boot is enough
+    if host not in (_host(), f"{socket.gethostname()}/{_host().partition('/')[2]}"):
         return host.partition("/")[0] == _host().partition("/")[0]  # the same machine, before its last boot
     pid, _, started = process.partition("-")
     now = _started_at(int(pid))
@@ -67,6 +79,48 @@ def _started_at(pid: int) -> str:
 
 
 def _host() -> str:
-    """Name of this machine / its boot: process numbers repeat after a reboot."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return f"{socket.gethostname()}/{boot.read_text().strip() if boot.exists() else ''}"
+    """Name of this machine and a hash of its identity / its boot: process numbers repeat after a reboot."""
+    machine = hashlib.sha256(_text_of("/etc/machine-id").encode()).hexdigest()[:12]
+    return f"{socket.gethostname()}.{machine}/{_text_of('/proc/sys/kernel/random/boot_id')}"
+
+
+def _text_of(path: str) -> str:
+    """The content of a file of the system; empty where there is none."""
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+class _TraceableExecutor(dg.Executor):
+    """Writes host and process into the tags of a run, then executes it as the inner executor does."""
+
+    def __init__(self, inner: dg.Executor) -> None:
+        self.inner = inner
+
+    @property
+    def retries(self) -> Any:
+        return self.inner.retries
+
+    @property
+    def step_dependency_config(self) -> Any:
+        return self.inner.step_dependency_config
+
+    def execute(self, plan_context: Any, execution_plan: Any) -> Iterator[dg.DagsterEvent]:
+        plan_context.instance.add_run_tags(plan_context.run_id, this_process())
+        with confined():
+            yield from self.inner.execute(plan_context, execution_plan)
+
+
+_CONFIG: Any = dg.in_process_executor.config_schema
+
+
+@dg.executor(name="in_process", config_schema=_CONFIG)
+def traceable_executor(context: dg.InitExecutorContext) -> dg.Executor:
+    """All steps in one process, as `dagster.in_process_executor`, in a run that tells on which host it is.
+
+    Runs of the UI, the schedules and the sensors use it. Those of the command line have the tags from the beginning.
+    """
+    create = dg.in_process_executor.executor_creation_fn
+    assert create is not None
+    return _TraceableExecutor(create(context))

@@ -2,7 +2,9 @@
 
 import fcntl
 import os
-import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,17 @@ import dagster as dg
 import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 
+from assets.common.storage import write_whole
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
+from pipelines.terminal import printable
 from traces.catalogue.places import PROJECT, home
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
-from warehouse import WarehouseError
+from warehouse import DiskError, WarehouseError
 
+DAGSTERS_FAULT = "Exception while writing logger call to event log"
 EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, ValueError)
 """Errors whose message tells the user what to do; anything else is a fault of tracehouse and keeps its traceback."""
 
@@ -27,8 +32,7 @@ def dagster_instance() -> dg.DagsterInstance:
     """The Dagster instance of `home()`; writes its settings there on first use."""
     settings = home() / "dagster.yaml"
     if not settings.exists():
-        home().mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROJECT / "dagster.yaml", settings)
+        write_whole(settings, (PROJECT / "dagster.yaml").read_bytes())
     os.environ["DAGSTER_HOME"] = str(home())
     with (home() / ".dagster-setup.lock").open("w") as lock:
         # two first runs at once would both create Dagster's tables, and one would fail
@@ -40,6 +44,26 @@ def dagster_instance() -> dg.DagsterInstance:
         return instance
 
 
+class _StderrOfOurs:
+    """Standard error without what Dagster writes when it cannot keep its records: the error itself comes here, too."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if text.startswith(DAGSTERS_FAULT) else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def without_dagsters_faults() -> Iterator[None]:
+    """Keeps SQL statements of Dagster's off the screen when its records cannot be written."""
+    with redirect_stderr(_StderrOfOurs(sys.stderr)):
+        yield
+
+
 def run_job(
     job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str = "sources"
 ) -> dict[str, str]:
@@ -49,7 +73,7 @@ def run_job(
     """
 
     failures: dict[str, str] = {}
-    with dagster_instance() as instance:
+    with without_dagsters_faults(), dagster_instance() as instance:
         register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)
         if closed:
@@ -69,14 +93,29 @@ def run_job(
                 raise ValueError(f"the run configuration does not fit the job {job!r}: {error}") from None
             except DagsterAssetCheckFailedError as error:
                 failures[source] = str(error).splitlines()[0]
+            except DiskError:  # the other sources would meet it, too
+                raise
             except EXPECTED_ERRORS as error:
                 failures[source] = str(error)
             else:
                 if not result.success:
                     failures[source] = f"run {result.run_id} failed; the UI (`make ui`) shows why"
             if source in failures and len(sources) > 1:
-                click.secho(f"  {failures[source]}", fg="red", err=True)
+                click.secho(f"  {printable(failures[source])}", fg="red", err=True)
     return failures
+
+
+def has_partition(name: str, partitions: str = "sources") -> bool:
+    """Whether Dagster knows a source, or a folder of VASP runs, by this name."""
+    with dagster_instance() as instance:
+        return name in instance.get_dynamic_partitions(partitions)
+
+
+def forget_partition(name: str, partitions: str = "sources") -> None:
+    """Takes a name out of Dagster's partitions; its assets are no longer shown for it."""
+    with dagster_instance() as instance:
+        if name in instance.get_dynamic_partitions(partitions):
+            instance.delete_dynamic_partition(partitions, name)
 
 
 def read_config(path: Path | None) -> dict[str, Any]:

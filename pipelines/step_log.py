@@ -6,6 +6,8 @@ import time
 import click
 import dagster as dg
 
+from pipelines.terminal import printable
+
 
 @dg.logger(config_schema={}, description="One line per finished asset, warnings and failed checks, on standard error")
 def step_logger(_context: dg.InitLoggerContext) -> logging.Logger:
@@ -27,7 +29,7 @@ class _StepHandler(logging.Handler):
         event = meta.get("dagster_event")
         if event is None:
             if record.levelno >= logging.WARNING:
-                click.secho(f"  ! {meta.get('orig_message', record.getMessage())}", fg="yellow", err=True)
+                click.secho(f"  ! {printable(meta.get('orig_message', record.getMessage()))}", fg="yellow", err=True)
             return
         kind = event.event_type_value
         if kind == "STEP_START":
@@ -38,6 +40,6 @@ class _StepHandler(logging.Handler):
         elif kind == "ASSET_CHECK_EVALUATION":
             check = event.event_specific_data
             if not check.passed and check.severity == dg.AssetCheckSeverity.WARN:
-                click.secho(f"  ! check {check.check_name}: {check.description}", fg="yellow", err=True)
+                click.secho(f"  ! check {check.check_name}: {printable(check.description)}", fg="yellow", err=True)
             elif not check.passed:
-                click.secho(f"  check {check.check_name} FAILED: {check.description}", fg="red", err=True)
+                click.secho(f"  check {check.check_name} FAILED: {printable(check.description)}", fg="red", err=True)

@@ -143,8 +143,11 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
         return
     local = {"/path/to/accounting": str(accounting), "/path/to/month.swf": str(tmp_path / "month.swf")}
     arguments = [local.get(argument, argument) for argument in arguments]
-    # an ingest adds a source: not in the shared home
-    done = run_in(Home(tmp_path / "home") if arguments[0] == "ingest" else home, tmp_path, arguments, monkeypatch)
+    if arguments[0] == "restore":
+        assert run_in(home, tmp_path, ["backup", arguments[1]], monkeypatch).exit_code == 0
+    # an ingest adds a source, and a restore needs an empty home: not in the shared one
+    own = Home(tmp_path / "home") if arguments[0] in ("ingest", "restore") else home
+    done = run_in(own, tmp_path, arguments, monkeypatch)
     assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
 
 
@@ -189,3 +192,16 @@ def test_files_named_in_comments_exist() -> None:
             for name in re.findall(rf"(?<![\w/.])(?:{rooms}|tests)/[\w/-]+\.(?:py|sql|md|toml|json)\b", text):
                 is_data = name.startswith("warehouse/data")
                 assert is_data or (PROJECT / name).exists(), f"{file.relative_to(PROJECT)} names {name}"
+
+
+def test_every_line_of_the_security_page_has_a_test() -> None:
+    text = (PROJECT / "docs" / "security.md").read_text()
+    threats = [
+        row for row in re.findall(r"^\| (?!what \||threat \||---).*\|$", text, re.MULTILINE) if row.count(" | ") > 1
+    ]
+    assert len(threats) >= 30
+    for row in threats:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, f"no test: {row}"
+        for file, test in named:
+            assert re.search(rf"^def {test}\(", (PROJECT / file).read_text(), re.MULTILINE), f"{file} has no {test}"

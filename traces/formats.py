@@ -1,34 +1,194 @@
-"""Which format a log has."""
+"""Which format a log has, from the first lines of its files, and what to say of a file that has none."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 from traces.common.blocks import first_bytes
 from traces.common.log import LogError, log_files
-from traces.slurm.columns import looks_like_sacct
+from traces.slurm.columns import is_header_line, looks_like_sacct
+
+EXPECTED = (
+    "expected SWF (18 numbers a line, ';' comments), PBS accounting (MM/DD/YYYY HH:MM:SS;type;id;key=value ...) or Slurm's "
+    "sacct -P (columns between |, named on the first line)"
+)
+WAY_OUT = (
+    "If it is one of them, say which with `tracehouse ingest --format`, or `format` in the catalogue. Name the columns of "
+    "sacct's lines without a header with `--columns`, or `columns`"
+)
+_HEAD_BYTES = 65536
+_HEAD_BYTES_OF_MANY = 8192
+_SHOWN_LINES, _SHOWN_LETTERS, _SHOWN_FILES = 2, 60, 3
+_PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[^;]*;[^;]*;")
+_PBS_OF_ANOTHER_DATE = re.compile(r"[^;=|]{6,40};[A-Za-z];[^;]*;.*=")
+_SACCT_OF_OTHER_COLUMNS = re.compile(r"\d[^|]*\|(?:[^|]*\|){2}")
+_NUMBER = re.compile(r"[+-]?[\d.]+")
+_FIELDS_OF_SWF, _NUMBERS_OF_SWF = 18, 15
+_NO_TEXT = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook; export the sheet as text, or unpack it",
+    b"\x1f\x8b": "gzip data; give it a name that ends in .gz",
+    b"\xfd7zXZ\0": "xz data; give it a name that ends in .xz",
+    b"\x28\xb5\x2f\xfd": "zstd data; give it a name that ends in .zst",
+    b"BZh": "bzip2 data; unpack it with bunzip2",
+    b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+}
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", " ": "blanks"}
+
+
+@dataclass(frozen=True)
+class FileLook:
+    """What the first lines of a file look like.
+
+    format: "swf", "pbs" or "slurm"; None for none of them, and for an empty file. otherwise: what it looks like instead, or why
+    that format is in doubt, or "". beginning: its first lines, shortened, without anything that a terminal would act on.
+    """
+
+    path: Path
+    format: str | None
+    otherwise: str = ""
+    beginning: str = ""
+
+
+@dataclass(frozen=True)
+class LogLook:
+    """format: of the log. odd: its files that look like no log, or with more lines of no format than of this one."""
+
+    format: str
+    odd: list[FileLook]
 
 
 def guess_format(path: Path) -> str:
-    """ "swf", "pbs" or "slurm", from the first lines of the log. Raises LogError when it is none of them."""
-    empty = True
-    for file in log_files(path):
-        content = first_bytes(file)
-        empty &= not content.strip()
-        for raw in content.split(b"\n"):
-            text = raw.decode("utf-8", errors="replace").strip()
-            if not text:
-                continue
-            if text.count(";") >= 3 and text[2:3] == "/" and text[5:6] == "/":
-                return "pbs"  # first: a record may well have 18 words
-            if looks_like_sacct(text):
-                return "slurm"
-            if text.startswith(";") or len(text.split()) == 18:
-                return "swf"
-    if empty:
+    """ "swf", "pbs" or "slurm"; see `look_at_log`. Raises LogError as it does."""
+    return look_at_log(path).format
+
+
+def look_at_log(path: Path) -> LogLook:
+    """Which format a log has, from the first lines of each file.
+
+    Raises LogError when it is none of them, when files have different formats, when two of three lines of a file are of none, or
+    most files of a folder. The message says what was looked for, how the file begins, and what to do.
+    """
+    files = log_files(path)
+    looks = [look_at_file(path)] if files == [path] else [_look_at_file_or_fault(file) for file in files]
+    filled = [look for look in looks if look.format or look.otherwise or look.beginning]
+    if not filled:
         raise LogError(f"{path}: the log is empty; check the file, or whether its copy has finished")
-    raise LogError(
-        f"{path}: unknown log format; expected SWF (18 numbers a line, ';' comments), PBS accounting "
-        "(date;type;id;key=value ...) or Slurm's sacct -P (columns between |, named on the first line): name it with "
-        "`format =` in the catalogue or `tracehouse ingest --format`"
+    formats = {look.format for look in filled if look.format}
+    if not formats:
+        raise LogError(_message_of_none(filled))
+    if len(formats) > 1 or 2 * sum(look.format is None for look in filled) > len(filled):
+        raise LogError(_message_of_mixed(path, filled))
+    return LogLook(formats.pop(), [look for look in filled if look.otherwise or not look.format])
+
+
+def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
+    """What a file looks like, from its first `most` bytes. Raises LogError when it cannot be read."""
+    head = first_bytes(path, most)
+    no_text = next((kind for begin, kind in _NO_TEXT.items() if head.startswith(begin)), "")
+    if head[257:262] == b"ustar":
+        no_text = "a tar archive; unpack it into a folder"
+    if not no_text and head.strip(b"\0") and head[:1000].count(b"\0") > len(head[:1000]) / 4:
+        no_text = "binary data"
+    if no_text:
+        return FileLook(path, None, no_text)
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    if len(head) == most and len(lines) > 1:
+        lines.pop()  # it may be cut
+    texts = [text for line in lines if (text := line.decode("utf-8", errors="backslashreplace").strip())]
+    log_format, otherwise = _format_of(texts) if texts else (None, "")
+    return FileLook(path, log_format, otherwise, ", ".join(shown(text) for text in texts[:_SHOWN_LINES]))
+
+
+def shown(text: str) -> str:
+    """Text in quotes for a message: shortened, and without anything that a terminal would act on."""
+    cut = text[:_SHOWN_LETTERS] + ("..." if len(text) > _SHOWN_LETTERS else "")
+    return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + '"'
+
+
+def _look_at_file_or_fault(path: Path) -> FileLook:
+    try:
+        return look_at_file(path, _HEAD_BYTES_OF_MANY)
+    except LogError as error:  # the reader says it again, if the format can be told from other files
+        return FileLook(path, None, str(error).removeprefix(f"{path}: "))
+
+
+def _format_of(texts: list[str]) -> tuple[str | None, str]:
+    """The format of most of the lines, None for none, and then what they look like instead. texts: not blank."""
+    header = next((text for text in texts[:10] if is_header_line(text)), "")
+    columns = header.count("|")
+    kinds = Counter(_kind_of(text, columns) for text in texts)
+    comments = kinds.pop("comment", 0)
+    lines = kinds.total()
+    if not lines:
+        return "swf", ""
+    log_format, count = max(((kind, kinds[kind]) for kind in ("pbs", "slurm", "swf")), key=lambda item: item[1])
+    few = f"only {count} of the first {lines} lines look like {log_format}"
+    if 3 * count >= lines:
+        return log_format, "" if 2 * count >= lines else few
+    if count:
+        return None, few
+    if comments:
+        first = next(text for text in texts if not text.startswith(";"))
+        return None, f"SWF's comments, but a line with {len(first.split())} fields: {shown(first)}"
+    return None, _other_kind(texts[0], kinds, lines)
+
+
+def _kind_of(text: str, columns: int) -> str:
+    """columns: how many | are in the header line of sacct, 0 without one."""
+    if _PBS.match(text):  # first: a record may well have 18 words
+        return "pbs"
+    if looks_like_sacct(text) or (columns and text.count("|") >= columns):
+        return "slurm"
+    if text.startswith(";"):
+        return "comment"
+    words = text.split()
+    if len(words) == _FIELDS_OF_SWF and sum(bool(_NUMBER.fullmatch(word)) for word in words) >= _NUMBERS_OF_SWF:
+        return "swf"
+    if _PBS_OF_ANOTHER_DATE.match(text):
+        return "pbs of another date"
+    return "sacct of other columns" if _SACCT_OF_OTHER_COLUMNS.match(text) else ""
+
+
+def _other_kind(first: str, kinds: Counter[str], lines: int) -> str:
+    """What a file looks like that is no log, from its first line and the kinds of all."""
+    if 2 * kinds["pbs of another date"] >= lines:
+        return "PBS accounting with another kind of date; write dates as MM/DD/YYYY HH:MM:SS"
+    if 2 * kinds["sacct of other columns"] >= lines:
+        return "sacct's lines without a header; name their columns with `--columns JobID,User,Submit,...`"
+    for separator, words in _SEPARATORS.items():
+        names = [name.strip(' "').lower() for name in first.split(separator)]
+        if len(names) > 1 and ("jobid" in names or "jobidraw" in names):
+            return f"sacct's columns, but between {words}; print them with `sacct -P`"
+    if first[0] in "{[":
+        return "JSON; print the jobs with `sacct -P`"
+    if first.startswith("<"):
+        return "a web page or XML; was it downloaded without logging in?"
+    return ""
+
+
+def _message_of_none(looks: list[FileLook]) -> str:
+    look = looks[0]
+    more = f" None of {len(looks)} files is a log." if len(looks) > 1 else ""
+    otherwise = f" It looks like {look.otherwise}." if look.otherwise else ""
+    if look.otherwise.startswith("only"):
+        otherwise = f" {look.otherwise.capitalize()}."
+    beginning = f" It begins with {look.beginning}." if look.beginning else ""
+    return f"{look.path}: unknown log format; {EXPECTED}.{otherwise}{beginning}{more} {WAY_OUT}"
+
+
+def _message_of_mixed(path: Path, looks: list[FileLook]) -> str:
+    by_kind: dict[str, list[str]] = {}
+    for look in looks:
+        by_kind.setdefault(look.format or "no log", []).append(look.path.name)
+    listed = []
+    for kind, names in sorted(by_kind.items()):
+        more = f" and {len(names) - _SHOWN_FILES} more" if len(names) > _SHOWN_FILES else ""
+        listed.append(f"{kind}: {', '.join(shown(name) for name in names[:_SHOWN_FILES])}{more}")
+    return (
+        f"{path}: a folder of mixed files ({'; '.join(listed)}). A source has one format: put the files of each into a folder of "
+        "their own. Or say which one counts with `tracehouse ingest --format`: lines of other files are then rejected"
     )

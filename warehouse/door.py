@@ -6,63 +6,86 @@ one transaction, commits or rolls back, and always closes; a reader opens read-o
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
-from warehouse.errors import WarehouseBusy, WarehouseError
+from warehouse.disk import DiskError, disk_fault
+from warehouse.errors import NoWarehouse, WarehouseBusy, WarehouseError
 from warehouse.migrations import CURRENT_VERSION, Stored, stored_version
 from warehouse.schema import create_schema, wanted
 
 WAIT_SAYS_AFTER_S = 2.0
 POLL_S = 0.1
+HEADERS_BYTES = 3 * 4096
+"""A DuckDB file begins with three headers; its tables come after them."""
+_is_confined = [False]
+"""Whether connections are closed to other files, as the last item says."""
+
+
+class Unfinished(NamedTuple):
+    """Work on the warehouse's files that goes on after a kill: nobody may read or write before it is done.
+
+    marker: a file that is there while some of it is left. finish: does it, under the warehouse's lock, and removes the marker.
+    """
+
+    marker: Path
+    finish: Callable[[], None]
 
 
 class Warehouse:
     """The warehouse in one DuckDB file.
 
-    path: the database file; created by the first write.
+    path: the database file, which the first write makes.
     timeout_s: how long to wait for other processes before raising WarehouseBusy
         (default: TRACEHOUSE_TIMEOUT_S, or 600 s).
+    unfinished: what a killed process may have left, and whoever comes next has to do.
     """
 
-    def __init__(self, path: Path, timeout_s: float | None = None) -> None:
+    def __init__(self, path: Path, timeout_s: float | None = None, unfinished: Unfinished | None = None) -> None:
         self.path = Path(path)
         self.timeout_s = _timeout_from_environment() if timeout_s is None else timeout_s
+        self.unfinished = unfinished
         self._held = threading.local()
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-only connection. A warehouse of an older tracehouse is upgraded first. Raises WarehouseError when there is no
         warehouse yet, or it cannot be opened."""
-        if not self.path.exists():
-            raise WarehouseError(
-                f"{self.path}: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`"
-            )
+        self.settle()
+        self.must_exist()
         with self._not_nested():
             connection = self._connect(read_only=True, deadline=time.monotonic() + self.timeout_s)
             try:
-                stored = self._stored(connection)
-                if stored is None:  # its first writer was killed, or another program made the file
-                    raise WarehouseError(f"{self.path}: no warehouse yet; make one with `tracehouse run`")
+                stored = self._stored_surely(connection)
                 if stored.version == CURRENT_VERSION:
                     yield connection
                     return
+            except duckdb.PermissionException as error:  # see `confined`
+                raise WarehouseError(
+                    f"{self.path}: one of its views would read another file or the network, which none of tracehouse's does "
+                    f"({error}). Somebody has changed it. Use a copy from before, or ingest the logs into another TRACEHOUSE_HOME"
+                ) from None
             finally:
                 connection.close()
         try:
             with self.write():
                 pass
-        except OSError as error:
+        except DiskError as error:
+            cause = error.__cause__
+            if not isinstance(cause, OSError) or cause.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise  # the disk is full
             raise WarehouseError(
-                f"{self.path}: its tables are of an older tracehouse, and cannot be upgraded here ({error.strerror}). Run a command "
+                f"{self.path}: its tables are of an older tracehouse, and cannot be upgraded here ({cause.strerror}). Run a command "
                 "once from an account that may write this file"
             ) from None
         with self.read() as connection:
@@ -71,9 +94,10 @@ class Warehouse:
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction: committed at the end of the block, rolled back on an exception."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + self.timeout_s
-        with self._not_nested(), self._exclusive_lock(deadline):
+        with self._disk_faults(), self._not_nested(), self._exclusive_lock(deadline):
+            if self._is_half_made():
+                self.path.unlink()
             connection = self._connect(read_only=False, deadline=deadline)
             try:
                 stored = self._stored(connection)
@@ -84,6 +108,63 @@ class Warehouse:
                 connection.execute("COMMIT")
             finally:  # closing without COMMIT rolls back
                 connection.close()
+
+    @contextmanager
+    def paused(self) -> Iterator[Stored]:
+        """Nobody writes meanwhile, and readers go on: for copying the file. Gives what it says of its tables, which are not
+        upgraded. Raises WarehouseError as `read` does."""
+        self.settle()
+        self.must_exist()
+        deadline = time.monotonic() + self.timeout_s
+        with self._not_nested(), self._exclusive_lock(deadline):
+            connection = self._connect(read_only=True, deadline=deadline)
+            try:
+                yield self._stored_surely(connection)
+            finally:
+                connection.close()
+
+    @contextmanager
+    def replacing(self) -> Iterator[None]:
+        """Nobody writes or ingests meanwhile: for putting another file in its place. Raises WarehouseBusy at once where somebody
+        does. The file may be damaged, or missing."""
+        now = time.monotonic()
+        folder = self.path.parent
+        with self._not_nested(), ExitStack() as held:
+            held.enter_context(self._exclusive_lock(now))
+            for lock in sorted(folder.glob(".*.lock")):
+                held.enter_context(file_lock(lock, now, folder))
+            if self.path.exists():
+                try:
+                    self._connect(read_only=True, deadline=now).close()
+                except WarehouseBusy:
+                    raise
+                except (WarehouseError, duckdb.Error):  # damaged: whoever replaces it knows why
+                    pass
+            yield
+
+    def settle(self) -> None:
+        """Finishes what a killed process has left. Raises WarehouseError where this account may not."""
+        if self.unfinished is None or not self.unfinished.marker.exists():
+            return
+        try:
+            with self._not_nested(), self._exclusive_lock(time.monotonic() + self.timeout_s):
+                pass
+        except OSError as error:
+            raise WarehouseError(
+                f"{self.path.parent}: a restore was interrupted here, and cannot be finished ({error.strerror}). Run a command once "
+                "from an account that may write there"
+            ) from None
+
+    def must_exist(self) -> None:
+        """Raises WarehouseError where there is no warehouse yet."""
+        if not self.path.exists() or self._is_half_made():
+            raise NoWarehouse(f"{self.path}: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`")
+
+    def _stored_surely(self, connection: duckdb.DuckDBPyConnection) -> Stored:
+        stored = self._stored(connection)
+        if stored is None:  # its first writer was killed, or another program made the file
+            raise NoWarehouse(f"{self.path}: no warehouse yet; make one with `tracehouse run`")
+        return stored
 
     def _stored(self, connection: duckdb.DuckDBPyConnection) -> Stored | None:
         try:
@@ -103,6 +184,31 @@ class Warehouse:
             connection.execute("BEGIN")
             print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables; all rows are kept", file=sys.stderr)
 
+    def _is_half_made(self) -> bool:
+        """Whether the disk was full, or the process killed, while DuckDB wrote the headers of a new file: nothing else is in it,
+        and DuckDB opens it never again."""
+        try:
+            # a whole file is never opened here: closing it would end the locks that DuckDB has on it in this process
+            if self.path.stat().st_size >= HEADERS_BYTES:
+                return False
+            beginning = self.path.read_bytes()
+        except FileNotFoundError:
+            return False
+        return beginning[8:12] in (b"", b"DUCK")
+
+    @contextmanager
+    def _disk_faults(self) -> Iterator[None]:
+        """Raises DiskError where the disk is full or cannot be written. The warehouse then has what was committed before."""
+        try:
+            yield
+        except (duckdb.Error, OSError) as error:
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(self.path)
+            fault = disk_fault(error, self.path)
+            if fault is None:
+                raise
+            raise DiskError(fault) from error
+
     @contextmanager
     def _not_nested(self) -> Iterator[None]:
         if getattr(self._held, "open", False):
@@ -116,14 +222,32 @@ class Warehouse:
     @contextmanager
     def _exclusive_lock(self, deadline: float) -> Iterator[None]:
         with file_lock(self.path.with_name(self.path.name + ".lock"), deadline, self.path):
+            if self.unfinished is not None and self.unfinished.marker.exists():
+                self.unfinished.finish()
             yield
+
+    @property
+    def staging(self) -> Path:
+        """The folder of rows that are about to be inserted."""
+        return self.path.parent / "staging"
+
+    def _close_other_files(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """See `confined`. A connection of this process that is open already may have done so."""
+        if connection.execute("SELECT current_setting('enable_external_access')").fetchall() == [(True,)]:
+            connection.execute("SET allowed_directories = [?]", [f"{self.staging.resolve()}/"])
+            connection.execute("SET enable_external_access = false")
 
     def _connect(self, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
         waiting = _Waiting(self.path, deadline)
         while True:
             try:
-                return duckdb.connect(str(self.path), read_only=read_only)
+                connection = duckdb.connect(str(self.path), read_only=read_only)
+                if _is_confined[-1]:
+                    self._close_other_files(connection)
+                return connection
             except duckdb.IOException as error:
+                if fault := disk_fault(error, self.path):
+                    raise DiskError(fault) from error
                 if "Could not set lock" not in str(error) and "Conflicting lock" not in str(error):
                     raise WarehouseError(
                         f"{self.path}: cannot be opened ({error}). If a newer version of DuckDB wrote it, update tracehouse. If "
@@ -157,10 +281,17 @@ def file_lock(path: Path, deadline: float | None = None, of: Path | None = None)
         yield  # closing the file releases the lock, and so does the end of the process, however it comes
 
 
-def commit_so_far(connection: duckdb.DuckDBPyConnection) -> None:
-    """Inside `Warehouse.write()`: what has been written so far stays, whatever comes."""
-    connection.execute("COMMIT")
-    connection.execute("BEGIN")
+@contextmanager
+def confined(on: bool = True) -> Iterator[None]:
+    """Inside, warehouses are opened without access to the network, and to files other than those of `Warehouse.staging`. The views
+    of a warehouse that somebody else has made could read them. It counts for the whole process. Not for notebooks: DuckDB opens
+    a file with one setting at a time.
+    """
+    _is_confined.append(on)
+    try:
+        yield
+    finally:
+        _is_confined.pop()
 
 
 def _timeout_from_environment() -> float:

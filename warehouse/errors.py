@@ -7,5 +7,9 @@ class WarehouseError(Exception):
     """The warehouse cannot be used; the message says why and what to do."""
 
 
+class NoWarehouse(WarehouseError):
+    """Nobody has written a warehouse yet."""
+
+
 class WarehouseBusy(WarehouseError):
     """Another process kept the warehouse for longer than the time-out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -14,6 +15,10 @@ from warehouse.schema import column_comments, relation_comment, table_columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|&~!]")
+"""What Markdown takes for more than text. A name in a log could be a link, a picture from the network or HTML."""
 
 
 def table_metadata(table: str) -> dict[str, Any]:
@@ -53,4 +58,4 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:,.3f}" if abs(value) < 100 else f"{value:,.0f}"
-    return str(value).replace("|", "\\|")
+    return _MARKUP.sub(r"\\\g<0>", " ".join(str(value).split()))

@@ -40,6 +40,11 @@ def figure(width: float = 9.6, height: float = 3.2, rows: int = 1, share_x: bool
     return canvas, axes
 
 
+def plain_label(name: str | None) -> str:
+    """A name from a log as a label. matplotlib would take what stands between two `$` for a formula, and fail where it is none."""
+    return str(name).replace("$", r"\$")
+
+
 def daily_load(daily: pl.DataFrame) -> Figure:
     """daily: day, jobs, offered_load (share of the cluster)."""
     canvas, (top, bottom) = figure(height=4.0, rows=2, share_x=True)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from assets.common.journal import DATABASE, JOURNAL, finish_restore, sync
 from traces.catalogue.places import home
-from warehouse import Warehouse
+from warehouse import Unfinished, Warehouse
 
-KEPT_UNUSED_S = 3600
-"""A model file that no row names is kept this long: the run that wrote it may be about to commit its row."""
+KEPT_UNUSED_S = 7 * 86_400
+"""A model file that no row names is kept this long. The run that wrote it commits its row after all of its training."""
 
 
 def data_folder() -> Path:
-    """Everything derived; remove it, materialize, and the same comes back."""
+    """What tracehouse has written. Most of it can be computed from the logs again, but not histories, saved replays, models in use and
+    rows of logs that are gone."""
     return home() / "warehouse" / "data"
 
 
 def open_warehouse() -> Warehouse:
-    """The warehouse of `home()`; the file is made by the first write."""
-    return Warehouse(data_folder() / "tracehouse.duckdb")
+    """The warehouse of `home()`; the file is made by the first write. A restore that was killed is finished first."""
+    folder = data_folder()
+    return Warehouse(folder / DATABASE, unfinished=Unfinished(folder / JOURNAL, lambda: finish_restore(folder)))
 
 
 def report_path(source: str) -> Path:
@@ -31,11 +36,29 @@ def report_path(source: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that appears complete or not at all, whatever else is running or dying."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    """Writes a file that appears complete or not at all, whatever else is running or dying, and whether the disk is full.
+
+    A device or a pipe is written to as it is. Raises OSError, which names the file.
+    """
+    path = path.resolve()  # a link stays one
+    # threads and other hosts may have the number of this process
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a row that names the file must not outlive it
+        temporary.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:
@@ -50,8 +73,13 @@ def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:
 
 
 def read_model(file: str, sha256: str) -> bytes:
-    """The content of a model file that the database names. Raises ValueError when it is missing or not what it was."""
+    """The content of a model file that the database names. Raises ValueError when it is missing or not what it was, and for a file
+    that is not one of ours: the database may be somebody else's."""
     path = data_folder() / file
+    if not path.resolve().is_relative_to((data_folder() / "models").resolve()):
+        raise ValueError(
+            f"{file}: the warehouse names a model outside of {data_folder() / 'models'}; train it again with `tracehouse run`"
+        )
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -64,9 +92,17 @@ def read_model(file: str, sha256: str) -> bytes:
 
 
 def remove_unused_models(source: str, name: str, used: Iterable[str]) -> None:
-    """Removes older files of a model that no row names any more."""
+    """Removes files of a model that no row names any more and that are older than KEPT_UNUSED_S.
+
+    Their age is counted up to the newest file of the source: the clock of a file server may differ from ours.
+    """
     kept = set(used)
-    for path in (data_folder() / "models" / source).glob(f"{name}-*.json"):
-        unused = path.relative_to(data_folder()).as_posix() not in kept
-        if unused and time.time() - path.stat().st_mtime > KEPT_UNUSED_S:
+    changed: dict[Path, float] = {}
+    for path in (data_folder() / "models" / source).glob("*.json"):
+        with suppress(FileNotFoundError):  # another run has just removed it
+            changed[path] = path.stat().st_mtime
+    now = min(max(changed.values(), default=0.0), time.time())
+    for path, changed_s in changed.items():
+        unused = path.name.startswith(f"{name}-") and path.relative_to(data_folder()).as_posix() not in kept
+        if unused and now - changed_s > KEPT_UNUSED_S:
             path.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import sql
 from models.runtime.estimates import Estimates
+from models.waits.clock import LogClock
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
 from simulator.policies.observation import log_seconds
@@ -47,6 +48,11 @@ class Trace:
     time_zone: str
     procs_per_node: float
     log_faults: dict[str, int]
+
+    @property
+    def clock(self) -> LogClock:
+        """How times of the log are said."""
+        return LogClock(self.clock_zero, self.time_zone, self.has_calendar)
 
     def jobs(self, estimates: Estimates | str = "requested") -> Jobs:
         """All jobs in `rows`. Raises ValueError when predictions are asked for and a job has none."""
@@ -173,12 +179,25 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         jobs_left_out=faults.pop("records") - rows.height,
         test_position=int(np.searchsorted(replayable["job_index"].to_numpy(), split[0])) if split else None,
         clock_zero=clock_zero,
-        # an SWF log without UnixStartTime counts from a second 0 that nobody knows
-        has_calendar=log_format != "swf" or clock_zero.year > 1970,
+        has_calendar=has_dates(log_format, clock_zero),
         time_zone=time_zone,
         procs_per_node=_procs_per_node(header),
         log_faults=faults,
     )
+
+
+def has_dates(log_format: str, clock_zero: datetime) -> bool:
+    """Whether a log tells the dates of its times: SWF without UnixStartTime counts from a second 0 that nobody knows."""
+    return log_format != "swf" or clock_zero.year > 1970
+
+
+def load_clock(warehouse: Warehouse, source: str) -> LogClock:
+    """How times of a source are said. Raises ValueError for one that is not in the warehouse."""
+    with warehouse.read() as connection:
+        row = first_row(connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source])
+    if row is None:
+        raise ValueError(f"source {source!r} is not in the warehouse: load it with `tracehouse run --source {source}`")
+    return LogClock(row[1], row[2], has_dates(row[0], row[1]))
 
 
 def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:

@@ -41,13 +41,22 @@ def slowdown_and_wait(searched: pl.DataFrame) -> Figure:
     return canvas
 
 
-def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str, ...] = ("FCFS", "learned")) -> Figure:
-    """Daily means, with a panel of utilisation per policy. usage: policy, hour, procs_in_use, jobs_waiting."""
+def usage_over_time(
+    usage: pl.DataFrame,
+    cluster_procs: int,
+    has_calendar: bool = True,
+    policies: tuple[str, ...] = ("FCFS", "learned"),
+) -> Figure:
+    """Daily means, with a panel of utilisation per policy. usage: policy, hour, procs_in_use, jobs_waiting.
+
+    has_calendar: whether the hours are dates (UTC); if not, time is drawn in days since the first."""
     daily = (
         usage.sort("policy", "hour")
         .group_by_dynamic("hour", every="1d", group_by="policy")
         .agg(pl.col("procs_in_use").mean(), pl.col("jobs_waiting").mean())
     )
+    if not has_calendar:
+        daily = daily.with_columns(hour=(pl.col("hour") - pl.col("hour").min()).dt.total_days())
     canvas, axes = figure(height=5.0, rows=len(policies) + 1, share_x=True)
     waiting = axes[-1]
     for ax, policy in zip(axes, policies, strict=False):
@@ -58,6 +67,8 @@ def usage_over_time(usage: pl.DataFrame, cluster_procs: int, policies: tuple[str
         ax.set_ylabel(f"{policy}:\n% in use", fontsize=9)
         waiting.plot(part["hour"], part["jobs_waiting"], color=colour, linewidth=1.2, label=policy)
     waiting.set_ylabel("jobs waiting", fontsize=9)
+    if not has_calendar:
+        waiting.set_xlabel("days since the first submission", fontsize=9)
     waiting.legend(frameon=False, fontsize=9)
     return canvas
 

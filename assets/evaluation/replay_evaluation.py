@@ -68,7 +68,7 @@ def replay_evaluation(
             "windows": len(first),
             "jobs_left_out": trace.jobs_left_out,
             "whole_period": table(periods.select(shown).sort("average_bounded_slowdown")),
-            "usage": plot(plots.usage_over_time(usage, trace.cluster_procs)),
+            "usage": plot(plots.usage_over_time(usage, trace.cluster_procs, trace.has_calendar)),
         }
     )
 

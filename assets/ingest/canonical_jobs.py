@@ -6,7 +6,9 @@ The statements are listed in `assets.ingest.versions`: when one of them changes,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +18,7 @@ import sql
 from assets.common.progress import progress_bar
 from assets.ingest.reading import SUBMITTED
 from assets.ingest.rows import MEMORY_LIMIT, RECORDS
+from assets.ingest.staging import overlay, quoted, source_lock, staging_folder
 from traces.common.log import LARGEST_S
 from warehouse import Warehouse, first_row
 
@@ -23,131 +26,184 @@ SLICE_ROWS = 500_000
 """Jobs are put in order so many at a time, whatever their number."""
 
 
+@dataclass(frozen=True)
+class _Replacement:
+    """Rows of a table in Parquet files, which take the place of the source's rows with at least `bound` in `column`."""
+
+    table: str
+    column: str
+    bound: Any
+    files: list[Path]
+
+    def write(self, connection: duckdb.DuckDBPyConnection, source: str) -> None:
+        """Exchanges the rows, in the caller's transaction."""
+        connection.execute(f"DELETE FROM {self.table} WHERE source = ? AND {self.column} >= ?", [source, self.bound])
+        for file in self.files:
+            connection.execute(f"INSERT INTO {self.table} BY NAME SELECT * FROM read_parquet(?)", [str(file)])
+
+
 def write_jobs(warehouse: Warehouse, source: str) -> int:
     """Brings the canonical jobs of a source up to date with its raw tables; returns how many jobs there are.
 
-    Jobs submitted before anything that has changed stay as they are. The later ones are written again, so that `job_index` is
-    the order of submission, whatever the order in which files came. Raises ValueError when there is no raw log, or when
-    the size of the cluster is in neither catalogue nor log.
+    Jobs submitted before anything that has changed stay as they are. The later ones are computed again while others may read
+    the warehouse, and then written at once. `job_index` is the order of submission, whatever the order in which files came.
+    Raises ValueError when there is no raw log, or when the size of the cluster is in neither catalogue nor log.
     """
-    with warehouse.write() as connection:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        source_row = first_row(
-            connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
-        )
-        if source_row is None:
-            raise ValueError(f"source {source!r} has no raw log in the warehouse: materialize raw/log first")
-        log_format, clock_zero, time_zone = source_row
-        changed = first_row(connection, "SELECT min(from_s) FROM core.changed_files WHERE source = ?", [source])
-        if changed and changed[0] is not None:
-            from_s = changed[0]
-            if log_format == "pbs":
-                from_s = min(from_s, _first_deleted(connection, source, time_zone))
-            _rewrite(connection, source, log_format, clock_zero, time_zone, from_s)
-            _write_capacity(connection, source, time_zone, clock_zero, from_s)
-            connection.execute("DELETE FROM core.changed_files WHERE source = ?", [source])
-        _write_cluster(connection, source)
-        row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-        return int(row[0]) if row else 0
-
-
-def _first_deleted(connection: duckdb.DuckDBPyConnection, source: str, time_zone: str) -> int:
-    """First submission of a job that the changed files may cancel, or may turn into one that was not cancelled.
-
-    Seconds of the log's clock. The job itself may be in an older file. LARGEST_S when there is no such job.
-    """
-    parameters = {"source": source, "time_zone": time_zone}
-    row = first_row(connection, sql.load("core.first_deleted_pbs"), parameters)
-    return row[0] if row and row[0] is not None else LARGEST_S
-
-
-def _rewrite(
-    connection: duckdb.DuckDBPyConnection,
-    source: str,
-    log_format: str,
-    clock_zero: datetime,
-    time_zone: str,
-    from_s: int,
-) -> None:
-    """Writes the jobs submitted from second `from_s` of the log's clock on, and their repeats and requeues."""
-    from_time = clock_zero + timedelta(seconds=from_s) if from_s > 0 else datetime.min
-    for table, column, bound in (
-        ("core.jobs", "submit_time", from_time),
-        ("core.requeues", "submit_time", from_time),
-        ("core.repeats", "submit_s", from_s),
-    ):
-        connection.execute(f"DELETE FROM {table} WHERE source = ? AND {column} >= ?", [source, bound])
-    row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-    first_index = int(row[0]) if row else 0
-    if log_format == "pbs":
-        parameters = {"source": source, "from_s": from_s, "time_zone": time_zone}
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE cancelled_jobs AS {sql.load('core.cancelled_pbs')}", parameters
-        )
-    slices = _slices(connection, source, log_format, from_s)
-    with progress_bar("jobs", len(slices)) as bar:
-        for begin, end in slices:
-            bounds: dict[str, Any] = {"source": source, "from_s": begin, "to_s": end}
-            connection.execute(f"INSERT INTO core.repeats BY NAME {sql.load(f'core.repeats_{log_format}')}", bounds)
-            bounds |= {"clock_zero": clock_zero, "first_index": first_index}
-            row = first_row(
-                connection, f"INSERT INTO core.jobs BY NAME {sql.load(f'core.jobs_from_{log_format}')}", bounds
+    with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
+        with warehouse.write() as connection:
+            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            source_row = first_row(
+                connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
             )
-            first_index += int(row[0]) if row else 0
-            bar.update()
-    if log_format == "pbs":
-        connection.execute(
-            f"INSERT INTO core.requeues BY NAME {sql.load('core.requeues_from_pbs')}",
-            {"source": source, "from_s": from_s, "clock_zero": clock_zero},
-        )
+            if source_row is None:
+                raise ValueError(f"source {source!r} has no raw log in the warehouse: materialize raw/log first")
+            changed = first_row(connection, "SELECT min(from_s) FROM core.changed_files WHERE source = ?", [source])
+            if changed is None or changed[0] is None:
+                return _write_cluster(connection, source)
+        with warehouse.read() as connection:
+            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            replacements = _Computation(connection, folder, source, *source_row).replacements(changed[0])
+        with warehouse.write() as connection:
+            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+            for replacement in replacements:
+                replacement.write(connection, source)
+            connection.execute("DELETE FROM core.changed_files WHERE source = ?", [source])
+            return _write_cluster(connection, source)
 
 
-def _slices(connection: duckdb.DuckDBPyConnection, source: str, log_format: str, from_s: int) -> list[tuple[int, int]]:
-    """Stretches of the log's clock from `from_s` to its end, with about SLICE_ROWS records in each."""
-    column = SUBMITTED[log_format]
-    days = connection.execute(
-        f"SELECT {column} // 86400, count(*) FROM {RECORDS[log_format]} WHERE source = ? AND {column} >= ? GROUP BY 1 ORDER BY 1",
-        [source, from_s],
-    ).fetchall()
-    bounds, rows = [from_s], 0
-    for day, count in days:
-        if rows and rows + count > SLICE_ROWS:
-            bounds.append(max(day * 86400, from_s))
-            rows = 0
-        rows += count
-    return list(zip(bounds, [*bounds[1:], LARGEST_S + 1], strict=True))
+class _Computation:
+    """The jobs of a source and what follows from them, computed from the raw tables into files of a folder."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        source: str,
+        log_format: str,
+        clock_zero: datetime,
+        time_zone: str,
+    ) -> None:
+        self.connection, self.folder, self.source, self.log_format = connection, folder, source, log_format
+        self.clock_zero, self.time_zone = clock_zero, time_zone
+
+    def replacements(self, from_s: int) -> list[_Replacement]:
+        """The new rows of every table, of jobs submitted from second `from_s` of the log's clock on, or a little before."""
+        if self.log_format == "pbs":
+            from_s = min(from_s, self._first_deleted())
+        if self.log_format == "slurm":
+            from_s = min(from_s, self._first_requeued())
+        from_time = self.clock_zero + timedelta(seconds=from_s) if from_s > 0 else datetime.min
+        with overlay(self.connection) as views:
+            for table in ("core.repeats", "core.requeues"):
+                views.make_table(table)
+            of_source = f"SELECT * FROM {views.warehouse}.core.jobs WHERE source = '{self.source}'"
+            former = f"{of_source} AND submit_time < TIMESTAMP '{from_time}'"
+            views.make_view("core.jobs", former)
+            files = self._write_jobs(from_s)
+            if files:
+                listed = ", ".join(map(quoted, files))
+                views.make_view("core.jobs", f"{former} UNION ALL BY NAME SELECT * FROM read_parquet([{listed}])")
+            if self.log_format in ("pbs", "slurm"):
+                self.connection.execute(
+                    f"INSERT INTO core.requeues BY NAME {sql.load(f'core.requeues_from_{self.log_format}')}",
+                    {"source": self.source, "from_s": from_s, "clock_zero": self.clock_zero},
+                )
+            return [
+                _Replacement("core.jobs", "submit_time", from_time, files),
+                _Replacement("core.requeues", "submit_time", from_time, [self._copy("requeues", "FROM core.requeues")]),
+                _Replacement("core.repeats", "submit_s", from_s, [self._copy("repeats", "FROM core.repeats")]),
+                self._capacity(from_s),
+            ]
+
+    def _copy(self, name: str, query: str, parameters: dict[str, Any] | None = None) -> Path:
+        """Writes the rows of a query into a file."""
+        file = self.folder / f"{name}.parquet"
+        self.connection.execute(f"COPY ({query}) TO {quoted(file)} (FORMAT parquet, COMPRESSION lz4)", parameters or {})
+        return file
+
+    def _first_deleted(self) -> int:
+        """First submission of a job that the changed files may cancel, or may turn into one that was not cancelled.
+
+        Seconds of the log's clock. The job itself may be in an older file. LARGEST_S when there is no such job.
+        """
+        parameters = {"source": self.source, "time_zone": self.time_zone}
+        row = first_row(self.connection, sql.load("core.first_deleted_pbs"), parameters)
+        return row[0] if row and row[0] is not None else LARGEST_S
+
+    def _first_requeued(self) -> int:
+        """First submission of a job that the changed files may make an attempt of another job, or may part from it.
+
+        Unix seconds. The job itself may be in an older file. LARGEST_S when there is no such job.
+        """
+        row = first_row(self.connection, sql.load("core.first_requeued_slurm"), {"source": self.source})
+        return row[0] if row and row[0] is not None else LARGEST_S
+
+    def _write_jobs(self, from_s: int) -> list[Path]:
+        """Writes the jobs submitted from second `from_s` of the log's clock on into files, in the order of their submission."""
+        row = first_row(self.connection, "SELECT count(*) FROM core.jobs")
+        first_index = int(row[0]) if row else 0
+        if self.log_format == "pbs":
+            parameters = {"source": self.source, "from_s": from_s, "time_zone": self.time_zone}
+            self.connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE cancelled_jobs AS {sql.load('core.cancelled_pbs')}", parameters
+            )
+        if self.log_format == "slurm":
+            requeued_lines = f"CREATE OR REPLACE TEMP TABLE requeued_lines AS {sql.load('core.requeued_slurm')}"
+            self.connection.execute(requeued_lines, {"source": self.source})
+        slices = self._slices(from_s)
+        files: list[Path] = []
+        with progress_bar("jobs", len(slices)) as bar:
+            for begin, end in slices:
+                bounds: dict[str, Any] = {"source": self.source, "from_s": begin, "to_s": end}
+                repeats = sql.load(f"core.repeats_{self.log_format}")
+                self.connection.execute(f"INSERT INTO core.repeats BY NAME {repeats}", bounds)
+                bounds |= {"clock_zero": self.clock_zero, "first_index": first_index}
+                files.append(self._copy(f"jobs-{len(files)}", sql.load(f"core.jobs_from_{self.log_format}"), bounds))
+                row = first_row(self.connection, "SELECT count(*) FROM read_parquet(?)", [str(files[-1])])
+                first_index += int(row[0]) if row else 0
+                bar.update()
+        return files
+
+    def _slices(self, from_s: int) -> list[tuple[int, int]]:
+        """Stretches of the log's clock from `from_s` to its end, with about SLICE_ROWS records in each."""
+        column = SUBMITTED[self.log_format]
+        days = self.connection.execute(
+            f"SELECT {column} // 86400, count(*) FROM {RECORDS[self.log_format]} WHERE source = ? AND {column} >= ? "
+            "GROUP BY 1 ORDER BY 1",
+            [self.source, from_s],
+        ).fetchall()
+        bounds, rows = [from_s], 0
+        for day, count in days:
+            if rows and rows + count > SLICE_ROWS:
+                bounds.append(max(day * 86400, from_s))
+                rows = 0
+            rows += count
+        return list(zip(bounds, [*bounds[1:], LARGEST_S + 1], strict=True))
+
+    def _capacity(self, from_s: int) -> _Replacement:
+        """The use of the cluster by day, from the day of the first job that was computed again.
+
+        The last day that was there is always computed again: its end may have been the end of the log, and be so no more.
+        """
+        first = first_row(self.connection, "SELECT min(submit_time) FROM core.jobs")
+        last_day = first_row(self.connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [self.source])
+        if not first or first[0] is None:
+            return _Replacement("core.capacity", "day", date.min, [])
+        zone = ZoneInfo(self.time_zone)
+        changed = self.clock_zero + timedelta(seconds=max(from_s, 0))
+        everything = changed <= first[0]
+        day: date = max(first[0], changed).replace(tzinfo=UTC).astimezone(zone).date()
+        if last_day and last_day[0] and not everything:
+            day = min(day, last_day[0])
+        midnight = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
+        parameters = {"source": self.source, "time_zone": self.time_zone, "from_day": day, "from_time": midnight}
+        file = self._copy("capacity", sql.load("core.capacity_from_jobs"), parameters)
+        return _Replacement("core.capacity", "day", date.min if everything else day, [file])
 
 
-def _write_capacity(
-    connection: duckdb.DuckDBPyConnection, source: str, time_zone: str, clock_zero: datetime, from_s: int
-) -> None:
-    """Writes the use of the cluster by day, from the day of the first job that was written again.
-
-    The last day that was there is always written again: its end may have been the end of the log, and be so no more.
-    """
-    first = first_row(connection, "SELECT min(submit_time) FROM core.jobs WHERE source = ?", [source])
-    last_day = first_row(connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [source])
-    if not first or first[0] is None:
-        connection.execute("DELETE FROM core.capacity WHERE source = ?", [source])
-        return
-    zone = ZoneInfo(time_zone)
-    changed = clock_zero + timedelta(seconds=max(from_s, 0))
-    everything = changed <= first[0]
-    day: date = max(first[0], changed).replace(tzinfo=UTC).astimezone(zone).date()
-    if last_day and last_day[0] and not everything:
-        day = min(day, last_day[0])
-    midnight = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC).replace(tzinfo=None)
-    connection.execute(
-        "DELETE FROM core.capacity WHERE source = ? AND day >= ?", [source, date.min if everything else day]
-    )
-    connection.execute(
-        f"INSERT INTO core.capacity BY NAME {sql.load('core.capacity_from_jobs')}",
-        {"source": source, "time_zone": time_zone, "from_day": day, "from_time": midnight},
-    )
-
-
-def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> None:
-    """What the cluster has: as the catalogue or the log says, else as the jobs show (docs/semantics.md)."""
+def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
+    """Writes what the cluster has: as the catalogue or the log says, else as the jobs show (docs/semantics.md). Returns how many
+    jobs there are."""
     of_jobs = first_row(connection, sql.load("core.cluster_from_jobs"), {"source": source})
     of_source = first_row(
         connection,
@@ -185,6 +241,8 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> None:
         f"INSERT INTO core.clusters ({', '.join(cluster)}) VALUES ({', '.join('?' * len(cluster))})",
         list(cluster.values()),
     )
+    row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
+    return int(row[0]) if row else 0
 
 
 def _origin(given: int | None, inferred: int | None, how: str) -> str | None:

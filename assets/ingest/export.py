@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 import sql
+from assets.common.storage import write_whole
 from traces.swf.fields import FIELDS
-from traces.swf.writer import write_swf
+from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row
 
 COUNTED = ("MaxJobs", "MaxRecords")
@@ -54,7 +55,8 @@ def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
     if not any(key == "MaxProcs" for key, _ in header):
         header = [*header, ("MaxProcs", str(procs))]
     header = [(key, str(jobs.height) if key in COUNTED else value) for key, value in header]
-    write_swf(jobs.select(name for name in FIELDS if name in jobs.columns), header, path)
+    fields = jobs.select(name for name in FIELDS if name in jobs.columns)
+    write_whole(path, swf_content(fields, header, packed=path.suffix == ".gz"))
     return jobs.height
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import secrets
 import shutil
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -26,6 +26,8 @@ from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 GENERATOR_VERSION = 1
 """Raise it when the same options give another log, so that old logs are not taken for new ones."""
+LEFT_BEHIND_S = 3600
+"""A half-written folder to which nobody has added a file for this long is of a run that was killed."""
 
 
 def generated_log(source: Source) -> Path:
@@ -46,13 +48,15 @@ def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
     key = hashlib.sha256(recipe.encode()).hexdigest()[:12]
     folder = data_folder() / "logs" / f"{name}-{key}"
     if not folder.exists():
-        for left in folder.parent.glob("*.part"):  # by a run that was killed
-            if time.time() - left.stat().st_mtime > 3600:
-                shutil.rmtree(left, ignore_errors=True)
-        temporary = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-        shutil.rmtree(temporary, ignore_errors=True)
+        # threads and other hosts may have the number of this process
+        temporary = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}.part")
         temporary.mkdir(parents=True)
-        write(temporary)
+        try:
+            _remove_older(folder.parent, temporary.stat().st_mtime - LEFT_BEHIND_S)
+            write(temporary)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
         try:
             temporary.rename(folder)
         except OSError:
@@ -60,6 +64,14 @@ def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
                 raise
             shutil.rmtree(temporary)  # another run was faster with the same content
     return folder
+
+
+def _remove_older(folder: Path, changed_s: float) -> None:
+    """Removes what killed runs have left. changed_s: by the clock of the file system, which may be another host's."""
+    for left in folder.glob("*.part"):
+        with suppress(FileNotFoundError):
+            if left.stat().st_mtime < changed_s:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _write(source: Source, folder: Path) -> None:

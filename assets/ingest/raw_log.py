@@ -1,6 +1,8 @@
 """The asset raw/log: log files into the raw tables."""
 
 import dagster as dg
+import duckdb
+from pydantic import Field
 
 import sql
 from assets.common.checks import row_check
@@ -9,7 +11,15 @@ from assets.common.partitions import OWNERS, SOURCES
 from assets.ingest.update import update_raw_log
 from traces.catalogue.catalogue import load_catalogue
 from traces.common.log import LogError
-from warehouse import Warehouse
+from warehouse import Warehouse, first_row
+
+
+class RawLogConfig(dg.Config):
+    """What the launchpad can set for raw/log."""
+
+    replace: bool = Field(
+        False, description="Forget all jobs of the source, in the transaction that writes the first new ones."
+    )
 
 
 @dg.asset(
@@ -20,18 +30,31 @@ from warehouse import Warehouse
     kinds={"duckdb", "polars"},
     metadata=table_metadata("raw.log_files"),
 )
-def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+def raw_log(
+    context: dg.AssetExecutionContext, config: RawLogConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
     """Reads what is new in the source's log files into `raw.*`: accepted records by format, rejects verbatim with
     a reason, and counts that add up. A generated source writes its log first. Each file lands whole, with its row of the
     ledger `raw.log_files`; what has been read before is not read again."""
     source = context.partition_key
     catalogue = load_catalogue()
-    done = update_raw_log(warehouse, catalogue.source(source), catalogue.time_zone)
+    done = update_raw_log(
+        warehouse, catalogue.source(source), catalogue.time_zone, catalogue.names_time_zone, config.replace
+    )
     with warehouse.read() as connection:
         files = connection.sql(sql.load("raw.newest_files"), params={"source": source}).pl()
         counts = connection.sql(sql.load("raw.counts"), params={"source": source}).pl()
         totals = connection.sql("SELECT * FROM marts.ingest_summary WHERE source = $source", params={"source": source})
         total = totals.pl().row(0, named=True)
+        assumed = assumed_time_zone(connection, source)
+    if done.corrected.files or done.corrected.outdated:
+        context.log.warning(str(done.corrected))
+    if assumed:
+        path = catalogue.source(source).path
+        context.log.warning(
+            f"nobody gave the time zone of this log, and {assumed} is assumed. If that is wrong, times are wrong. Give the right one: "
+            f"tracehouse ingest {path} --name {source} --time-zone ZONE"
+        )
     if done.fault:  # it is in the warehouse, and told once: the next run finds nothing new
         raise LogError(done.fault)
     context.log.info(
@@ -51,6 +74,16 @@ def raw_log(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wareh
             "files": table(files),
         }
     )
+
+
+def assumed_time_zone(connection: duckdb.DuckDBPyConnection, source: str) -> str | None:
+    """The time zone that a PBS or Slurm log was read with, where neither the log nor anybody gave it."""
+    row = first_row(
+        connection,
+        "SELECT time_zone FROM core.sources WHERE source = ? AND format <> 'swf' AND time_zone_from = 'assumed'",
+        [source],
+    )
+    return row[0] if row else None
 
 
 def _words(counts: dict[str, int]) -> str:

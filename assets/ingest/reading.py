@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +14,7 @@ from threading import Event, Thread
 import polars as pl
 
 from assets.ingest.generated import generated_log
+from assets.ingest.settings import ReadingSettings, hashed_settings, reading_settings
 from assets.ingest.versions import CodeVersion, current_version
 from traces.catalogue.places import pseudonym_key_path
 from traces.catalogue.sources import Source
@@ -38,7 +37,7 @@ class Reader:
     """How the log of one source is read.
 
     source: with a format that is never "auto". files: its log files, in order.
-    settings: changes when another entry in the catalogue gives the records another meaning.
+    settings: what of the catalogue gives the records their meaning. former_settings: their hash, as the first releases wrote it.
     version: of the format's reader, and of the statements that make jobs of its records.
     procs, procs_from: processors of the cluster, if they are known before the jobs are. They come from the "catalogue", the
         "command line" or the "header"; otherwise it is None and "peak".
@@ -47,7 +46,8 @@ class Reader:
 
     source: Source
     files: list[Path]
-    settings: str
+    settings: ReadingSettings
+    former_settings: str
     version: CodeVersion
     procs: int | None
     procs_from: str
@@ -68,27 +68,44 @@ class Reader:
 
     def parse(self, path: Path) -> Parse:
         """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""
-        source = self.source
-        parse: Parse = parse_swf
-        if source.format == "pbs":
-            parse = partial(parse_pbs, renames=self.renames)
-        if source.format == "slurm":
-            parse = slurm_parser(path, first_bytes(path), source.time_zone or self.default_time_zone, source.columns)
+        head = first_bytes(path) if self.source.format == "slurm" else b""
+        parse = self._parser(path, head, self.settings, self.renames)
         return partial(self._checked, path, parse)
 
+    def parse_stored(self, path: Path, head: bytes, content: bytes, settings: ReadingSettings) -> ParsedLines:
+        """What lines say of a file that is gone, however wide the jobs are. head: the line of a Slurm log that names its
+        columns. settings: those of the other rows of the file."""
+        key = read_key(pseudonym_key_path()) if settings.pseudonyms else None
+        parse = self._parser(path, head, settings, renames(settings.pseudonyms, key) if key else {})
+        return self._renamed(parse(content, 1), settings.pseudonyms, key)
+
+    def _parser(self, path: Path, head: bytes, settings: ReadingSettings, renamed: dict[str, Renamed]) -> Parse:
+        if self.source.format == "pbs":
+            return partial(parse_pbs, renames=renamed)
+        if self.source.format == "slurm":
+            return slurm_parser(path, head, settings.time_zone, settings.columns)
+        return parse_swf
+
+    def _renamed(self, parsed: ParsedLines, kinds: tuple[str, ...], key: bytes | None) -> ParsedLines:
+        if key and self.source.format == "slurm":
+            return replace(parsed, records=replace_names(parsed.records, kinds, key))
+        return parsed
+
     def _checked(self, path: Path, parse: Parse, content: bytes, first_line: int) -> ParsedLines:
-        parsed = parse(content, first_line)
-        if self.key and self.source.format == "slurm":
-            parsed = replace(parsed, records=replace_names(parsed.records, self.source.pseudonyms, self.key))
+        parsed = self._renamed(parse(content, first_line), self.source.pseudonyms, self.key)
         return self._check_width(path, parsed, content, first_line) if self.procs else parsed
 
+    def too_wide(self, records: pl.DataFrame) -> pl.DataFrame:
+        """The records that are wider than the cluster: their line, and their processors as `width`."""
+        names = ("allocated_procs", "requested_procs") if self.source.format == "swf" else ("procs", "requested_procs")
+        procs = self.procs
+        if procs is None or all((widest := records[name].max()) is None or widest <= procs for name in names):  # type: ignore[operator]
+            return records.clear().select("line", width=pl.lit(0))
+        width = _swf_procs() if self.source.format == "swf" else pl.max_horizontal("procs", "requested_procs")
+        return records.filter(width > procs).select("line", width=width)
+
     def _check_width(self, path: Path, parsed: ParsedLines, content: bytes, first_line: int) -> ParsedLines:
-        source, records = self.source, parsed.records
-        names = ("allocated_procs", "requested_procs") if source.format == "swf" else ("procs", "requested_procs")
-        if all((widest := records[name].max()) is None or widest <= self.procs for name in names):  # type: ignore[operator]
-            return parsed
-        width = _swf_procs() if source.format == "swf" else pl.max_horizontal("procs", "requested_procs")
-        wide = records.filter(width > self.procs).select("line", procs=width)
+        source, wide = self.source, self.too_wide(parsed.records)
         if wide.is_empty():
             return parsed
         line, procs = wide.row(0)
@@ -99,7 +116,7 @@ class Reader:
             )
             raise LogError(
                 f"{path}:{line}: a job of {procs} processors on a cluster of {self.procs} (from the {self.procs_from}); "
-                f"{wide.height} such job(s) here, the widest {wide['procs'].to_numpy().max():d}. Give the cluster's true size "
+                f"{wide.height} such job(s) here, the widest {wide['width'].to_numpy().max():d}. Give the cluster's true size "
                 f"(--procs, or `procs` of source {source.name!r}), or {reject}"
             )
         lines = wide["line"].to_list()
@@ -117,19 +134,11 @@ def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
     key = read_key(pseudonym_key_path()) if hidden else None
     names = renames(hidden, key) if key else {}
     procs, procs_from = _known_procs(source, files)
-    decisive = [
-        str(path),
-        source.format,
-        procs,
-        source.drop_wider,
-        source.columns,
-        sorted(hidden),
-        hashlib.sha256(key).hexdigest() if key else "",
-        (source.time_zone or default_time_zone) if source.format != "swf" else "",
-    ]
-    settings = hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:16]
+    time_zone = source.time_zone or default_time_zone
+    settings = reading_settings(source, procs, key, time_zone)
+    former = hashed_settings(source, str(path), settings, time_zone)
     version = current_version(source.format)
-    return Reader(source, files, settings, version, procs, procs_from, default_time_zone, key, names)
+    return Reader(source, files, settings, former, version, procs, procs_from, default_time_zone, key, names)
 
 
 def _known_procs(source: Source, files: list[Path]) -> tuple[int | None, str]:

@@ -1,4 +1,4 @@
-"""Rows of the raw tables: written many at a time, whole files in one transaction, with what the ledger says of them."""
+"""Rows of the raw tables: gathered outside of the warehouse, and written as whole files with what the ledger says of them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import polars as pl
 
 import sql
-from assets.ingest.ledger import LedgerRow
+from assets.ingest.ledger import LedgerRow, mark_changed
 from assets.ingest.reading import SUBMITTED, Reader
+from assets.ingest.staging import StagedRows
 from traces.common.blocks import LogStream
 from traces.common.log import LARGEST_S, ParsedLines, file_name
-from warehouse import commit_so_far, first_row
+from warehouse import first_row
 
 RECORDS = {"swf": "raw.swf_jobs", "pbs": "raw.pbs_records", "slurm": "raw.slurm_jobs"}
 """The table of each format's records; a source that changes its format leaves the others."""
 OF_A_FILE = (*RECORDS.values(), "raw.rejects", "raw.log_headers", "raw.line_counts", "raw.log_files")
 """All tables with rows of one log file."""
 COMMIT_BYTES = 256 << 20
-"""What a killed process may have read in vain; less makes DuckDB write most rows twice, to its journal first."""
-FLUSH_ROWS = 120_000
+"""So many bytes of whole files are written at once. A killed process has read these in vain, and the file that it was reading."""
 MEMORY_LIMIT = "512MiB"
 """Of DuckDB while logs are read and jobs are written, however many there are."""
 QUEUED_BEFORE_S = 60
@@ -33,12 +32,33 @@ CLOCKS_DIFFER_S = 86_400
 
 
 @dataclass
+class Corrected:
+    """What was done to rows of files that are gone.
+
+    files: how many. counts: jobs and times by what became of them. outdated: by file, what could not be corrected.
+    """
+
+    files: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    outdated: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [f"{count:,} {what}" for what, count in self.counts.items() if count]
+        text = f"files that are gone: {self.files:,} were corrected from their stored rows"
+        text += f" ({', '.join(parts)})" if parts else ""
+        for reason, files in Counter(self.outdated.values()).items():
+            text += f"; {files:,} keep what cannot be corrected ({reason})"
+        return text
+
+
+@dataclass
 class Ingested:
     """What one run has read.
 
     lines: by (outcome, reason). files: by what was done with them: read, grown, touched, moved, unchanged, gone.
     bytes: new ones, as stored. first_reject: where it is, and why. half_lines: files whose last line has no end.
     fault: why the new lines cannot be right, though they were taken in; empty when nothing is wrong.
+    corrected: what was done to rows of files that are gone.
     """
 
     reader: Reader
@@ -48,52 +68,55 @@ class Ingested:
     first_reject: str = ""
     half_lines: int = 0
     fault: str = ""
+    corrected: Corrected = field(default_factory=Corrected)
 
     def outcome(self, outcome: str) -> int:
         """How many lines were accepted, kept, ignored or rejected."""
         return sum(lines for (each, _), lines in self.lines.items() if each == outcome)
 
 
-def mark_changed(connection: duckdb.DuckDBPyConnection, source: str, file: str, from_s: int) -> None:
-    """Says that rows of a file have changed, and with them canonical jobs submitted from this second of the log's clock on."""
-    connection.execute("INSERT INTO core.changed_files VALUES (?, ?, ?)", [source, file, from_s])
+@dataclass
+class _EndedFile:
+    """A log file that has been read as a whole, and whose rows are not in the warehouse yet."""
+
+    file: str
+    stream: LogStream
+    counts: Counter[tuple[str, str]]
+    headers: list[tuple[str, str]]
+    first_s: int
 
 
 class RawRows:
-    """Writes parsed lines, many rows at a time; commits after whole files."""
+    """Gathers parsed lines outside of the warehouse, and writes whole files at once.
+
+    replace: the rows that the source has are forgotten when the new ones are written.
+    """
 
     def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        reader: Reader,
-        ledger: dict[str, LedgerRow],
-        done: Ingested,
+        self, reader: Reader, ledger: dict[str, LedgerRow], done: Ingested, staged: StagedRows, replace: bool = False
     ) -> None:
-        self.connection, self.reader, self.ledger, self.done = connection, reader, ledger, done
+        self.reader, self.ledger, self.done, self.staged, self.replace = reader, ledger, done, staged, replace
         here = {file_name(path) for path in reader.files}
         self.hashes = {file: row.sha256 for file, row in ledger.items() if file in here}
         self.source = reader.source.name
-        self.rows: dict[str, list[tuple[str, pl.DataFrame]]] = {}
-        self.num_rows = 0
+        self.ended: list[_EndedFile] = []
+        self.gathered_bytes = 0
+        self._begin_file()
+
+    def _begin_file(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.headers: list[tuple[str, str]] = []
         self.first_s = LARGEST_S
-        self.begun = False
-        self.uncommitted = 0
 
-    def add(self, path: Path, stream: LogStream, parsed: ParsedLines) -> None:
+    def add(self, path: Path, parsed: ParsedLines) -> None:
         """Lines of the file that is being read."""
-        if not self.begun:
-            self.begun = True
-            if file_name(path) in self.ledger and not stream.grew:
-                self._remove(file_name(path))
         for table, frame in (
             (RECORDS[self.reader.source.format], parsed.records),
             (RECORDS[self.reader.source.format], parsed.events),
             ("raw.rejects", parsed.rejects),
         ):
             if frame.height:
-                self._insert(table, file_name(path), frame)
+                self.staged.add(table, file_name(path), frame)
         self.counts.update(parsed.line_counts())
         self.headers += parsed.header
         self.first_s = min(self.first_s, _first_s(parsed, self.reader.source.format))
@@ -104,88 +127,73 @@ class RawRows:
     def end(self, path: Path, stream: LogStream) -> None:
         """The file has been read; `stream` knows what it was."""
         previous_row = self.ledger.get(file_name(path))
-        counts = self.counts
-        if stream.grew:
-            rows = self.connection.execute(
-                "SELECT outcome, reason, lines FROM raw.line_counts WHERE source = ? AND file = ?",
-                [self.source, file_name(path)],
-            ).fetchall()
-            counts = counts + Counter({(outcome, reason): lines for outcome, reason, lines in rows})
-            for table in ("raw.line_counts", "raw.log_files"):
-                self._delete(table, file_name(path))
-        elif previous_row and not self.begun:  # it is empty now
-            self._remove(file_name(path))
         self.hashes[file_name(path)] = stream.sha256
-        count_rows = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
-        schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
-        self._insert("raw.line_counts", file_name(path), pl.DataFrame(count_rows, schema=schema, orient="row"))
-        if self.headers:
-            header = pl.DataFrame(self.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
-            self._insert("raw.log_headers", file_name(path), header)
-        self._insert("raw.log_files", file_name(path), self._ledger_row(stream, counts))
-        if self.first_s < LARGEST_S:
-            changed = pl.DataFrame({"from_s": [self.first_s]}, schema={"from_s": pl.Int64})
-            self._insert("core.changed_files", file_name(path), changed)
+        self.ended.append(_EndedFile(file_name(path), stream, self.counts, self.headers, self.first_s))
         self.done.files.update(["grown" if stream.grew else "read"])
         self.done.lines.update(self.counts)
         self.done.half_lines += not stream.ends_line
         self.done.bytes += stream.size_bytes
         if previous_row and stream.grew:
             self.done.bytes -= previous_row.size_bytes
-        self.uncommitted += stream.size_bytes
-        self.counts, self.headers, self.first_s, self.begun = Counter(), [], LARGEST_S, False
-        if self.uncommitted >= COMMIT_BYTES:
-            self.flush()
-            commit_so_far(self.connection)
-            self.uncommitted = 0
+        self.gathered_bytes += stream.size_bytes
+        self._begin_file()
 
-    def remove_moved(self) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Whether so much has been gathered that it should be written, lest a killed process has read it in vain."""
+        return self.gathered_bytes >= COMMIT_BYTES
+
+    def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Writes the files that have ended, in the caller's transaction: each with its row of the ledger."""
+        if self.replace:
+            forget_rows(connection, self.source)
+            self.replace = False
+        for each in self.ended:
+            if each.stream.grew:
+                rows = connection.execute(
+                    "SELECT outcome, reason, lines FROM raw.line_counts WHERE source = ? AND file = ?",
+                    [self.source, each.file],
+                ).fetchall()
+                each.counts.update({(outcome, reason): lines for outcome, reason, lines in rows})
+                for table in ("raw.line_counts", "raw.log_files"):
+                    connection.execute(f"DELETE FROM {table} WHERE source = ? AND file = ?", [self.source, each.file])
+            elif each.file in self.ledger:
+                self._remove(connection, each.file)
+        for each in self.ended:
+            self._add_totals(each)
+        self.staged.insert(connection)
+        self.ended, self.gathered_bytes = [], 0
+
+    def _add_totals(self, ended: _EndedFile) -> None:
+        count_rows = [(outcome, reason, lines) for (outcome, reason), lines in sorted(ended.counts.items()) if lines]
+        schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
+        self.staged.add("raw.line_counts", ended.file, pl.DataFrame(count_rows, schema=schema, orient="row"))
+        if ended.headers:
+            header = pl.DataFrame(ended.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
+            self.staged.add("raw.log_headers", ended.file, header)
+        self.staged.add("raw.log_files", ended.file, self._ledger_row(ended.stream, ended.counts))
+        if ended.first_s < LARGEST_S:
+            changed = pl.DataFrame({"from_s": [ended.first_s]}, schema={"from_s": pl.Int64})
+            self.staged.add("core.changed_files", ended.file, changed)
+
+    def remove_moved(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Takes out the files that are gone where another one has their content now: they were renamed, packed, or copies."""
         content = set(self.hashes.values())
-        for file, row in self.ledger.items():
+        for file, row in list(self.ledger.items()):
             if file not in self.hashes and row.sha256 in content:
-                self._remove(file)
+                self._remove(connection, file)
+                del self.ledger[file]
                 self.done.files.update(moved=1, gone=-1)
 
-    def touch(self, path: Path) -> None:
-        """The file has a new time, and its old content."""
-        self.connection.execute(
+    def touch(self, connection: duckdb.DuckDBPyConnection, path: Path, modified_ns: int) -> None:
+        """The file has a new time, nanoseconds since 1970, and its old content."""
+        connection.execute(
             "UPDATE raw.log_files SET modified_ns = ? WHERE source = ? AND file = ?",
-            [path.stat().st_mtime_ns, self.source, file_name(path)],
+            [modified_ns, self.source, file_name(path)],
         )
 
-    def flush(self) -> None:
-        """Writes what has been gathered."""
-        for table, parts in self.rows.items():
-            which = np.repeat(np.arange(len(parts)), [frame.height for _, frame in parts])
-            files = pl.Series([file for file, _ in parts], dtype=pl.Utf8).gather(which)
-            rows = pl.concat(frame for _, frame in parts).with_columns(file=files)
-            self.connection.register("new_rows", rows.to_arrow(compat_level=pl.CompatLevel.newest()))
-            self.connection.execute(f"INSERT INTO {table} BY NAME SELECT ? AS source, * FROM new_rows", [self.source])
-            self.connection.unregister("new_rows")
-        self.rows, self.num_rows = {}, 0
-
-    def _insert(self, table: str, file: str, frame: pl.DataFrame) -> None:
-        self.rows.setdefault(table, []).append((file, frame))
-        self.num_rows += frame.height
-        if self.num_rows >= FLUSH_ROWS:
-            self.flush()
-
-    def _remove(self, file: str) -> None:
-        """Takes all rows of a file out, and says from where on the canonical jobs change."""
-        self.flush()
-        row = first_row(
-            self.connection,
-            sql.load(f"raw.first_submission_{self.reader.source.format}"),
-            {"source": self.source, "file": file},
-        )
-        if row and row[0] is not None:
-            mark_changed(self.connection, self.source, file, row[0] - CLOCKS_DIFFER_S)
-        for table in OF_A_FILE:
-            self._delete(table, file)
-
-    def _delete(self, table: str, file: str) -> None:
-        self.connection.execute(f"DELETE FROM {table} WHERE source = ? AND file = ?", [self.source, file])
+    def _remove(self, connection: duckdb.DuckDBPyConnection, file: str) -> None:
+        remove_file(connection, self.source, self.ledger[file].log_format, file)
 
     def _ledger_row(self, stream: LogStream, counts: Counter[tuple[str, str]]) -> pl.DataFrame:
         of = Counter[str]()
@@ -196,12 +204,28 @@ class RawRows:
             "size_bytes": stream.size_bytes,
             "modified_ns": stream.modified_ns,
             "sha256": stream.sha256,
-            "settings": self.reader.settings,
+            "settings": str(self.reader.settings),
             "version": str(self.reader.version),
             "ends_line": stream.ends_line,
             "lines": of.total(),
         }
         return pl.DataFrame([row | {outcome: of[outcome] for outcome in ("accepted", "kept", "ignored", "rejected")}])
+
+
+def forget_rows(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    """Takes all rows of a source out of the raw tables, and marks its jobs as changed."""
+    for table in (*OF_A_FILE, "core.sources"):
+        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+    mark_changed(connection, source, "", 0)
+
+
+def remove_file(connection: duckdb.DuckDBPyConnection, source: str, log_format: str, file: str) -> None:
+    """Takes all rows of a log file out, and marks the canonical jobs that change with it."""
+    row = first_row(connection, sql.load(f"raw.first_submission_{log_format}"), {"source": source, "file": file})
+    if row and row[0] is not None:
+        mark_changed(connection, source, file, row[0] - CLOCKS_DIFFER_S)
+    for table in OF_A_FILE:
+        connection.execute(f"DELETE FROM {table} WHERE source = ? AND file = ?", [source, file])
 
 
 def _first_s(parsed: ParsedLines, log_format: str) -> int:

@@ -11,63 +11,75 @@ from zoneinfo import available_timezones
 import duckdb
 
 from assets.common.progress import progress_bar
-from assets.ingest.ledger import adopt_statements, plan_reading, read_ledger
+from assets.ingest.corrections import correct_rows
+from assets.ingest.ledger import adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
-from assets.ingest.rows import MEMORY_LIMIT, OF_A_FILE, Ingested, RawRows, mark_changed
+from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows
+from assets.ingest.staging import StagedRows, source_lock, staging_folder
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream
 from traces.common.log import LARGEST_S, LogError
+from traces.formats import look_at_file
 from traces.swf.reader import header_value
-from warehouse import Warehouse, file_lock, first_row
+from warehouse import Warehouse, first_row
 
 
-def update_raw_log(warehouse: Warehouse, source: Source, default_time_zone: str = "UTC") -> Ingested:
+def update_raw_log(
+    warehouse: Warehouse,
+    source: Source,
+    default_time_zone: str = "UTC",
+    default_is_given: bool = False,
+    replace: bool = False,
+) -> Ingested:
     """Brings the raw tables of a source up to date with its log files, and says what was done.
 
     A file whose size and time have not changed is not opened. A file that has grown is read from where it ended. A file that
-    has changed replaces its rows. A file that is gone leaves its rows, unless another file has its content now. If the process
-    dies, files that were committed stay, each as a whole. When only the statements that make canonical jobs have changed,
-    nothing is read, but all jobs of the source are marked to be recomputed.
+    has changed replaces its rows. A file that is gone leaves its rows, unless another file has its content now. After a
+    correction in the catalogue files are read again, and the rows of files that are gone are corrected as they are stored.
+    Files are read and parsed while the warehouse is closed. If the process dies, files that were committed stay, each as a
+    whole. When only the statements that make canonical jobs have changed, nothing is read, but all jobs of the source are
+    marked to be recomputed. replace: forgets all rows of the source, in the one transaction that writes the new ones.
     Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has
     no job at all. New lines of which none is sound are taken in, and `Ingested.fault` says so.
     """
-    with file_lock(warehouse.path.with_name(f".{source.name}.ingest.lock")):
+    with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
         reader = reader_of(source, default_time_zone)
         done = Ingested(reader)
         with warehouse.write() as connection:
-            connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            # DuckDB's second thread costs more than it does, and there is work for the other core
-            connection.execute("SET threads = 1")
-            ledger = read_ledger(connection, source.name)
-            todo = plan_reading(reader, ledger)
-            done.files.update(unchanged=todo.unchanged, touched=len(todo.touched), gone=todo.gone)
-            if todo.anew:
-                _forget(connection, source.name)
-                ledger = {}
-            if todo.old_jobs:
-                mark_changed(connection, source.name, "", 0)
-                adopt_statements(connection, reader, {file: ledger[file] for file in todo.old_jobs})
-            writer = RawRows(connection, reader, ledger, done)
-            for path in todo.touched:
-                writer.touch(path)
-            with _progress(todo.read) as advance:
-                for path, stream, parsed in parsed_files(reader, todo.read):
-                    if parsed is not None:
-                        writer.add(path, stream, parsed)
-                        advance(stream)
-                    else:
-                        writer.end(path, stream)
-            writer.remove_moved()
-            writer.flush()
+            ledger = read_ledger(connection, reader)
+            adopt_statements(connection, reader, ledger)
+        if replace:
+            ledger = {}
+        plan = plan_reading(reader, ledger)
+        done.files.update(unchanged=plan.unchanged, touched=len(plan.touched), gone=plan.gone)
+        rows = RawRows(reader, ledger, done, StagedRows(folder, source.name), replace)
+        with _progress(plan.read) as advance:
+            for path, stream, parsed in parsed_files(reader, plan.read):
+                if parsed is not None:
+                    rows.add(path, parsed)
+                    advance(stream)
+                    continue
+                rows.end(path, stream)
+                if rows.is_full and not replace:  # a replacement is all or nothing
+                    with _writing(warehouse) as connection:
+                        rows.publish(connection)
+        with _writing(warehouse) as connection:
+            rows.publish(connection)
+            for path, modified_ns in plan.touched:
+                rows.touch(connection, path, modified_ns)
+            rows.remove_moved(connection)
+            done.corrected = correct_rows(connection, reader, ledger, plan.uncorrected)
             _check_accepted(connection, reader, done)
-            write_source(connection, reader)
+            write_source(connection, reader, default_is_given)
     return done
 
 
-def _forget(connection: duckdb.DuckDBPyConnection, source: str) -> None:
-    for table in (*OF_A_FILE, "core.sources"):
-        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
-    mark_changed(connection, source, "", 0)
+@contextmanager
+def _writing(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    with warehouse.write() as connection:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        connection.execute("SET threads = 1")  # DuckDB's second thread costs more than it does
+        yield connection
 
 
 @contextmanager
@@ -108,13 +120,19 @@ def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done:
     if done.first_reject:
         raise LogError(
             f"{done.first_reject}. No line of the log is a job in the {log_format} format ({lines} lines read, {rejected} "
-            "rejected): check the format and the file"
+            f"rejected): check the format{', its columns (`--columns`)' if log_format == 'slurm' else ''} and the file"
         )
-    raise LogError(f"{where}: the log is empty: {lines} lines, none of them a finished job in the {log_format} format")
+    beginning = look_at_file(reader.files[0]).beginning
+    begins = f". It begins with {beginning}: if that is another format, name it with `--format`" if beginning else ""
+    raise LogError(
+        f"{where}: the log is empty: {lines} lines, none of them a finished job in the {log_format} format{begins}"
+    )
 
 
-def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
-    """Writes the source's row of core.sources. What only its jobs can say stays as it is until they are written."""
+def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_is_given: bool = False) -> None:
+    """Writes the source's row of core.sources. What only its jobs can say stays as it is until they are written.
+
+    default_is_given: whether somebody chose the reader's default time zone; otherwise it is assumed."""
     source = reader.source
     headers = connection.execute(
         "SELECT files.file, headers.key, headers.value FROM raw.log_files AS files LEFT JOIN raw.log_headers AS headers "
@@ -123,7 +141,11 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
         [source.name],
     ).fetchall()
     zones = (value for _, key, value in headers if key == "TimeZoneString" and value in available_timezones())
-    time_zone = source.time_zone or next(zones, None) or reader.default_time_zone
+    header_zone = next(zones, None)
+    time_zone = source.time_zone or header_zone or reader.default_time_zone
+    zone_from = "header" if header_zone and not source.time_zone else "catalogue"
+    if not source.time_zone and not header_zone and not default_is_given:
+        zone_from = "assumed"
     previous_row = first_row(
         connection,
         "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone FROM core.sources WHERE source = ?",
@@ -138,7 +160,8 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
     connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
     connection.execute(
         "INSERT INTO core.sources (source, format, description, cluster_procs, cluster_procs_from, cluster_nodes, "
-        "cluster_gpus, node_memory_kb, time_zone, clock_zero, origin_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "cluster_gpus, node_memory_kb, time_zone, time_zone_from, clock_zero, origin_s) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             source.name,
             source.format,
@@ -149,6 +172,7 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader) -> None:
             source.gpus,
             source.node_memory_gb << 20 if source.node_memory_gb else None,
             time_zone,
+            zone_from,
             clock_zero,
             origin_s,
         ],

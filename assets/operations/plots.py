@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from assets.common.plots import BLUE, GREY, INK, ORANGE, RUN_COLOURS, WEEKDAYS, figure, heat_map
+from assets.common.plots import BLUE, GREY, INK, ORANGE, RUN_COLOURS, WEEKDAYS, figure, heat_map, plain_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ def waits_by_queue(waits: pl.DataFrame) -> Figure:
     for k, queue in enumerate(busiest["queue"].head(MOST_SHOWN)):
         rows = waits.filter(pl.col("queue") == queue).sort("month")
         style = {"color": RUN_COLOURS[k], "linewidth": 1.3, "marker": "o", "markersize": 3}
-        top.plot(rows["month"].to_numpy(), rows["median_wait_s"].to_numpy() / 3600, label=queue, **style)
+        top.plot(rows["month"].to_numpy(), rows["median_wait_s"].to_numpy() / 3600, label=plain_label(queue), **style)
         bottom.plot(rows["month"].to_numpy(), rows["p95_wait_s"].to_numpy() / 3600, **style)
     for ax, name in ((top, "median"), (bottom, "95th percentile")):
         ax.set_ylabel(f"wait, h: {name}", fontsize=9)
@@ -82,7 +82,9 @@ def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
             pl.DataFrame({"month": months}).join(part, on="month", how="left")["core_hours"].fill_null(0).to_numpy()
         )
         colour = GREY if account == "other" else RUN_COLOURS[k]
-        ax.bar(months.to_numpy(), amount, bottom=bottom, width=25, align="edge", color=colour, label=account)
+        ax.bar(
+            months.to_numpy(), amount, bottom=bottom, width=25, align="edge", color=colour, label=plain_label(account)
+        )
         bottom += amount
     ax.set_ylabel("core hours a month", fontsize=9)
     ax.legend(frameon=False, fontsize=8, ncols=4, title="account", title_fontsize=8)

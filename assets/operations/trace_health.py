@@ -6,8 +6,9 @@ import sql
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.ingest.core_jobs import jobs
+from assets.ingest.staging import replace_rows_of_query
 from assets.operations import plots
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 
 @dg.asset(
@@ -23,10 +24,7 @@ def trace_health(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[
     """What looks wrong in the log: more in use than there is, users' flurries, clocks that jump, days that are missing, jobs
     of no length or over their limit, changes of the cluster. Nothing is taken out; the report says what to distrust."""
     source = context.partition_key
-    with warehouse.write() as connection:
-        rows = replace_partition_by_query(
-            connection, "marts.trace_health", source, sql.load("marts.trace_health_of_source"), {"source": source}
-        )
+    rows = replace_rows_of_query(warehouse, "marts.trace_health", source, sql.load("marts.trace_health_of_source"))
     with warehouse.read() as connection:
         report = connection.sql(sql.load("marts.health_report"), params={"source": source}).pl()
         capacity = connection.sql(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import duckdb
 import polars as pl
 
 from assets.common.storage import read_model
@@ -15,7 +16,7 @@ from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import Difference, paired_difference
 from models.scheduling.policy_file import policy_from_bytes
 from simulator.policies.network import KernelWeights
-from warehouse import Warehouse
+from warehouse import Warehouse, replace_partition
 
 TASK_COLUMNS = ("goal", "backfill", "estimates")
 BOOTSTRAP_SEED = 1
@@ -56,17 +57,50 @@ class ChallengeResult:
         }
 
 
-def crown(
-    warehouse: Warehouse, source: str, arena: Arena, candidates: list[Candidate], judging: Windows
-) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """The best candidate challenges the champion. Nothing is written.
+@dataclass(frozen=True)
+class _Standing:
+    """All rows of a source in policies.scheduling_policies and policies.policy_events."""
 
-    Returns all rows of the source for policies.scheduling_policies and policies.policy_events, and what happened in words. The
-    same training again changes nothing.
+    policies: pl.DataFrame
+    events: pl.DataFrame
+
+    def is_same(self, other: _Standing) -> bool:
+        """Whether nothing has been written in between."""
+        return self.policies.equals(other.policies) and self.events.equals(other.events)
+
+
+def crown(
+    warehouse: Warehouse,
+    source: str,
+    arena: Arena,
+    candidates: list[Candidate],
+    judging: Windows,
+    curve: pl.DataFrame,
+) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """The best candidate challenges the champion, and what comes of it is written in one transaction.
+
+    curve: rows of policies.training_curve of this training. Returns all rows of the source in policies.scheduling_policies and
+    policies.policy_events, and what happened in words. The same training again changes nothing. Where another run has written
+    while this one judged, it judges again.
     """
-    policies, events = _stored(warehouse, source)
-    if policies.filter("newest")["sha256"].to_list() == [candidate.card["sha256"] for candidate in candidates]:
-        return policies, events, "the same training as before: nothing changes"
+    while True:
+        with warehouse.write() as connection:  # which makes the tables where there are none
+            seen = _standing(connection, source)
+        standing, happened = _settled(seen, arena, candidates, judging)
+        with warehouse.write() as connection:
+            if not _standing(connection, source).is_same(seen):
+                continue
+            replace_partition(connection, "policies.scheduling_policies", source, standing.policies)
+            replace_partition(connection, "policies.policy_events", source, standing.events)
+            replace_partition(connection, "policies.training_curve", source, curve)
+            return standing.policies, standing.events, happened
+
+
+def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judging: Windows) -> tuple[_Standing, str]:
+    """What the tables should hold after this training, and what happened in words."""
+    policies, events = seen.policies, seen.events
+    if sorted(policies.filter("newest")["sha256"]) == sorted(candidate.card["sha256"] for candidate in candidates):
+        return seen, "the same training as before: nothing changes"
     best = min(candidates, key=lambda candidate: candidate.card["validation_cost"])
     champion = policies.filter("champion").row(0, named=True) if policies.height else None
     result = judge_challenger(arena, judging, best, champion)
@@ -82,7 +116,7 @@ def crown(
     added = pl.DataFrame([event], infer_schema_length=None)
     added = added.with_columns(pl.col(name).cast(pl.Float64) for name in EVENT_FLOATS)
     all_events = pl.concat([events, added.select(events.columns)], how="vertical_relaxed")
-    return pl.DataFrame(rows, infer_schema_length=None), all_events, result.happened
+    return _Standing(pl.DataFrame(rows, infer_schema_length=None), all_events), result.happened
 
 
 def judge_challenger(
@@ -112,18 +146,15 @@ def _can_stay(champion: dict[str, Any], card: dict[str, Any]) -> bool:
     return same_task and champion["trained_jobs"] <= card["trained_jobs"]
 
 
-def _stored(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All rows of a source in policies.scheduling_policies and policies.policy_events."""
-    parameters = {"source": source}
-    with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
-        policies = connection.sql(
-            "SELECT * EXCLUDE (source) FROM policies.scheduling_policies WHERE source = $source", params=parameters
+def _standing(connection: duckdb.DuckDBPyConnection, source: str) -> _Standing:
+    policies, events = (
+        connection.sql(
+            f"SELECT * EXCLUDE (source) FROM policies.{table} WHERE source = $source ORDER BY {order}",
+            params={"source": source},
         ).pl()
-        events = connection.sql(
-            "SELECT * EXCLUDE (source) FROM policies.policy_events WHERE source = $source ORDER BY event",
-            params=parameters,
-        ).pl()
-    return policies, events
+        for table, order in (("scheduling_policies", "newest DESC, seed"), ("policy_events", "event"))
+    )
+    return _Standing(policies, events)
 
 
 def _weights_of(row: dict[str, Any]) -> KernelWeights | None:

@@ -32,7 +32,7 @@ from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import Recipe
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse
 
 NIGHTLY_CARD = (
     *("source", "cluster_procs", "seed", "method", "goal", "backfill", "estimates", "layout", "trained_jobs", "epochs"),
@@ -87,12 +87,8 @@ def scheduling_policy(
     if len(lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
     candidates, curve = _train(context, setup, recipe, config.seeds)
-    rows, events, happened = crown(warehouse, source, arena, candidates, judging)
+    rows, events, happened = crown(warehouse, source, arena, candidates, judging, curve)
     context.log.info(happened)
-    with warehouse.write() as connection:
-        replace_partition(connection, "policies.scheduling_policies", source, rows)
-        replace_partition(connection, "policies.policy_events", source, events)
-        replace_partition(connection, "policies.training_curve", source, curve)
     remove_unused_models(source, "policy", rows["file"])
     for seed in config.seeds:
         _checkpoint_of(source, seed).unlink(missing_ok=True)

@@ -7,8 +7,9 @@ from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.ingest.core_jobs import jobs
+from assets.ingest.staging import replace_rows_of_query
 from assets.predictions.features import column_summary
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 
 @dg.asset(
@@ -24,9 +25,9 @@ def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[
     """The request, the calendar, the user's jobs that had *ended* before this one was submitted, and how many ran and waited
     then; one row per job."""
     source = context.partition_key
-    with warehouse.write() as connection:
-        query = sql.load("features.job_features_of_source")
-        rows = replace_partition_by_query(connection, "features.job_features", source, query, {"source": source})
+    rows = replace_rows_of_query(
+        warehouse, "features.job_features", source, sql.load("features.job_features_of_source")
+    )
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows,

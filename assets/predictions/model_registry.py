@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import duckdb
 import polars as pl
 
-from assets.common.storage import read_model, remove_unused_models, store_model
+from assets.common.storage import data_folder, read_model, remove_unused_models, store_model
 from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
 from models.runtime.drift import champion_drift
 from models.runtime.model_file import holds_pickle, predictor_from_bytes, predictor_to_bytes, without_pickle
@@ -44,7 +45,10 @@ def challenge_champion(
     if not _append(warehouse, source, last, event, card | {"version": version}):
         # another run or a rollback came first: judge again
         return challenge_champion(warehouse, source, rows, predictor, test_days, seed)
-    remove_unused_models(source, MODEL, _files(warehouse, source))
+    with (
+        warehouse.write() as connection
+    ):  # under the lock: a rollback to one of the files waits, and then looks for it again
+        remove_unused_models(source, MODEL, _files(connection, source))
     return f"version {version} ({predictor}): {kind}, {verdict.reason}"
 
 
@@ -92,7 +96,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
     event = {"kind": "rolled back", "version": target, "champion": target, "data_until": events[-1][1]}
     event |= {"reason": f"by hand, instead of version {present}"}
     event |= {"mae_gain_s": None, "mae_gain_low_s": None, "mae_gain_high_s": None}
-    if not _append(warehouse, source, len(events), event):
+    if not _append(warehouse, source, len(events), event, needed=files[target][0]):
         raise ValueError(
             f"the models of source {source!r} have changed this moment; see `tracehouse models`, try again"
         )
@@ -127,14 +131,16 @@ def trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
 
 def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
+    version, champion = load_champion(warehouse, source)
     with warehouse.read() as connection:
-        card = connection.sql(
-            "SELECT version, trained_until, jobs_tested, mean_absolute_error_s FROM predictions.champions "
-            "WHERE source = $source",
-            params={"source": source},
+        card = first_row(  # of the version that was loaded: a rollback may just have named another champion
+            connection,
+            "SELECT trained_until, jobs_tested, mean_absolute_error_s FROM predictions.model_versions "
+            "WHERE source = ? AND version = ?",
+            [source, version],
         )
-        version, learned_until, jobs_tested, error_s = card.pl().row(0)
-    _, champion = load_champion(warehouse, source)
+    assert card is not None
+    learned_until, jobs_tested, error_s = card
     drift = champion_drift(rows, champion, learned_until, jobs_tested, error_s).with_columns(version=pl.lit(version))
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.model_drift", source, drift)
@@ -210,27 +216,34 @@ def _seen_before(warehouse: Warehouse, source: str, card: dict[str, Any]) -> str
     return f"nothing new: version {row[0]} was trained and judged on the same jobs"
 
 
-def _files(warehouse: Warehouse, source: str) -> list[str]:
+def _files(connection: duckdb.DuckDBPyConnection, source: str) -> list[str]:
     """Files that are kept: of every version that was ever champion, and of the newest KEPT_VERSIONS."""
-    with warehouse.read() as connection:
-        rows = connection.execute(
-            "SELECT file FROM predictions.model_versions WHERE source = $source AND (version > (SELECT max(version) FROM "
-            "predictions.model_versions WHERE source = $source) - $kept OR version IN (SELECT champion FROM "
-            "predictions.model_events WHERE source = $source))",
-            {"source": source, "kept": KEPT_VERSIONS},
-        ).fetchall()
+    rows = connection.execute(
+        "SELECT file FROM predictions.model_versions WHERE source = $source AND (version > (SELECT max(version) FROM "
+        "predictions.model_versions WHERE source = $source) - $kept OR version IN (SELECT champion FROM "
+        "predictions.model_events WHERE source = $source))",
+        {"source": source, "kept": KEPT_VERSIONS},
+    ).fetchall()
     return [row[0] for row in rows]
 
 
 def _append(
-    warehouse: Warehouse, source: str, last: int, event: dict[str, Any], card: dict[str, Any] | None = None
+    warehouse: Warehouse,
+    source: str,
+    last: int,
+    event: dict[str, Any],
+    card: dict[str, Any] | None = None,
+    needed: str | None = None,
 ) -> bool:
     """Writes an event, and the card of the version where that is new, both or neither. last: number of the event before it.
-    Returns False, and writes nothing, when another event came in between."""
+    needed: a model file that has to be there. Returns False, and writes nothing, when another event came in between or the
+    file has been removed."""
     rows = {} if card is None else {"model_versions": card}
     with warehouse.write() as connection:
         newest = first_row(connection, "SELECT max(event) FROM predictions.model_events WHERE source = ?", [source])
         if newest is not None and (newest[0] or 0) != last:
+            return False
+        if needed is not None and not (data_folder() / needed).exists():
             return False
         for name, values in (rows | {"model_events": event | {"event": last + 1}}).items():
             columns = {"source": source} | values

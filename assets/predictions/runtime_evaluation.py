@@ -14,13 +14,14 @@ from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import Prediction, runtimes
-from models.runtime.prequential import periods_of, prequential
+from models.runtime.prequential import FALLBACK, fallback_jobs, periods_of, prequential
 from models.runtime.score_tables import BASELINE, period_scores_of_predictors, prediction_rows, user_class_scores
 from warehouse import Warehouse, replace_partition
 
 SHOWN_BY_CLASS = (
     "user_class",
     "jobs",
+    "fallback_jobs",
     "mean_absolute_error_s",
     "mean_accuracy",
     "underestimated_share",
@@ -72,12 +73,15 @@ def runtime_evaluation(
             raw = predicted if name == config.predictor else raw
     true = runtimes(rows)
     assert raw is not None
-    scores = user_class_scores(rows, calibrated_of, true, config.seed)
-    by_period = period_scores_of_predictors(periods, calibrated_of, true)
+    fallback = {name: fallback_jobs(name, periods) for name in names}
+    scores = user_class_scores(rows, calibrated_of, fallback, true, config.seed)
+    by_period = period_scores_of_predictors(periods, calibrated_of, fallback, true)
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.runtime_scores", source, scores)
         replace_partition(connection, "predictions.runtime_scores_by_period", source, by_period)
-        served = prediction_rows(rows["job_index"], raw, config.predictor)
+        served = prediction_rows(rows["job_index"], raw, config.predictor).with_columns(
+            predictor=pl.when(pl.Series(fallback[config.predictor])).then(pl.lit(FALLBACK)).otherwise("predictor")
+        )
         replace_partition(connection, "predictions.prequential_predictions", source, served)
     everyone = scores.filter(pl.col("user_class") == "all users").sort("mean_absolute_error_s")
     return dg.MaterializeResult(

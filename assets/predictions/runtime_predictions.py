@@ -17,7 +17,7 @@ from models.runtime.calibration import calibrated
 from models.runtime.predictor import runtimes
 from models.runtime.score_tables import first_then, prediction_of_rows, prediction_rows
 from models.runtime.scores import score
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, first_row, replace_partition
 
 
 @dg.asset(
@@ -53,8 +53,20 @@ def runtime_predictions(
 
 
 def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Stores and returns predictions.runtime_predictions of a source. Raises ValueError before evaluation and model are there."""
+    """Stores and returns predictions.runtime_predictions of a source. Raises ValueError before evaluation and model are there.
 
+    Where another version has become champion in the meantime, it predicts again with that one."""
+    while True:
+        version, predictions = _predicted(warehouse, source, rows)
+        with warehouse.write() as connection:
+            champion = first_row(connection, "SELECT version FROM predictions.champions WHERE source = ?", [source])
+            if champion == (version,):
+                replace_partition(connection, "predictions.runtime_predictions", source, predictions)
+                return predictions
+
+
+def _predicted(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> tuple[int, pl.DataFrame]:
+    """(version of the champion, rows of predictions.runtime_predictions)."""
     version, champion = load_champion(warehouse, source)
     with warehouse.read() as connection:
         early = connection.sql(
@@ -76,9 +88,7 @@ def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> 
             [early["predictor"][:older], pl.Series([champion.name] * (rows.height - older), dtype=pl.Utf8)]
         ),
     )
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.runtime_predictions", source, predictions)
-    return predictions
+    return version, predictions
 
 
 CHECKS = [

@@ -54,7 +54,7 @@ def wait_times(
             for name in ("predictions.wait_predictions", "predictions.wait_scores"):
                 replace_partition(connection, name, source, pl.DataFrame())
         return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
-    zero = pl.lit(log.clock_zero).cast(pl.Datetime("us"))
+    zero = pl.lit(log.clock.zero).cast(pl.Datetime("us"))
     predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s")
     scores = wait_scores(rows)
     with warehouse.write() as connection:

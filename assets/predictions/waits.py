@@ -23,7 +23,7 @@ def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
     if trace.rows["start_s"].null_count() == trace.rows.height:
         raise WaitsUnknown(f"source {source!r}: the log does not say when jobs started, so that waits cannot be told")
     history = history_of(trace.rows, trace.cluster_procs)
-    return WaitSource(source, trace.rows, history, trace.clock_zero, trace.has_calendar, trace.time_zone)
+    return WaitSource(source, trace.rows, history, trace.clock)
 
 
 def load_walltime_jobs(
@@ -31,7 +31,10 @@ def load_walltime_jobs(
 ) -> tuple[EndedJobs, int, int | None]:
     """(jobs that ran, number of the user, number of the executable) of a source. Raises ValueError for names that none of them
     has."""
-    rows = load_trace(warehouse, source).rows.filter(pl.col("start_s").is_not_null())
+    rows = load_trace(warehouse, source).rows
+    if rows["start_s"].null_count() == rows.height:  # one time for each job: sql/fragments/timed_jobs.sql
+        rows = rows.with_columns(start_s=pl.col("submit_s"))
+    rows = rows.filter(pl.col("start_s").is_not_null())
     user_number = user_number_in(rows, source, user)
     number = None if executable is None else executable_number(rows, source, user, executable)
     return ended_jobs_of(rows), user_number, number

@@ -33,17 +33,18 @@ QUERIES = {
     "summary": "SELECT * FROM marts.ingest_summary WHERE source = $source",
     "about": "SELECT * FROM core.sources WHERE source = $source",
     "span": (
-        "SELECT timezone(any_value(s.time_zone), timezone('UTC', min(submit_time))) AS first, "
-        "timezone(any_value(s.time_zone), timezone('UTC', max(submit_time))) AS last "
+        "SELECT epoch(min(submit_time) - any_value(clock_zero)) AS first, epoch(max(submit_time) - any_value(clock_zero)) AS last "
         "FROM core.jobs AS j INNER JOIN core.sources AS s ON j.source = s.source WHERE j.source = $source"
     ),
     "curve": "SELECT * FROM policies.training_curve WHERE source = $source ORDER BY seed, epoch",
     "usage": sql.load("replay.usage_over_time"),
     "runtime_scores": (
         'SELECT predictor, median_absolute_error_s AS "median error, s", mean_absolute_error_s AS "mean error, s", '
-        'underestimated_share AS underestimated, mae_gain_over_last_two_s AS "gain over last two, s", '
-        "format('{:.0f} to {:.0f}', mae_gain_low_s, mae_gain_high_s) AS \"95 % interval\" "
-        "FROM predictions.runtime_scores WHERE source = $source ORDER BY predictor"
+        'underestimated_share AS "share underestimated", mae_gain_over_last_two_s AS "gain over last two, s", '
+        "format('{:,.0f} to {:,.0f}', mae_gain_low_s, mae_gain_high_s) AS \"95 % interval\", "
+        'fallback_jobs AS "answered by similar jobs" '
+        "FROM predictions.runtime_scores WHERE source = $source AND user_class = 'all users' "
+        "ORDER BY mean_absolute_error_s, predictor"
     ),
     "predictions": (
         "SELECT p.predicted_runtime_s, j.runtime_s, j.requested_walltime_s FROM predictions.runtime_predictions AS p "
@@ -92,10 +93,13 @@ def _rows_of(warehouse: Warehouse, source: str) -> Rows:
 def _facts(rows: Rows, trace: Trace, test_position: int) -> dict[str, str]:
     """What stands above the sections, by its heading."""
     about, summary, span = (rows[name].row(0, named=True) for name in ("about", "summary", "span"))
+    clock = trace.clock
+    nobody = about["format"] != "swf" and about["time_zone_from"] == "assumed"
+    assumed = ", assumed: give the right one with `tracehouse ingest --time-zone`" if nobody else ""
     return {
         "format": about["format"],
         "cluster": f"{trace.cluster_procs} processors (from the {about['cluster_procs_from']})",
-        "submitted": f"{span['first']:%Y-%m-%d} to {span['last']:%Y-%m-%d} ({about['time_zone']})",
+        "submitted": f"{clock.day(span['first'])} to {clock.day(span['last'])} ({clock.name}{assumed})",
         "lines": f"{summary['lines']:,} read = {summary['accepted']:,} jobs + {summary['kept']:,} other "
         f"records + {summary['ignored']:,} ignored + {summary['rejected']:,} rejected",
         "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen; "
@@ -123,7 +127,7 @@ def _use_and_queue(rows: Rows, trace: Trace) -> Section:
     return Section(
         "Utilisation and queue length",
         "Daily means under EASY with requested times.",
-        [evaluation_plots.usage_over_time(rows["usage"], trace.cluster_procs)],
+        [evaluation_plots.usage_over_time(rows["usage"], trace.cluster_procs, trace.has_calendar)],
     )
 
 
@@ -155,7 +159,11 @@ def _predicted_runtimes(rows: Rows) -> Section:
     requested = predictions["requested_walltime_s"].cast(pl.Float64).to_numpy()
     return Section(
         "Predicted run times",
-        "Errors on jobs after the training part. The gain is against the mean of the user's last two run times.",
+        f"The picture compares the predictions in use with what users requested. The table scores every predictor on all "
+        f"{predictions.height:,} jobs that can be replayed, as in operation: it learns from jobs that had ended before a "
+        "period, and predicts the jobs of the period. The gain is that in mean error over the mean of the user's last two "
+        "run times, and above 0 is better. The last column counts jobs that similar jobs answered for, because a predictor "
+        "that needs a fit waits until 200 jobs have ended.",
         [predictions_plots.estimates_over_true(predictions["predicted_runtime_s"].to_numpy(), true, requested)],
         rows["runtime_scores"],
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,17 +13,22 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+import sql
 from assets.common.progress import progress_bar
 from assets.ingest.generated import written_once
+from assets.ingest.staging import source_lock
 from traces.catalogue.vasp import VaspSource
 from traces.common.log import LogError
 from traces.vasp.folders import RunFolder, find_runs
 from traces.vasp.runs import VASP_READER_VERSION, read_folder
 from traces.vasp.synthetic import SYNTHETIC_RUNS_VERSION, SyntheticOptions, write_runs
 from traces.vasp.tables import ReadFolder, tables_of
-from warehouse import Warehouse, commit_so_far, file_lock, first_row
+from warehouse import Warehouse, first_row
 
 VASP_TABLES = ("vasp_runs", "vasp_electronic_steps", "vasp_ionic_steps", "vasp_rejects", "vasp_folders")
+_LEARNED = ("remaining_times", "remaining_time_models", "remaining_time_scores", "remaining_time_trials")
+_GENERATED = "generator "
+"""How the root of synthetic runs begins: they can be drawn again."""
 FOLDERS_A_COMMIT = 200
 """Folders that are written in one transaction."""
 
@@ -30,7 +37,8 @@ FOLDERS_A_COMMIT = 200
 class VaspIngested:
     """What one run of the asset has read.
 
-    folders: by outcome: accepted, rejected, unchanged, gone. bytes: of the OUTCARs. first_reject: where it is, and why.
+    folders: by outcome: accepted, rejected, unchanged, gone, moved (gone, but another folder has its runs now). bytes: of the
+    OUTCARs. first_reject: where it is, and why.
     """
 
     folders: Counter[str] = field(default_factory=Counter)
@@ -38,41 +46,66 @@ class VaspIngested:
     first_reject: str = ""
 
 
-def update_vasp_log(warehouse: Warehouse, source: VaspSource, default_time_zone: str, now: datetime) -> VaspIngested:
+def update_vasp_log(
+    warehouse: Warehouse, source: VaspSource, default_time_zone: str, now: datetime, replace: bool = False
+) -> VaspIngested:
     """Brings the raw tables up to date with the run folders, and says what was done.
 
     A folder is not opened when its files have the size and time they had, unless a run in it was still running. A folder that
-    is gone keeps its rows. now: UTC, without zone. Raises LogError when there is no folder, or no run in it.
+    is gone keeps its rows, unless its runs are those of another folder now. now: UTC, without zone. replace: forget the runs of
+    another root, in the transaction that stores the new ones. Raises LogError when there is no folder, or no
+    run in it, and when the stored runs are of another root.
     """
     root = runs_folder(source)
+    origin = str(root.resolve()) if source.path is not None else _GENERATED + _recipe(source)
     time_zone = source.time_zone or default_time_zone
     version = f"{VASP_READER_VERSION} {time_zone} {source.quiet_s}"
     done = VaspIngested()
-    with file_lock(warehouse.path.with_name(f".{source.name}.vasp.lock")):
+
+    def read_batches(changed: list[RunFolder]) -> Iterator[list[tuple[RunFolder, ReadFolder]]]:
+        with progress_bar("reading VASP runs", len(changed)) as bar:
+            for first in range(0, len(changed), FOLDERS_A_COMMIT):
+                batch = []
+                for folder in changed[first : first + FOLDERS_A_COMMIT]:
+                    batch.append((folder, read_folder(folder, time_zone, now, source.quiet_s)))
+                    bar.update()
+                yield batch
+
+    with source_lock(warehouse, source.name, is_vasp=True):
         folders = list(find_runs(root))
         with warehouse.write() as connection:
+            replaced = _forget_other_root(connection, source, origin, folders, replace)
             changed = _changed_folders(connection, source.name, version, folders, done)
-            with progress_bar("reading VASP runs", len(changed)) as bar:
-                for first in range(0, len(changed), FOLDERS_A_COMMIT):
-                    batch = []
-                    for folder in changed[first : first + FOLDERS_A_COMMIT]:
-                        batch.append((folder, read_folder(folder, time_zone, now, source.quiet_s)))
-                        bar.update()
-                    _write(connection, source.name, version, batch, done)
-                    commit_so_far(connection)
-            connection.execute(  # nobody writes to it any more
-                "UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its folder is gone' "
-                "WHERE source = ? AND state = 'running' AND folder NOT IN (SELECT unnest(?))",
-                [source.name, [folder.name for folder in folders]],
-            )
-            runs = first_row(connection, "SELECT count(*) FROM raw.vasp_runs WHERE source = ?", [source.name])
-            if not runs or not runs[0]:
-                first_reject = f"; first: {done.first_reject}" if done.first_reject else ""
-                raise LogError(
-                    f"{root}: no VASP run in it ({done.folders['rejected']} folders rejected{first_reject}): expected "
-                    "folders that hold an OUTCAR, at any depth"
-                )
+            if replaced:  # all or nothing
+                for batch in read_batches(changed):
+                    _write(connection, source.name, (version, origin), batch, done)
+                _finish(connection, source.name, root, folders, done)
+                return done
+        for batch in read_batches(changed):  # while the warehouse is closed
+            with warehouse.write() as connection:
+                _write(connection, source.name, (version, origin), batch, done)
+        with warehouse.write() as connection:
+            _finish(connection, source.name, root, folders, done)
     return done
+
+
+def _finish(
+    connection: duckdb.DuckDBPyConnection, source: str, root: Path, folders: list[RunFolder], done: VaspIngested
+) -> None:
+    """Brings up to date what is stored of folders that were not read now. Raises LogError where there is no run at all."""
+    _remove_twins(connection, source, root.resolve(), folders, done)
+    connection.execute(  # nobody writes to it any more
+        "UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its folder is gone' "
+        "WHERE source = ? AND state = 'running' AND folder NOT IN (SELECT unnest(?))",
+        [source, [folder.name for folder in folders]],
+    )
+    runs = first_row(connection, "SELECT count(*) FROM raw.vasp_runs WHERE source = ?", [source])
+    if not runs or not runs[0]:
+        first_reject = f"; first: {done.first_reject}" if done.first_reject else ""
+        raise LogError(
+            f"{root}: no VASP run in it ({done.folders['rejected']} folders rejected{first_reject}): expected "
+            "folders that hold an OUTCAR, at any depth"
+        )
 
 
 def _changed_folders(
@@ -97,35 +130,113 @@ def runs_folder(source: VaspSource) -> Path:
     """Where the run folders of a source are; synthetic ones are written on first use."""
     if source.path is not None:
         return source.path
-    recipe = json.dumps(["vasp", SYNTHETIC_RUNS_VERSION, source.generator], sort_keys=True)
     options = SyntheticOptions(**source.generator)
-    return written_once(source.name, recipe, lambda folder: write_runs(folder, options))
+    return written_once(source.name, _recipe(source), lambda folder: write_runs(folder, options))
+
+
+def _recipe(source: VaspSource) -> str:
+    return json.dumps(["vasp", SYNTHETIC_RUNS_VERSION, source.generator], sort_keys=True)
+
+
+def _forget_other_root(
+    connection: duckdb.DuckDBPyConnection, source: VaspSource, origin: str, folders: list[RunFolder], replace: bool
+) -> bool:
+    """Forgets what is stored of another root, if that is wanted or it was synthetic; whether anything was forgotten.
+
+    Raises LogError where the runs of two roots would be mixed. An older release did not keep the root. What it has stored is of
+    this one where a folder has the files that it had.
+    """
+    rows = connection.execute("SELECT folder, stamp, root FROM raw.vasp_folders WHERE source = ?", [source.name])
+    stored = rows.fetchall()
+    roots = {root for _, _, root in stored if root is not None}
+    unchanged = {(folder.name, folder.stamp) for folder in folders if folder.stamp}
+    if not roots and (not replace or any((name, stamp) in unchanged for name, stamp, _ in stored)):
+        return False
+    if not stored or roots == {origin}:
+        return False
+    other = next(iter(roots - {origin}), "")
+    if not replace and not other.startswith(_GENERATED):
+        remedy = f"give {source.path} a name of its own" if source.path else "give the generator a name of its own"
+        if source.path is not None:
+            command = shlex.join(["tracehouse", "vasp", "ingest", str(source.path), "--name", source.name, "--replace"])
+            remedy = f"{remedy}, or forget the runs of {other}: {command}"
+        raise LogError(
+            f"[vasp.{source.name}] is {source.path or 'a generator'} now ({source.declared_at}), but the runs that are stored "
+            f"under this name are of {other}. Put that path back, or {remedy}"
+        )
+    tables = [*(f"raw.{name}" for name in VASP_TABLES), "core.vasp_jobs", *(f"predictions.{name}" for name in _LEARNED)]
+    for table in tables:
+        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source.name])
+    return True
+
+
+def _remove_twins(
+    connection: duckdb.DuckDBPyConnection, source: str, root: Path, folders: list[RunFolder], done: VaspIngested
+) -> None:
+    """Removes the rows of folders that are stored twice: under a link, as an older release did, or under a former name."""
+    present = [folder.name for folder in folders]
+    rows = connection.execute(
+        "SELECT folder FROM raw.vasp_folders WHERE source = ? AND folder NOT IN (SELECT unnest(?))", [source, present]
+    ).fetchall()
+    twins = {name for (name,) in rows if _is_link_to(root / name, {folder.path for folder in folders})}
+    rows = connection.execute(sql.load("raw.vasp_twins"), {"source": source, "present": present}).fetchall()
+    twins |= {name for (name,) in rows}
+    for table in VASP_TABLES:
+        connection.execute(
+            f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, sorted(twins)]
+        )
+    done.folders["moved"] = len(twins)
+    done.folders["gone"] -= len(twins)
+
+
+def _is_link_to(path: Path, present: set[Path]) -> bool:
+    """Whether a path goes through a link to a folder that stands under its own name."""
+    target = path.resolve()
+    return target != path and target in present
 
 
 def _write(
     connection: duckdb.DuckDBPyConnection,
     source: str,
-    version: str,
+    read_by: tuple[str, str],
     batch: list[tuple[RunFolder, ReadFolder]],
     done: VaspIngested,
 ) -> None:
-    ledger = []
+    """read_by: version and root, as the ledger has them. A folder whose OUTCARs are gone keeps what was read of them."""
+    ledger, kept = [], _runs_without_outcar(connection, source, [folder for folder, _ in batch])
     for folder, read in batch:
-        outcome = "accepted" if read.run_rows else "rejected"
+        launches = len(read.run_rows) or kept.get(folder.name, 0)
+        outcome = "accepted" if launches else "rejected"
         done.folders[outcome] += 1
         done.bytes += sum(row["outcar_bytes"] for row in read.run_rows)
         if not done.first_reject and read.reject_rows:
             name, file, reason = read.reject_rows[0]
             done.first_reject = f"{name}/{file}: {reason}".replace("/:", ":")
-        ledger.append((folder.name, outcome, len(read.run_rows), folder.stamp, version))
+        ledger.append((folder.name, outcome, launches, folder.stamp, *read_by))
     names = [folder.name for folder, _ in batch]
-    columns = ["folder", "outcome", "launches", "stamp", "version"]
+    columns = ["folder", "outcome", "launches", "stamp", "version", "root"]
     frames = [*tables_of([read for _, read in batch]), pl.DataFrame(ledger, schema=columns, orient="row")]
     for table, rows in zip(VASP_TABLES, frames, strict=True):
+        of_runs = table not in ("vasp_rejects", "vasp_folders")
+        replaced = [name for name in names if not (of_runs and name in kept)]
         connection.execute(
-            f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, names]
+            f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, replaced]
         )
         if rows.height:
             connection.register("vasp_rows", rows.with_columns(source=pl.lit(source)).to_arrow())
             connection.execute(f"INSERT INTO raw.{table} BY NAME SELECT * FROM vasp_rows")
             connection.unregister("vasp_rows")
+
+
+def _runs_without_outcar(
+    connection: duckdb.DuckDBPyConnection, source: str, folders: list[RunFolder]
+) -> dict[str, int]:
+    """Launches that are stored of folders in which no OUTCAR can be read any more, by folder. None of them is running now."""
+    without = [folder.name for folder in folders if not folder.outcars]
+    where = "WHERE source = ? AND folder IN (SELECT unnest(?))"
+    connection.execute(
+        f"UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its OUTCAR is gone' {where} AND state = 'running'",
+        [source, without],
+    )
+    rows = connection.execute(f"SELECT folder, count(*) FROM raw.vasp_runs {where} GROUP BY folder", [source, without])
+    return dict(rows.fetchall())

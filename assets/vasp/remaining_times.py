@@ -6,13 +6,11 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.storage import read_model
 from assets.vasp.remaining_time_model import remaining_time_model
-from assets.vasp.runs import load_runs
+from assets.vasp.runs import load_open_runs
 from assets.vasp.vasp_runs import vasp_runs
 from models.remaining.model_file import OtherVersion, remaining_from_bytes
 from models.remaining.open_runs import QUANTILES, remaining_time_rows
 from warehouse import Warehouse, first_row, replace_partition
-
-_WITHOUT_END = "elapsed_s IS NULL AND state <> 'finished'"
 
 
 @dg.asset(
@@ -31,12 +29,6 @@ def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourcePar
         model = first_row(
             connection, "SELECT file, sha256 FROM predictions.remaining_time_models WHERE source = ?", [source]
         )
-        open_runs = connection.sql(
-            "SELECT folder, outcar, launch, state, changed_at AS at_time, started_at, loops_s, electronic_steps, ionic_steps, "
-            "launch = max(launch) OVER (PARTITION BY folder, outcar) AS is_last "
-            f"FROM raw.vasp_runs WHERE source = $source AND {_WITHOUT_END} ORDER BY folder, outcar, launch",
-            params={"source": source},
-        ).pl()
     if model is None:  # the sensor asks before anything could be learned
         context.log.warning(f"no predictor for {source!r} yet: materialize predictions/remaining_time_model first")
         return dg.MaterializeResult(metadata={"dagster/row_count": 0})
@@ -46,7 +38,7 @@ def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourcePar
         raise ValueError(
             f"the predictor of {source!r} is of another version: materialize remaining_time_model again"
         ) from None
-    rows = remaining_time_rows(open_runs, load_runs(warehouse, source, _WITHOUT_END), predictor)
+    rows = remaining_time_rows(*load_open_runs(warehouse, source), predictor)
     with warehouse.write() as connection:
         replace_partition(connection, "predictions.remaining_times", source, rows)
     shown = rows.select("folder", "state", "used_s", "electronic_steps", "ionic_steps", *QUANTILES, "expected_end")

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 import polars as pl
+from pydantic import Field
 
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
@@ -11,6 +12,10 @@ from assets.common.partitions import OWNERS, VASP
 from assets.vasp.folders import update_vasp_log
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
+
+
+class VaspRunsConfig(dg.Config):
+    replace: bool = Field(default=False, description="Forget the runs of another folder that has this name")
 
 
 @dg.asset(
@@ -21,13 +26,15 @@ from warehouse import Warehouse
     kinds={"duckdb", "polars"},
     metadata=table_metadata("raw.vasp_runs"),
 )
-def vasp_runs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+def vasp_runs(
+    context: dg.AssetExecutionContext, config: VaspRunsConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
     """Reads the run folders that have changed: one row per launch of VASP, one per electronic and ionic step. A running job
     has a row too. Folders that should have been runs are rejects, with a reason; accepted and rejected add up to all."""
     source = context.partition_key
     catalogue = load_catalogue()
     now = datetime.now(UTC).replace(tzinfo=None)
-    done = update_vasp_log(warehouse, catalogue.vasp_source(source), catalogue.time_zone, now)
+    done = update_vasp_log(warehouse, catalogue.vasp_source(source), catalogue.time_zone, now, config.replace)
     with warehouse.read() as connection:
 
         def ask(query: str) -> pl.DataFrame:

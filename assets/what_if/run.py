@@ -231,7 +231,7 @@ def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, s
         if held > cluster_procs:
             raise ValueError(
                 f"{trace.source}: by the log's own times {len(running)} jobs on {held} processors were running when the first "
-                f"job of the replay was submitted (second {begin}), and the cluster has {cluster_procs}: give --procs {held} "
+                f"job of the replay was submitted ({trace.clock.full(begin)}), and the cluster has {cluster_procs}: give --procs {held} "
                 "or more, choose another --window, or leave out --warm-start"
             )
     return Cluster(cluster_procs, running, outages_of(settings, cluster_procs))

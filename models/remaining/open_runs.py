@@ -19,8 +19,8 @@ _LONGEST_S = 90 * 86400
 def used_seconds() -> pl.Expr:
     """How long each run has run, seconds, from at_time, started_at, loops_s and is_last.
 
-    The clock counts for the last launch in a file only: the file goes on after a launch that was started again, so that the steps of
-    an earlier one say how long it ran. Steps count at least.
+    The clock counts for the last launch of a folder only. The file goes on after a launch that was started again in it, and one that
+    was put aside may be a copy of a later time. So the steps of an earlier launch say how long it ran. Steps count at least.
     """
     clock = (pl.col("at_time") - pl.col("started_at")).dt.total_seconds().cast(pl.Float64)
     return pl.max_horizontal(pl.when(pl.col("is_last") & clock.is_between(0, _LONGEST_S)).then(clock), "loops_s")
@@ -30,7 +30,7 @@ def remaining_time_rows(open_runs: pl.DataFrame, runs: Runs, predictor: Remainin
     """Rows of predictions.remaining_times.
 
     open_runs: folder, outcar, launch, state, at_time, started_at, loops_s, electronic_steps, ionic_steps and is_last (whether no
-    later launch is in the same file). runs: the same runs in the same order.
+    launch of the folder is later). runs: the same runs in the same order.
     """
     rows = open_runs.with_columns(used_s=used_seconds(), predictor=pl.lit(predictor.name))
     quantiles = predictor.predict(runs, Moments(np.arange(len(runs)), rows["used_s"].to_numpy()))

@@ -66,7 +66,8 @@ INPUTS = (*NUMERIC_SETTINGS, *WORD_SETTINGS, "grid", "log_work", "log_work_per_c
 class Runs:
     """Launches, and their steps in order; every array has one row per launch unless said otherwise.
 
-    inputs: float32 (runs, len(INPUTS)), NaN where not known. total_s: wall time from start to end, NaN where not known.
+    inputs: float32 (runs, len(INPUTS)), NaN where not known. total_s: wall time from start to end, NaN where not known or where
+    a part of the OUTCAR is missing.
     single: no more than one ionic step was asked for. group: number of the system (elements, ions, electrons).
     electronic steps of run r are the rows step[r] : step[r + 1] of the step_* arrays; ionic steps likewise by ionic[r].
     step_s: duration, seconds. step_end_s: its end, seconds after the start. No line says when the first step began. The part of a
@@ -117,7 +118,9 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
     first_move = _offsets(move_run, runs.height)
     move_steps = moves["electronic_steps"].to_numpy().astype(np.int64)
     move_s = moves["seconds"].fill_null(0.0).to_numpy().astype(np.float64)
-    total = runs["elapsed_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    # where steps are missing, the time is not the time of those that are left
+    elapsed = pl.when(pl.col("missing").is_null()).then(pl.col("elapsed_s").cast(pl.Float64))
+    total = runs.select(elapsed.fill_null(float("nan"))).to_series().to_numpy()
     loops = runs["loops_s"].to_numpy()
     writes = (runs["lwave"].fill_null(True) | runs["lcharg"].fill_null(True)).to_numpy()
     outside = np.where(np.isnan(total), 0.0, np.maximum(total - loops, 0.0))

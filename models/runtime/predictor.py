@@ -23,6 +23,8 @@ SIMILAR_COLUMNS = tuple(f"similar_{percent}_s" for percent in PERCENTS)
 """Columns of the quantiles of similar jobs, in features.similar_jobs."""
 WITHOUT_HISTORY_S = 3600.0
 """What stands for a run time of which nothing is known, not even a request."""
+UNKNOWN_SPREAD = np.geomspace(0.02, 5.0, len(LEVELS))
+"""True over predicted at the quantiles, before there is any experience."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Predictor(ABC):
 
     name: str
     most_rows: int | None = None  # it learns from the newest so many rows; None: from all
+    needs_fit = True  # False: its points are its own from the first job on, before any `fit`
 
     @abstractmethod
     def fit(self, rows: pl.DataFrame) -> None:
@@ -53,7 +56,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict(self, rows: pl.DataFrame) -> Prediction:
-        """Predictions for rows, which may be none. Call `fit` first."""
+        """Predictions for rows, which may be none. Call `fit` first, but where `needs_fit` is False."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

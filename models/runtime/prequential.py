@@ -13,15 +13,17 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from models.runtime.named import make_predictor
 from models.runtime.predictor import LEVELS, Prediction
 from models.runtime.predictors.online import OnlineRegression
 
 LEAST_FITTED = 200
-"""With fewer jobs that have ended, a period is predicted from similar jobs instead."""
+"""With fewer jobs that have ended, a predictor that needs a fit leaves a period to FALLBACK."""
 
-EARLY = "similar_jobs"
+FALLBACK = "similar_jobs"
+"""The predictor that answers for one that has too little to be fitted on."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ def prequential(
 ) -> Prediction:
     """The predictor's predictions of all rows, each from a fit on what had ended before its period.
 
+    A predictor that needs a fit leaves its first periods to FALLBACK: `fallback_jobs` says which jobs these are. Every other one
+    answers for itself from the first job on.
+
     rows: all jobs of a trace (sql/queries/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
     `threads` of them are worked on at once. done: called after each period. Quantiles are not calibrated yet, see
     models/runtime/calibration.py. Raises ValueError for an unknown name.
@@ -77,13 +82,10 @@ def prequential(
     point, quantiles = np.empty(rows.height), np.empty((rows.height, len(LEVELS)))
 
     def predict(period: Period) -> None:
-        part = rows[period.first : period.last]
-        if period.fitted < LEAST_FITTED:
-            predicted = make_predictor(EARLY).predict(part)
-        else:
-            predictor = make_predictor(name)
+        predictor = make_predictor(FALLBACK if _falls_back(name, period) else name)
+        if period.fitted:
             predictor.fit(ended_by(rows[: period.first], period.start))
-            predicted = predictor.predict(part)
+        predicted = predictor.predict(rows[period.first : period.last])
         point[period.first : period.last] = predicted.point
         quantiles[period.first : period.last] = predicted.quantiles
 
@@ -91,3 +93,13 @@ def prequential(
         for _ in pool.map(predict, periods):
             after_each()
     return Prediction(point, quantiles)
+
+
+def fallback_jobs(name: str, periods: list[Period]) -> NDArray[np.bool_]:
+    """Which jobs FALLBACK predicts in the predictor's place, (jobs,). Raises ValueError for an unknown name."""
+    masks = [np.full(period.last - period.first, _falls_back(name, period)) for period in periods]
+    return np.concatenate(masks) if masks else np.zeros(0, dtype=np.bool_)
+
+
+def _falls_back(name: str, period: Period) -> bool:
+    return period.fitted < LEAST_FITTED and make_predictor(name).needs_fit

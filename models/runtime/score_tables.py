@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from models.runtime.predictor import QUANTILE_COLUMNS, FloatArray, Prediction
 from models.runtime.prequential import Period
@@ -35,12 +36,16 @@ def first_then(early: Prediction, count: int, late: Prediction) -> Prediction:
 
 
 def user_class_scores(
-    rows: pl.DataFrame, predictions: dict[str, Prediction], true: FloatArray, seed: int
+    rows: pl.DataFrame,
+    predictions: dict[str, Prediction],
+    fallback: dict[str, NDArray[np.bool_]],
+    true: FloatArray,
+    seed: int,
 ) -> pl.DataFrame:
     """Rows of predictions.runtime_scores: every predictor on all users and on each class of users.
 
-    rows: the jobs, with user_name. predictions: by predictor, BASELINE among them. true: run times in seconds, (jobs,). seed: of the
-    bootstrap over users.
+    rows: the jobs, with user_name. predictions: by predictor, BASELINE among them. fallback: by predictor, the jobs that another
+    one predicted in its place, (jobs,). true: run times in seconds, (jobs,). seed: of the bootstrap over users.
     """
     users = rows["user_name"].fill_null("").to_numpy()
     class_of = user_classes(users)
@@ -53,14 +58,15 @@ def user_class_scores(
             error, baseline = (np.abs(x.point[part] - true[part]) for x in (prediction, predictions[BASELINE]))
             gain = (None,) * 3 if name == BASELINE else gain_interval(error, baseline, users[part], seed)
             row = {"predictor": name, "user_class": label, "jobs": int(part.sum())}
+            row |= {"fallback_jobs": int(fallback[name][part].sum())}
             scores.append(row | score(_part(prediction, part), true[part]) | dict(zip(gain_names, gain, strict=True)))
     return pl.DataFrame(scores, infer_schema_length=None)
 
 
 def period_scores_of_predictors(
-    periods: list[Period], predictions: dict[str, Prediction], true: FloatArray
+    periods: list[Period], predictions: dict[str, Prediction], fallback: dict[str, NDArray[np.bool_]], true: FloatArray
 ) -> pl.DataFrame:
-    """Rows of predictions.runtime_scores_by_period: every predictor in every period. true: run times in seconds, (jobs,)."""
+    """Rows of predictions.runtime_scores_by_period: every predictor in every period; arguments as in `user_class_scores`."""
     kept = ("mean_absolute_error_s", "mean_accuracy", "underestimated_share", "pinball_loss_s", "coverage_80")
     scores = []
     for name, prediction in predictions.items():
@@ -68,7 +74,8 @@ def period_scores_of_predictors(
             part = slice(period.first, period.last)
             values = score(_part(prediction, part), true[part])
             row = {"predictor": name, "period_start": period.start, "jobs": period.last - period.first}
-            scores.append(row | {"jobs_fitted": period.fitted} | {key: values[key] for key in kept})
+            row |= {"jobs_fitted": period.fitted, "fallback_jobs": int(fallback[name][part].sum())}
+            scores.append(row | {key: values[key] for key in kept})
     return pl.DataFrame(scores, infer_schema_length=None)
 
 

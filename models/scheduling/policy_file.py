@@ -32,7 +32,7 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
     """(weights, card), the inverse of `policy_to_bytes`. Raises ValueError that says what is wrong for anything else."""
     try:
         document = json.loads(content)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not a policy file, or one that is cut short ({error})") from None
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("tracehouse kernel network"):
         raise ValueError(f"not a policy file (expected the format {FORMAT!r})")
@@ -45,6 +45,8 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
         blank = blank_network(layout)
         weights = [np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields[2:]]
         card, written_digest = document["card"], document["sha256"]
+        if not isinstance(card, dict) or not isinstance(card.get("trained_jobs", 0), int):
+            raise ValueError("its card says nothing that can be read")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"a policy for another observation layout, or damaged ({error}): train it again") from None
     for name, array, expected in zip(KernelWeights._fields[2:], weights, blank[2:], strict=True):

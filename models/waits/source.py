@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime
 
 import numpy as np
 import polars as pl
 
+from models.waits.clock import LogClock
 from models.waits.history import History
 
 
 @dataclass(frozen=True)
 class WaitSource:
-    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock_zero: UTC time of the log's second
-    0, without zone. has_calendar: whether the log says which day that was. time_zone: of the cluster."""
+    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock: how its times are said."""
 
     name: str
     rows: pl.DataFrame
     history: History
-    clock_zero: datetime
-    has_calendar: bool
-    time_zone: str
+    clock: LogClock
 
     def user_number(self, user: str) -> int:
         """The number of a user in the history. Raises ValueError for one that never submitted a job that ran."""
@@ -34,14 +31,14 @@ class WaitSource:
         numbers = np.flatnonzero(np.isin(self.history.job_index, rows["job_index"].to_numpy()))
         numbers = numbers[self.history.submit[numbers] <= moment]
         if not len(numbers):
-            raise ValueError(f"source {self.name!r}: no job {job_id!r} had been submitted by {self.clock(moment)}")
+            raise ValueError(f"source {self.name!r}: no job {job_id!r} had been submitted by {self.clock.full(moment)}")
         number = int(numbers[-1])
         if self.history.leaves[number] <= moment:
             left = int(self.history.leaves[number])
             how = "started" if self.history.start[number] <= moment else "was cancelled"
             raise ValueError(
-                f"source {self.name!r}: job {job_id!r} does not wait at {self.clock(moment)}: it {how} at "
-                f"{self.clock(left)}; give an earlier --at, or leave --job out for a new job"
+                f"source {self.name!r}: job {job_id!r} does not wait at {self.clock.text(moment)}: it {how} at "
+                f"{self.clock.full(left)}; give an earlier --at, or leave --job out for a new job"
             )
         return number
 
@@ -49,14 +46,6 @@ class WaitSource:
     def span(self) -> tuple[int, int]:
         """First submission and last end that the log knows, seconds of its clock."""
         return int(self.history.submit[0]), int(self.history.latest_end[-1])
-
-    def clock(self, moment: float) -> str:
-        """A second of the log's clock as local time of the cluster, to the minute; the second itself where there is no
-        calendar."""
-        if not self.has_calendar:
-            return f"second {round(moment)}"
-        utc = self.clock_zero + timedelta(seconds=round(moment))
-        return f"{utc.replace(tzinfo=UTC).astimezone(ZoneInfo(self.time_zone)):%a %Y-%m-%d %H:%M}"
 
     def moment(self, text: str | None) -> int:
         """The second of the log's clock that a user means: a second, or local time of the cluster in ISO form.
@@ -66,12 +55,11 @@ class WaitSource:
         first, last = self.span
         if text is None:
             return int(self.history.submit[-1])
-        moment = int(text) if text.strip().isdigit() else self._second_of(text)
+        is_second = text.strip().isdigit()
+        moment = int(text) if is_second else self._second_of(text)
         if not first <= moment <= last:
-            raise ValueError(
-                f"time {text!r} lies outside the log of {self.name!r}, which tells of {self.clock(first)} to "
-                f"{self.clock(last)} (seconds {first} to {last})"
-            )
+            span = self.clock.span(first, last, in_seconds=is_second)
+            raise ValueError(f"time {text!r} lies outside the log of {self.name!r}, which tells of {span}")
         return moment
 
     def _second_of(self, text: str) -> int:
@@ -83,14 +71,14 @@ class WaitSource:
                 f"time {text!r}: expected local time of the cluster such as 2004-03-01 or '2004-03-01 08:00', or a second of "
                 "the log's own clock"
             ) from None
-        if not self.has_calendar:
+        second = self.clock.second_of(local)
+        if second is None:
             first, last = self.span
             raise ValueError(
                 f"time {text!r}: the log of {self.name!r} does not say which day it began: give a second of its own "
                 f"clock, {first} to {last}"
             )
-        zoned = local if local.tzinfo else local.replace(tzinfo=ZoneInfo(self.time_zone))
-        return round((zoned - self.clock_zero.replace(tzinfo=UTC)).total_seconds())
+        return second
 
 
 def user_number_in(rows: pl.DataFrame, source: str, user: str) -> int:

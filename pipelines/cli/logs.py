@@ -9,10 +9,10 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.ingest.export import export_swf
-from pipelines.cli.errors import plain_errors, raise_failures
+from pipelines.cli.errors import load_declared, plain_errors
 from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
-from traces.catalogue.editing import add_source, refuse_another_log, remove_source
+from traces.catalogue.editing import add_source, declared_source, refuse_another
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, Source
 from traces.common import pseudonyms
@@ -21,6 +21,7 @@ from warehouse import first_row
 
 OUTCOMES = ("kept", "ignored", "rejected")
 """What can become of a line that is no job, each for a reason."""
+CLUSTER_FACTS = ("cluster_procs", "cluster_procs_from", "time_zone", "time_zone_from")
 LINE_COUNTS = ("lines", "accepted", *OUTCOMES)
 
 
@@ -61,6 +62,9 @@ def source_row(source: Source) -> dict[str, Any]:
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
 @click.option(
+    "--columns", help="Columns of a Slurm log without a header line, in order, such as JobID,User,Submit,Start,End."
+)
+@click.option(
     "--keep-names",
     is_flag=True,
     help="Keep users, groups, accounts, projects and job names as they are, instead of pseudonyms.",
@@ -74,6 +78,7 @@ def ingest(
     name: str | None,
     procs: int | None,
     time_zone: str | None,
+    columns: str | None,
     keep_names: bool,
     replace: bool,
     as_json: bool,
@@ -83,12 +88,13 @@ def ingest(
     Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
     """
     from pipelines.cli.replaying import warn_of_peak
-    from traces.formats import guess_format
 
     name = name or inbox_name(path)
     if not replace:
-        refuse_another_log(name, path)
-    _load_log(name, add_source(name, path, log_format or guess_format(path), procs, time_zone, keep_names))
+        refuse_another("sources", name, path)  # before the format is guessed, which may say less
+    log_format = format_to_read(name, path, log_format, columns)
+    former = add_source(name, path, log_format, procs, time_zone, keep_names, columns, replace)
+    load_declared("ingest", name, former, {"ops": {"raw__log": {"config": {"replace": replace}}}})
     summary = _ingest_summary(name)
     if as_json:
         click.echo(json.dumps(summary))
@@ -98,17 +104,25 @@ def ingest(
     click.echo(f"\nNext: tracehouse run --source {name}", err=True)
 
 
-def _load_log(name: str, replaced: str) -> None:
-    """Runs the job `ingest`. A log that cannot be loaded leaves the catalogue as it was: `replaced` is its former entry."""
-    from pipelines.running import run_job
+def format_to_read(name: str, path: Path, log_format: str | None, columns: str | None) -> str:
+    """The format of a log: as given, else as the catalogue has it, else as the log looks. Says which files look odd.
 
-    loaded = False
-    try:
-        raise_failures(run_job("ingest", [name]))
-        loaded = True
-    finally:
-        if not loaded:
-            remove_source(name, replaced)
+    Raises ValueError for columns of another format than Slurm's, LogError where the log does not tell."""
+    from traces.formats import look_at_log
+
+    previous = declared_source(name)
+    if previous is not None and previous.path == path.resolve():
+        log_format = log_format or previous.format
+    if columns and log_format not in (None, "slurm"):
+        raise ValueError(f"--columns names the columns of a Slurm log, and the format of this one is {log_format}")
+    if log_format or columns:
+        return log_format or "slurm"
+    look = look_at_log(path)
+    for odd in look.odd[:5]:
+        kind = f" ({odd.otherwise})" if odd.otherwise else ""
+        text = f"{odd.path}: looks odd among {look.format} logs{kind}: what is no {look.format} line will be rejected"
+        click.secho(f"  ! {text}", fg="yellow", err=True)
+    return look.format
 
 
 def _ingest_summary(name: str) -> dict[str, Any]:
@@ -125,7 +139,9 @@ def _ingest_summary(name: str) -> dict[str, Any]:
             [name],
         ).fetchall()
         cluster = first_row(
-            connection, "SELECT cluster_procs, cluster_procs_from FROM core.sources WHERE source = ?", [name]
+            connection,
+            f"SELECT {', '.join(CLUSTER_FACTS)} FROM core.sources WHERE source = ?",
+            [name],
         )
     assert totals is not None and cluster is not None
     by_reason = {
@@ -133,7 +149,7 @@ def _ingest_summary(name: str) -> dict[str, Any]:
         for outcome in OUTCOMES
     }
     summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
-    return summary | {"cluster_procs": cluster[0], "cluster_procs_from": cluster[1]}
+    return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
 
 
 def _ingest_text(summary: dict[str, Any]) -> str:
@@ -197,5 +213,12 @@ def export(source: str, file: Path, log_format: str) -> None:
 
     Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
     """
-    jobs = export_swf(open_warehouse(), load_catalogue().source(source).name, file)
+    catalogue = load_catalogue()
+    name = catalogue.source(source).name
+    for of, path in ((other.name, other.path) for other in catalogue.sources.values() if other.path):
+        if file.resolve() == path.resolve() or file.resolve().parent == path.resolve():
+            raise ValueError(
+                f"{file}: this is where the log of source {of!r} is, which must stay as it is. Give another FILE"
+            )
+    jobs = export_swf(open_warehouse(), name, file)
     click.echo(f"wrote {jobs:,} jobs to {file}", err=True)

@@ -2,30 +2,42 @@
 
 import click
 
+from assets.common.storage import open_warehouse
+from pipelines.cli.backup import backup, restore
+from pipelines.cli.errors import plain_errors
 from pipelines.cli.logs import export, health, ingest, pseudonym, sources
 from pipelines.cli.models import models, rollback
 from pipelines.cli.query import sql
+from pipelines.cli.remove import remove
 from pipelines.cli.replay import compare, replay
 from pipelines.cli.run import report, run
 from pipelines.cli.train import distil, train
 from pipelines.cli.ui import ui
 from pipelines.cli.vasp import vasp
 from pipelines.cli.wait import wait, walltime
+from pipelines.terminal import printable_output
+from warehouse import confined
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracehouse")
-def main() -> None:
+@click.pass_context
+@plain_errors
+def main(context: click.Context) -> None:
     """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
 
     Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
     """
+    context.with_resource(printable_output())
+    context.with_resource(confined())
+    open_warehouse().settle()
 
 
 COMMANDS = (
     sources,
     run,
     ingest,
+    remove,
     health,
     pseudonym,
     export,
@@ -40,6 +52,8 @@ COMMANDS = (
     walltime,
     models,
     rollback,
+    backup,
+    restore,
     vasp,
 )
 for command in COMMANDS:

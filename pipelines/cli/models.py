@@ -16,6 +16,8 @@ from traces.catalogue.catalogue import load_catalogue
 def models(source: str, as_json: bool) -> None:
     """List what became of a source's run-time models, newest first: who is champion, who was refused, and why."""
 
+    from assets.common.trace import load_clock
+
     load_catalogue().source(source)
     with open_warehouse().read() as connection:
         history = connection.sql(
@@ -28,13 +30,15 @@ def models(source: str, as_json: bool) -> None:
         click.echo(json.dumps(history.to_dicts(), indent=1, default=str))
         return
     champion = history["champion"][0]
-    click.echo(f"{source}: version {champion} is champion\n")
+    clock = load_clock(open_warehouse(), source)
+    click.echo(f"{source}: version {champion} is champion; times are of {clock.name}\n")
     click.echo(
-        f"{'event':>5}  {'data until':<16}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}  what happened"
+        f"{'event':>5}  {'data until':<20}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}  what happened"
     )
     for row in history.iter_rows(named=True):
+        until = clock.text((row["data_until"] - clock.zero).total_seconds())
         click.echo(
-            f"{row['event']:>5}  {row['data_until']:%Y-%m-%d %H:%M}  {row['version']:>7}  {row['predictor']:<18}  "
+            f"{row['event']:>5}  {until:<20}  {row['version']:>7}  {row['predictor']:<18}  "
             f"{row['mean_absolute_error_s']:>13,.0f}  {row['kind']}: {row['reason']}"
         )
 

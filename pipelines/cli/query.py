@@ -1,15 +1,17 @@
 """The command `tracehouse sql`."""
 
+import io
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.storage import open_warehouse
+from assets.common.storage import open_warehouse, write_whole
 from pipelines.cli.errors import plain_errors
-from warehouse import Warehouse
+from warehouse import Warehouse, confined
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,9 +51,10 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
             f"{output}: {warehouse.path.parent} is where tracehouse keeps its own files. Give another"
         )
     rows = query_rows(warehouse, query, output_format, files)
-    target: Any = output if output is not None else sys.stdout.buffer
     if output_format == "parquet":
-        rows.write_parquet(target)
+        content = io.BytesIO()
+        rows.write_parquet(content)
+        _put(output, content.getvalue())
         return
     if output_format == "csv":
         text = rows.write_csv()
@@ -69,9 +72,21 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
         ):
             text = f"{rows}\n({rows.height} row{'' if rows.height == 1 else 's'})\n"
     if output is not None:
-        output.write_text(text)
-    else:
+        _put(output, text.encode())
+    elif output_format == "table" or sys.stdout.isatty():
         click.echo(text, nl=False)
+    else:  # data for another program, to the byte
+        sys.stdout.buffer.write(text.encode())
+
+
+def _put(output: Path | None, content: bytes) -> None:
+    """Writes the file whole, or to standard output. Raises ClickException where its folder is missing."""
+    if output is None:
+        sys.stdout.buffer.write(content)
+        return
+    if not output.parent.is_dir():
+        raise click.ClickException(f"{output}: no such folder for --output")
+    write_whole(output, content)
 
 
 def query_rows(
@@ -85,7 +100,8 @@ def query_rows(
     import duckdb
     import polars as pl
 
-    with warehouse.read() as connection:
+    # `_confine` opens the one folder, which it cannot do once all are closed
+    with nullcontext() if files is None else confined(False), warehouse.read() as connection:
         try:
             _refuse_writing(connection, query)
             _confine(connection, files)

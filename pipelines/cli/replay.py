@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from assets.common.storage import open_warehouse
 from assets.what_if.compare import compare_runs
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, replay_text
+from pipelines.terminal import printable
 from simulator.jobs.words import CORRECTIONS, RESERVE_BY, RULE_SETS
 from traces.catalogue.catalogue import load_catalogue
 
@@ -165,7 +167,8 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
     save_run(source, name, run.settings)
     other = run_to_compare(source, name)
     if other is not None and not quiet:
-        click.echo(f"\nSaved. Next: tracehouse compare {source} {other} {name}", err=True)
+        other_run = printable(shlex.quote(other))  # the warehouse may be of somebody else
+        click.echo(f"\nSaved. Next: tracehouse compare {source} {other_run} {name}", err=True)
 
 
 @click.command()

@@ -76,7 +76,7 @@ def _print_leaderboards(names: list[str]) -> None:
                 [name],
             ).fetchall()
         click.echo()
-        click.secho(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling", bold=True)
+        click.echo(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling")
         click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
         for rank, policy, estimates, mean, low, high, wait_s, minus, minus_low, minus_high, _ in rows:
             interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
-from pipelines.cli.errors import plain_errors, raise_failures
+from pipelines.cli.errors import load_declared, plain_errors, raise_failures
 from traces.catalogue.catalogue import inbox_name, load_catalogue
-from traces.catalogue.editing import add_vasp_source, remove_source
+from traces.catalogue.editing import add_vasp_source, refuse_another
 from traces.catalogue.vasp import VaspSource
 from warehouse import first_row
 
@@ -55,31 +55,25 @@ def _row_of(source: VaspSource) -> dict[str, Any]:
 @click.option("--name", help="Name of the folder in the catalogue; default: its own name.")
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
 @click.option("--accounting", help="The source whose jobs these runs are part of.")
+@click.option("--replace", is_flag=True, help="Forget the runs of another folder that has this name.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
-def vasp_ingest(path: Path, name: str | None, time_zone: str | None, accounting: str | None, as_json: bool) -> None:
+def vasp_ingest(
+    path: Path, name: str | None, time_zone: str | None, accounting: str | None, replace: bool, as_json: bool
+) -> None:
     """Add a folder that holds VASP run folders, at any depth, and read it; again: read what is new or has grown."""
     name = name or inbox_name(path.resolve())
-    _load_folder(name, add_vasp_source(name, path, time_zone, accounting))
+    if not replace:
+        refuse_another("vasp", name, path)
+    config = {"ops": {"raw__vasp_runs": {"config": {"replace": replace}}}}
+    former = add_vasp_source(name, path, time_zone, accounting, replace)
+    load_declared("vasp_ingest", name, former, config, "vasp")
     summary = _ingest_summary(name)
     if as_json:
         click.echo(json.dumps(summary))
         return
     click.echo(_ingest_text(summary))
     click.echo(f"\nNext: tracehouse vasp run --source {name}", err=True)
-
-
-def _load_folder(name: str, replaced: str) -> None:
-    """Runs the job `vasp_ingest`. A folder that cannot be read leaves the catalogue as it was: `replaced` is its former entry."""
-    from pipelines.running import run_job
-
-    loaded = False
-    try:
-        raise_failures(run_job("vasp_ingest", [name], partitions="vasp"))
-        loaded = True
-    finally:
-        if not loaded:
-            remove_source(name, replaced, "vasp")
 
 
 def _ingest_summary(name: str) -> dict[str, Any]:

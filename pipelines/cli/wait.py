@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from assets.common.storage import open_warehouse
+from models.waits.clock import OF_ITS_OWN
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
@@ -118,8 +119,8 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
     return {
         "source": source,
         "at_s": moment,
-        "at": log.clock(moment),
-        "time_zone": log.time_zone,
+        "at": log.clock.text(moment),
+        "time_zone": log.clock.zone,
         "job": job_id,
         "user": user,
         "procs": procs,
@@ -136,7 +137,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
         "samples": replays.samples,
         "seed": replays.seed,
         **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
-        **{f"start_p{percent}": log.clock(submitted + wait_s) for percent, wait_s in waits.items()},
+        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,
     }
@@ -150,14 +151,15 @@ def wait_text(answer: dict[str, Any]) -> str:
         else "a new job" + (f" of {answer['user']}" if answer["user"] else "")
     )
     limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
+    zone = answer["time_zone"]
     lines = [
-        f"{answer['source']} at {answer['at']} ({answer['time_zone']})",
+        f"{answer['source']} at {answer['at']} " + (f"({zone})" if zone else f"of {OF_ITS_OWN}"),
         f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
         f"{answer['waiting_jobs']:,} waiting",
         f"  job      {asked}: {answer['procs']:,} processors{limit}"
         + (f", has waited {duration(answer['waited_s'])}" if answer["job"] is not None else ""),
         "",
-        f"  {'chance':>8}  {'waits at most':<14}  starts by",
+        f"  {'chance':>8}  {'waits at most':<14}  starts by" + ("" if zone else f", of {OF_ITS_OWN}"),
     ]
     for p in PERCENTS_SHOWN:
         lines.append(f"  {p:>6} %  {duration(answer[f'wait_p{p}_s']):<14}  {answer[f'start_p{p}']}")

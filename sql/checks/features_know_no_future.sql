@@ -1,9 +1,16 @@
 -- Jobs whose history, or whose user's running and waiting jobs, differ from a plain count over what had happened before their
 -- submission, or that lack features; on the 2,000 jobs with the smallest hash, since the plain count is quadratic.
-WITH sample AS (
+WITH
+{{ timed_jobs }}
+
+jobs AS (
+    SELECT * REPLACE (taken_start_time AS start_time, taken_end_time AS end_time) FROM timed_jobs
+),
+
+sample AS (
     SELECT *
-    FROM core.jobs
-    WHERE source = $source AND user_name IS NOT NULL
+    FROM jobs
+    WHERE user_name IS NOT NULL
     ORDER BY hash(job_index)
     LIMIT 2000
 ),
@@ -24,10 +31,9 @@ counted AS (
         ) AS running,
         count(earlier.job_index) FILTER (coalesce(earlier.start_time, earlier.end_time) >= sample.submit_time) AS waiting
     FROM sample
-    LEFT JOIN core.jobs AS earlier
+    LEFT JOIN jobs AS earlier
         ON
-            sample.source = earlier.source
-            AND sample.user_name = earlier.user_name
+            sample.user_name = earlier.user_name
             AND earlier.submit_time < sample.submit_time
     GROUP BY sample.job_index
 )

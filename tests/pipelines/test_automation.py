@@ -11,7 +11,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipelines.automation import inbox_sensor, nightly_schedule
+from pipelines import automation
+from pipelines.automation import SETTLED_S, inbox_sensor, nightly_schedule
 
 JOB = "1 0 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n"
 
@@ -38,12 +39,24 @@ def tick(instance: dg.DagsterInstance, cursor: str | None = None) -> dg.SensorRe
     return result
 
 
+def requested(result: dg.SensorResult) -> list[str | None]:
+    return [request.partition_key for request in result.run_requests or []]
+
+
+class Clock:
+    """Our clock, which a test turns."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ahead_s = 0.0
+        monkeypatch.setattr(time, "time", lambda now=time.time: now() + self.ahead_s)
+
+
 def test_a_new_file_becomes_a_partition_and_a_run_once(inbox: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         assert not tick(instance).run_requests
         drop(inbox, "may 2026.swf")
         first = tick(instance)
-        assert [request.partition_key for request in first.run_requests or []] == ["may-2026"]
+        assert requested(first) == ["may-2026"]
         assert first.dynamic_partitions_requests
         assert not tick(instance, first.cursor).run_requests
 
@@ -55,8 +68,58 @@ def test_a_changed_file_runs_again_and_one_being_copied_is_left_alone(inbox: Pat
         drop(inbox, "a.swf", JOB + JOB, age_s=30)
         drop(inbox, "b.swf", age_s=0)
         again = tick(instance, cursor)
-        assert [request.partition_key for request in again.run_requests or []] == ["a"]
-        assert set(json.loads(again.cursor or "")) == {"a"}
+        assert requested(again) == ["a"]
+        assert set(json.loads(again.cursor or "")["taken"]) == {"a"}
+
+
+def test_a_file_with_a_clock_ahead_of_ours_is_taken_once_it_is_quiet(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, days = Clock(monkeypatch), 86_400
+    drop(inbox, "a.swf", age_s=-30 * days)
+    with dg.DagsterInstance.ephemeral() as instance:
+        first = tick(instance)
+        assert requested(first) == [], "it may be a copy under way"
+        clock.ahead_s = SETTLED_S - 1
+        early = tick(instance, first.cursor)
+        assert requested(early) == []
+        clock.ahead_s = SETTLED_S + 5
+        later = tick(instance, early.cursor)
+        assert requested(later) == ["a"]
+        clock.ahead_s += 15
+        assert requested(tick(instance, later.cursor)) == [], "once"
+
+
+def test_a_file_with_a_clock_ahead_that_still_grows_is_left_alone(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, cursor = Clock(monkeypatch), None
+    with dg.DagsterInstance.ephemeral() as instance:
+        for lines in range(1, 5):
+            (inbox / "a.swf").write_text(JOB * lines)
+            os.utime(inbox / "a.swf", (4e9, 4e9))  # its time tells nothing, its size does
+            result = tick(instance, cursor)
+            assert requested(result) == []
+            cursor, clock.ahead_s = result.cursor, clock.ahead_s + 15
+        assert requested(tick(instance, cursor)) == ["a"]
+
+
+def test_our_clock_may_be_put_back(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    clock.ahead_s = 1e9
+    (inbox / "a.swf").write_text(JOB)
+    os.utime(inbox / "a.swf", (4e9, 4e9))
+    with dg.DagsterInstance.ephemeral() as instance:
+        cursor = tick(instance).cursor
+        clock.ahead_s = 0
+        cursor = tick(instance, cursor).cursor
+        clock.ahead_s = 15
+        assert requested(tick(instance, cursor)) == ["a"]
+
+
+def test_what_an_older_sensor_has_taken_is_not_taken_again(inbox: Path) -> None:
+    drop(inbox, "a.swf")
+    with dg.DagsterInstance.ephemeral() as instance:
+        cursor = json.dumps(json.loads(tick(instance).cursor or "")["taken"])
+        assert requested(tick(instance, cursor)) == []
 
 
 def test_the_catalogues_sources_become_partitions(inbox: Path) -> None:
@@ -82,3 +145,21 @@ def test_every_night_every_source_is_retrained(inbox: Path) -> None:
         requests = nightly_schedule()(context)
     assert {request.partition_key for request in requests} == {"lublin-256", "campus-pbs"}
     assert len({request.run_key for request in requests}) == 2
+
+
+def test_a_file_that_goes_away_during_a_look_stops_nothing(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drop(inbox, "a.swf")
+    with dg.DagsterInstance.ephemeral() as instance:
+        cursor, stamp_of = tick(instance).cursor, automation._stamp
+        drop(inbox, "b.swf")
+
+        def stamp_late(path: Path) -> tuple[str, float]:
+            if path.name == "a.swf":
+                raise FileNotFoundError(path)
+            return stamp_of(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(automation, "_stamp", stamp_late)
+            during = tick(instance, cursor)
+        assert requested(during) == ["b"]
+        assert requested(tick(instance, during.cursor)) == [], "the first is not taken again"

@@ -279,10 +279,10 @@ def test_models_lists_the_history(story: Story, home: Path) -> None:
     history = story.nights["learned"].history
     champion = history[-1]["champion"]
     lines = succeed("models", "-s", "site").splitlines()
-    assert lines[0] == f"site: version {champion} is champion" and lines[1] == ""
+    assert lines[0] == f"site: version {champion} is champion; times are of Europe/Berlin" and lines[1] == ""
     assert len(lines) == 3 + len(history)
     assert lines[3].split()[:1] == [str(len(history))] and f"promoted: {history[-1]['reason']}" in lines[3]
-    assert lines[-2].split()[3:5] == ["2", "user_mean"] and "refused: worse" in lines[-2]
+    assert lines[-2].split()[4:6] == ["2", "user_mean"] and "refused: worse" in lines[-2]
     assert "first: the first model of this source" in lines[-1]
     found = json.loads(succeed("models", "-s", "site", "--json"))
     asked = ("event", "kind", "version", "champion", "mae_gain_s", "mae_gain_low_s", "reason")

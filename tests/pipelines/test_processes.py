@@ -8,14 +8,27 @@ import sys
 
 import dagster as dg
 import pytest
-from dagster._core.events import EngineEventData
+from dagster._core.events import DagsterEvent, DagsterEventType, EngineEventData
 
-from pipelines.processes import HOST_TAG, PROCESS_TAG, close_dead_runs, this_process
+from pipelines import processes
+from pipelines.definitions import defs
+from pipelines.processes import HOST_TAG, PROCESS_TAG, close_dead_runs, this_process, traceable_executor
+from warehouse import door
 
 
 @dg.job
 def nothing() -> None:
     pass
+
+
+@dg.op
+def little() -> None:
+    assert door._is_confined[-1], "a run opens the warehouse without other files"
+
+
+@dg.job(executor_def=traceable_executor)
+def launched() -> None:
+    little()
 
 
 def dead_pid() -> int:
@@ -57,16 +70,64 @@ def test_only_runs_of_processes_known_to_be_gone_are_closed(tags: dict[str, str]
         assert status(instance, run_id) == wanted
 
 
+def report_process(instance: dg.DagsterInstance, run_id: str, pid: int) -> None:
+    """What Dagster itself notes when it launches a run: a number, and no host."""
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    data = EngineEventData({"pid": dg.MetadataValue.text(str(pid))})
+    instance.report_engine_event("Started process for run", run, data)
+
+
 @pytest.mark.parametrize("dead", [True, False])
 def test_a_run_of_the_ui_has_its_process_in_its_events(dead: bool) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
-        run_id = started_run(instance, {})
+        run_id = started_run(instance, {HOST_TAG: this_process()[HOST_TAG]})
         assert close_dead_runs(instance) == 0, "nothing is known yet: it may be about to begin"
-        run = instance.get_run_by_id(run_id)
-        assert run is not None
-        instance.report_engine_event(
-            "Started process for run",
-            run,
-            EngineEventData({"pid": dg.MetadataValue.text(str(dead_pid() if dead else os.getpid()))}),
-        )
+        report_process(instance, run_id, dead_pid() if dead else os.getpid())
         assert close_dead_runs(instance) == int(dead)
+
+
+def test_a_run_of_an_unknown_host_is_left_alone() -> None:
+    """On a shared home, the number may be that of a living process of another machine."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = started_run(instance, {})
+        report_process(instance, run_id, dead_pid())
+        by_tag = started_run(instance, {PROCESS_TAG: f"{dead_pid()}-12345"})
+        assert close_dead_runs(instance) == 0
+        assert {status(instance, run) for run in (run_id, by_tag)} == {dg.DagsterRunStatus.STARTED}
+
+
+def test_a_run_that_ends_well_meanwhile_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        run_id = started_run(instance, this_process() | {PROCESS_TAG: f"{dead_pid()}-12345"})
+        has_died = processes._has_died
+
+        def has_died_late(process: str, host: str | None) -> bool:
+            run = instance.get_run_by_id(run_id)
+            assert run is not None
+            instance.report_dagster_event(DagsterEvent(DagsterEventType.RUN_SUCCESS.value, run.job_name), run_id=run_id)
+            return has_died(process, host)
+
+        monkeypatch.setattr(processes, "_has_died", has_died_late)
+        assert close_dead_runs(instance) == 0
+        assert status(instance, run_id) == dg.DagsterRunStatus.SUCCESS
+
+
+def test_a_run_of_another_machine_of_the_same_name_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with dg.DagsterInstance.ephemeral() as instance:
+        with monkeypatch.context() as there:
+            there.setattr(processes, "_text_of", lambda path: f"theirs: {path}")
+            tags = this_process()
+        assert tags[HOST_TAG].split(".")[0] == this_process()[HOST_TAG].split(".")[0]
+        started_run(instance, tags)
+        assert close_dead_runs(instance) == 0
+
+
+def test_a_launched_run_tells_host_and_process() -> None:
+    """Dagster notes a number only, which says nothing to another host."""
+    assert defs.executor is traceable_executor
+    with dg.instance_for_test() as instance:
+        result = dg.execute_job(dg.reconstructable(launched), instance)
+        assert result.success
+        run = instance.get_run_by_id(result.run_id)
+        assert run is not None and this_process().items() <= run.tags.items()

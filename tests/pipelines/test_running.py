@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.running import read_config
 from tests.tiny import SOURCE, Home, assert_same_tables
+from traces.catalogue.places import PROJECT
 
 
 def test_two_first_runs_at_once_both_complete(finished: Home, tmp_path: Path) -> None:
@@ -30,3 +31,16 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
     file.write_text("[1, 2]\n")
     with pytest.raises(ValueError, match="expected a mapping"):
         read_config(file)
+
+
+def test_settings_of_a_file_run_no_code(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(f"!!python/object/apply:os.mkdir ['{tmp_path / 'made'}']\n")
+    with pytest.raises(ValueError, match="not valid YAML"):
+        read_config(file)
+    assert not (tmp_path / "made").exists()
+
+
+def test_nothing_is_told_to_anybody() -> None:
+    settings = read_config(PROJECT / "dagster.yaml")
+    assert settings["telemetry"] == {"enabled": False} and settings["nux"] == {"enabled": False}

@@ -12,11 +12,12 @@ from pipelines.step_log import step_logger
 def numbers(context: dg.AssetExecutionContext) -> None:
     context.log.info("not shown")
     context.log.warning("look here")
+    context.log.warning("queue \x1b[2J")
 
 
 @dg.asset_check(asset=numbers)
 def are_small() -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, description="they are large")
+    return dg.AssetCheckResult(passed=False, severity=dg.AssetCheckSeverity.WARN, description="they are large: \x1b[2J")
 
 
 @dg.asset_check(asset=numbers)
@@ -29,8 +30,9 @@ def test_one_line_an_asset_and_what_is_wrong(capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr().err
     assert "not shown" not in printed
     assert "  ! look here\n" in printed
-    assert "  numbers " in printed and printed.rstrip().count("\n") == 3
-    assert "  ! check are_small: they are large\n" in printed
+    assert "  numbers " in printed and printed.rstrip().count("\n") == 4
+    assert "  ! check are_small: they are large: \\x1b[2J\n" in printed
+    assert "  ! queue \\x1b[2J\n" in printed and "\x1b[2J" not in printed, "a log steers no terminal"
     assert "  check are_there FAILED: there are none\n" in printed
 
 

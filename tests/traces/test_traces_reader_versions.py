@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (1, "438f73b0b8b6"),
-    "slurm": (1, "614c92ae2920"),
-    "pbs": (1, "0f9b258f17d5"),
-    "vasp": ("1", "8a5ac759348c"),
+    "swf": (1, "97f46d630fd0"),
+    "slurm": (2, "ba35a892f3aa"),
+    "pbs": (2, "d4db6c1159ab"),
+    "vasp": ("2", "4dbd3d2fbd0c"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

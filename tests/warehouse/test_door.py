@@ -10,7 +10,9 @@ import duckdb
 import polars as pl
 import pytest
 
-from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row, replace_partition
+from tests.warehouse.released import make_warehouse
+from warehouse import Unfinished, Warehouse, WarehouseBusy, WarehouseError, confined, first_row, replace_partition
+from warehouse.migrations import CURRENT_VERSION
 
 COUNTS = pl.DataFrame({"file": ["f"], "outcome": ["accepted"], "reason": ["job"], "lines": [3]})
 
@@ -125,3 +127,99 @@ def test_a_file_that_is_no_database_is_named_with_the_remedy(warehouse: Warehous
 def test_first_row_of_nothing_is_none(warehouse: Warehouse) -> None:
     with warehouse.write() as connection:
         assert first_row(connection, "SELECT 1 WHERE false") is None
+
+
+def test_while_it_is_paused_readers_go_on_and_writers_wait(warehouse: Warehouse) -> None:
+    with warehouse.write():
+        pass
+    other = Warehouse(warehouse.path, timeout_s=0.2)
+    with warehouse.paused() as stored:
+        assert stored.version == CURRENT_VERSION
+        with other.read() as connection:
+            assert connection.execute("SELECT count(*) FROM core.jobs").fetchall() == [(0,)]
+        with pytest.raises(WarehouseBusy, match="another writer"), other.write():
+            pass
+    with other.write():
+        pass
+
+
+def test_pausing_upgrades_nothing_and_needs_a_warehouse(tmp_path: Path) -> None:
+    make_warehouse(1, tmp_path / "w.duckdb")
+    before = (tmp_path / "w.duckdb").read_bytes()
+    with Warehouse(tmp_path / "w.duckdb").paused() as stored:
+        assert stored.version == 1
+    assert (tmp_path / "w.duckdb").read_bytes() == before
+    with pytest.raises(WarehouseError, match="no warehouse yet"), Warehouse(tmp_path / "other.duckdb").paused():
+        pass
+    duckdb.connect(str(tmp_path / "empty.duckdb")).close()
+    with pytest.raises(WarehouseError, match="no warehouse yet"), Warehouse(tmp_path / "empty.duckdb").paused():
+        pass
+
+
+def test_replacing_is_refused_while_an_outside_program_writes(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    code = "import duckdb, sys, time; c = duckdb.connect(sys.argv[1]); print('open', flush=True); time.sleep(60)"
+    holder = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == b"open\n"
+        with pytest.raises(WarehouseBusy, match=r"it is held by .*python"), Warehouse(path).replacing():
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+    path.write_bytes(b"no database")
+    with Warehouse(path).replacing():
+        pass
+
+
+def test_what_a_killed_process_has_left_is_finished_first(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    calls: list[str] = []
+
+    def finish() -> None:
+        calls.append("finished")
+        marker.unlink()
+
+    warehouse = Warehouse(tmp_path / "w.duckdb", unfinished=Unfinished(marker, finish))
+    opened = {
+        "write": warehouse.write,
+        "read": warehouse.read,
+        "paused": warehouse.paused,
+        "replacing": warehouse.replacing,
+    }
+    for name, door in opened.items():
+        marker.touch()
+        with door():
+            calls.append(name)
+        with door():
+            pass
+    warehouse.settle()
+    marker.touch()
+    warehouse.settle()
+    assert calls == [word for name in opened for word in ("finished", name)] + ["finished"]
+
+
+def test_who_may_not_finish_is_told_who_may(tmp_path: Path) -> None:
+    def finish() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    warehouse = Warehouse(tmp_path / "w.duckdb", unfinished=Unfinished(tmp_path, finish))
+    with pytest.raises(
+        WarehouseError, match=r"a restore was interrupted here, and cannot be finished \(Permission denied\)"
+    ):
+        warehouse.settle()
+
+
+def test_a_view_of_somebody_else_reads_no_file(warehouse: Warehouse, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the key")
+    with warehouse.write() as connection:
+        connection.execute(f"CREATE VIEW marts.theirs AS FROM read_text('{tmp_path / 'secret'}')")
+    with confined():
+        with warehouse.read() as connection, pytest.raises(duckdb.PermissionException):
+            connection.execute("FROM marts.theirs")
+        with warehouse.write() as connection, pytest.raises(duckdb.InvalidInputException):
+            connection.execute("SET enable_external_access = true")
+        with confined(False), warehouse.read() as connection:
+            assert connection.execute("SELECT content FROM marts.theirs").fetchall() == [("the key",)]
+        with warehouse.read() as connection, pytest.raises(duckdb.PermissionException):
+            connection.execute("FROM marts.theirs")

@@ -21,12 +21,14 @@ from traces.common.pseudonyms import DEFAULT_KINDS
 
 @dataclass(frozen=True)
 class Catalogue:
-    """sources: traces, by name; vasp: folders of VASP runs, by name."""
+    """sources: traces, by name; vasp: folders of VASP runs, by name. names_time_zone: whether `time_zone` is what the second
+    catalogue says, and not only what tracehouse comes with."""
 
     sources: dict[str, Source]
     time_zone: str = "UTC"
     nightly_cron: str = "0 3 * * *"
     vasp: dict[str, VaspSource] = field(default_factory=dict)
+    names_time_zone: bool = False
 
     def source(self, name: str) -> Source:
         """The source of this name. Raises CatalogueError, which lists the names there are."""
@@ -88,7 +90,10 @@ def is_cron(text: str) -> bool:
 
 
 def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
-    return Catalogue(first.sources | second.sources, second.time_zone, second.nightly_cron, first.vasp | second.vasp)
+    sources, vasp = first.sources | second.sources, first.vasp | second.vasp
+    return Catalogue(
+        sources, second.time_zone, second.nightly_cron, vasp, first.names_time_zone or second.names_time_zone
+    )
 
 
 def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
@@ -138,4 +143,4 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
     sources = {name: declared_log(check, name, table, time_zone) for name, table in check.tables(document)}
     of_vasp = Checker(path, text, "vasp")
     vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
-    return Catalogue(sources, time_zone, cron, vasp)
+    return Catalogue(sources, time_zone, cron, vasp, defaults is not None and "time_zone" in document)

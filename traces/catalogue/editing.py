@@ -3,108 +3,170 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from zoneinfo import available_timezones
 
 from traces.catalogue.catalogue import Catalogue, load_catalogue, parse_catalogue, read_catalogue
 from traces.catalogue.places import PROJECT, local_catalogue_path
-from traces.catalogue.sources import NAME, CatalogueError
+from traces.catalogue.sources import NAME, CatalogueError, Source
 
 
 def add_source(
-    name: str, log: Path, log_format: str, procs: int | None, time_zone: str | None, keep_names: bool = False
+    name: str,
+    log: Path,
+    log_format: str,
+    procs: int | None,
+    time_zone: str | None,
+    keep_names: bool = False,
+    columns: str | None = None,
+    replace: bool = False,
 ) -> str:
     """Declares a source in the second catalogue; returns the declaration it replaces there, or "".
 
-    Raises CatalogueError for a bad name or time zone, or a name that `sources.toml` already has.
+    What the catalogue says of the same log already stays, unless it is given again. A declaration that says all of this is left
+    as it is, comments and all. replace: whether the name may be that of another log until now. Raises CatalogueError where it
+    may not, for a bad name or time zone, and for a name that `sources.toml` already has.
     """
-    if not NAME.fullmatch(name):
-        raise CatalogueError(f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
-    bundled = read_catalogue(PROJECT / "sources.toml")
-    if name in bundled.sources:
-        raise CatalogueError(
-            f"source {name!r} is already in {bundled.sources[name].declared_at}; choose another --name"
-        )
+    bundled = _bundled_without(name, "sources")
     if time_zone is not None and time_zone not in available_timezones():
         raise CatalogueError(f'unknown time zone {time_zone!r}; expected an IANA name such as "Europe/Berlin"')
-    entry = [f"[sources.{_quoted(name)}]", f"format = {_toml_string(log_format)}"]
-    entry.append(f"path = {_toml_string(str(log.resolve()))}")
-    if procs is not None:
-        entry.append(f"procs = {procs}")
-    if time_zone is not None:
-        entry.append(f"time_zone = {_toml_string(time_zone)}")
-    if keep_names:
-        entry.append("pseudonyms = []")
-    return _edit_declaration("sources", name, "\n".join(entry) + "\n", bundled)
+    given: dict[str, Any] = {"format": log_format, "procs": procs, "time_zone": time_zone, "columns": columns}
+    given["pseudonyms"] = [] if keep_names else None
+    return _declare("sources", name, log, given, bundled, replace)
 
 
-def refuse_another_log(name: str, log: Path) -> None:
-    """Raises CatalogueError where the second catalogue has this name for another log: its jobs would be forgotten."""
-    local = local_catalogue_path()
-    bundled = read_catalogue(PROJECT / "sources.toml")
-    previous = read_catalogue(local, bundled).sources.get(name) if local.exists() else None
-    if previous is not None and previous.path is not None and previous.path.resolve() != log.resolve():
-        raise CatalogueError(
-            f"source {name!r} is the log {previous.path} ({previous.declared_at}). Choose another --name, or give --replace to "
-            f"forget its jobs and take {log} in its place"
-        )
-
-
-def add_vasp_source(name: str, folder: Path, time_zone: str | None, accounting: str | None) -> str:
+def add_vasp_source(
+    name: str, folder: Path, time_zone: str | None, accounting: str | None, replace: bool = False
+) -> str:
     """Declares a folder of VASP runs in the second catalogue; returns the declaration it replaces there, or "".
 
-    Raises CatalogueError for a bad name, time zone or accounting source, or a name that `sources.toml` already has.
+    What the catalogue says of the same folder already stays, unless it is given again. replace: whether the name may be that of
+    another folder until now. Raises CatalogueError where it may not, for a bad name, time zone or accounting source, and for a
+    name that `sources.toml` already has.
     """
+    bundled = _bundled_without(name, "vasp")
+    if accounting is not None:
+        load_catalogue().source(accounting)
+    return _declare("vasp", name, folder, {"time_zone": time_zone, "accounting": accounting}, bundled, replace)
+
+
+def declared_source(name: str) -> Source | None:
+    """What the second catalogue has under this name. Raises CatalogueError for a faulty catalogue."""
+    local = local_catalogue_path()
+    return read_catalogue(local, read_catalogue(PROJECT / "sources.toml")).sources.get(name) if local.exists() else None
+
+
+def refuse_another(section: str, name: str, path: Path) -> None:
+    """Raises CatalogueError where the second catalogue has this name for another path: what it holds would be forgotten.
+
+    section: "sources" for logs, "vasp" for folders of VASP runs.
+    """
+    local = local_catalogue_path()
+    if not local.exists():
+        return
+    catalogue = read_catalogue(local, read_catalogue(PROJECT / "sources.toml"))
+    previous = catalogue.sources.get(name) if section == "sources" else catalogue.vasp.get(name)
+    if previous is None or previous.path is None or previous.path.resolve() == path.resolve():
+        return
+    kind, rows = ("log", "jobs") if section == "sources" else ("folder", "runs")
+    moved = (
+        f"If it is the same {kind} in another place, correct its `path` there, and nothing is forgotten. Else choose"
+    )
+    raise CatalogueError(
+        f"{name!r} is the {kind} {previous.path} ({previous.declared_at}). {moved} another --name, or give --replace to forget its "
+        f"{rows} and take {path} in its place"
+    )
+
+
+def _bundled_without(name: str, section: str) -> Catalogue:
+    """The first catalogue. Raises CatalogueError for a bad name, and where the catalogue has this one."""
     if not NAME.fullmatch(name):
         raise CatalogueError(f"bad source name {name!r}: use letters, digits, dots, dashes and underscores")
     bundled = read_catalogue(PROJECT / "sources.toml")
-    if name in bundled.vasp:
-        raise CatalogueError(f"{name!r} is already in {bundled.vasp[name].declared_at}; choose another --name")
-    if accounting is not None:
-        load_catalogue().source(accounting)
-    local = local_catalogue_path()
-    previous = read_catalogue(local, bundled).vasp.get(name) if local.exists() else None
-    entry = [f"[vasp.{_quoted(name)}]", f"path = {_toml_string(str(folder.resolve()))}"]
-    if previous is not None:  # what is not given again stays
-        time_zone, accounting = time_zone or previous.time_zone, accounting or previous.accounting or None
-        entry += [f"quiet_s = {previous.quiet_s}", f"description = {_toml_string(previous.description)}"]
-    entry += [f"time_zone = {_toml_string(time_zone)}"] if time_zone is not None else []
-    entry += [f"accounting = {_toml_string(accounting)}"] if accounting is not None else []
-    return _edit_declaration("vasp", name, "\n".join(entry) + "\n", bundled)
+    declared = (bundled.sources if section == "sources" else bundled.vasp).get(name)
+    if declared is not None:
+        raise CatalogueError(f"{name!r} is already in {declared.declared_at}; choose another --name")
+    return bundled
+
+
+def _declare(section: str, name: str, path: Path, given: dict[str, Any], bundled: Catalogue, replace: bool) -> str:
+    """Writes the table of a source; returns the declaration it replaces, or "".
+
+    given: its other keys; None for one that is not given. What is there is looked up under the lock, since another `tracehouse
+    ingest` may have written it a moment ago.
+    """
+    given = {"path": str(path.resolve())} | {key: value for key, value in given.items() if value is not None}
+    with _locked_catalogue() as local:
+        if not replace:
+            refuse_another(section, name, path)
+        elif local.exists():
+            read_catalogue(local, bundled)  # a faulty one is an error that names its line
+        tables = tomllib.loads(local.read_text()).get(section, {}) if local.exists() else {}
+        kept = dict(tables.get(name, {}))
+        if kept.get("path") and (local.parent / kept["path"]).resolve() == path.resolve():
+            kept["path"] = given["path"]
+        else:
+            kept = {}
+        if kept and kept | given == kept:
+            return _edit_declaration(section, name, None, bundled)
+        values = (f"{key} = {_toml(value)}" for key, value in (kept | given).items())
+        return _edit_declaration(section, name, "\n".join([f"[{section}.{_quoted(name)}]", *values]) + "\n", bundled)
 
 
 def remove_source(name: str, put_back: str, section: str = "sources") -> None:
     """Takes a source out of the second catalogue, or puts back the declaration that adding it has replaced."""
-    _edit_declaration(section, name, put_back, read_catalogue(PROJECT / "sources.toml"))
+    with _locked_catalogue():
+        _edit_declaration(section, name, put_back, read_catalogue(PROJECT / "sources.toml"))
 
 
-def _edit_declaration(section: str, name: str, new: str, bundled: Catalogue) -> str:
-    """Replaces the declaration of one source in the second catalogue; everything else in the file stays as it is."""
+@contextmanager
+def _locked_catalogue() -> Iterator[Path]:
+    """The path of the second catalogue, while no other process edits it: two commands must not lose each other's entry."""
     path = local_catalogue_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two `tracehouse ingest` at once must not lose each other's entry
-        text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
-        lines = text.splitlines(keepends=True)
-        table = rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*"
-        first = next((i for i, line in enumerate(lines) if re.match(rf"\s*{table}\]", line)), len(lines))
-        last = first
-        for i in range(first, len(lines)):
-            if i > first and re.match(r"\s*\[", lines[i]) and not re.match(rf"\s*{table}\.", lines[i]):
-                break
-            if lines[i].strip() and not lines[i].lstrip().startswith("#"):
-                last = i + 1  # comments and blank lines after the last entry belong to what follows
-        old = "".join(lines[first:last])
-        if not new and first > 0 and last == len(lines) and not lines[first - 1].strip():
-            first -= 1  # the blank line that came with it
-        gap = "\n" if new and first == len(lines) else ""
-        changed = "".join([*lines[:first], gap, new, *lines[last:]])
-        parse_catalogue(path, changed, bundled)  # never write what could not be read back
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield path
+
+
+def _edit_declaration(section: str, name: str, new: str | None, bundled: Catalogue) -> str:
+    """Replaces the declaration of one source in the second catalogue; everything else in the file stays as it is.
+
+    Call it under the lock. Returns what was there. new: None leaves all as it is.
+    """
+    path = local_catalogue_path()
+    text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"
+    lines = text.splitlines(keepends=True)
+    table = rf"\[\s*{section}\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*"
+    first = next((i for i, line in enumerate(lines) if re.match(rf"\s*{table}\]", line)), len(lines))
+    last = first
+    for i in range(first, len(lines)):
+        if i > first and re.match(r"\s*\[", lines[i]) and not re.match(rf"\s*{table}\.", lines[i]):
+            break
+        if lines[i].strip() and not lines[i].lstrip().startswith("#"):
+            last = i + 1  # comments and blank lines after the last entry belong to what follows
+    old = "".join(lines[first:last])
+    if new is None:
+        return old
+    if not new and first > 0 and last == len(lines) and not lines[first - 1].strip():
+        first -= 1  # the blank line that came with it
+    gap = "\n" if new and first == len(lines) else ""
+    changed = "".join([*lines[:first], gap, new, *lines[last:]])
+    parse_catalogue(path, changed, bundled)  # never write what could not be read back
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
         temporary.write_text(changed)
         temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     return old
 
 
@@ -112,5 +174,13 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_\-]+", name) else f'"{name}"'
 
 
+def _toml(value: str | int | list[str]) -> str:
+    """A value of a declaration, as TOML has it."""
+    if isinstance(value, list):
+        return f"[{', '.join(_toml_string(item) for item in value)}]"
+    return _toml_string(value) if isinstance(value, str) else str(value).lower()
+
+
 def _toml_string(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    # the escapes of JSON are those of TOML, but for the last control character
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -89,15 +90,35 @@ class ParsedLog(ParsedLines):
 
 
 def log_files(path: Path) -> list[Path]:
-    """The files of a source: the path itself, or the plain files of a directory in the order of their names."""
+    """The files of a source: the path itself, or the plain files of a directory in the order of their names.
+
+    Raises LogError where there is none, and for a link that somebody has laid to a file of another user.
+    """
+    _refuse_foreign_link(path)
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
         if not files:
             raise LogError(f"{path}: the directory holds no log file")
+        for file in files:
+            _refuse_foreign_link(file)
         return files
     if not path.exists():
         raise LogError(f"{path}: no such log file; check the path in the catalogue or on the command line")
     return [path]
+
+
+def _refuse_foreign_link(path: Path) -> None:
+    """Who may write to a folder of logs could link to a file that only tracehouse may read, and find its lines among the rejects.
+
+    Links of the user of this process, of root, or of the owner of the file are followed.
+    """
+    if path.is_symlink() and path.exists():
+        owner = path.lstat().st_uid
+        if owner not in (os.geteuid(), 0, path.stat().st_uid):
+            raise LogError(
+                f"{path}: a link by user {owner} to {path.resolve()}, a file of user {path.stat().st_uid}, which is not followed; "
+                "remove it, or lay the link yourself"
+            )
 
 
 def file_name(path: Path) -> str:

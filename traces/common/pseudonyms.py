@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hmac
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -37,15 +38,18 @@ class PseudonymError(Exception):
 def read_key(path: Path) -> bytes:
     """The key in a file; made at random, readable by its owner only, if there is none. Raises PseudonymError."""
     if not path.exists():
-        new = path.with_name(f".{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_hex(32) + "\n")
+        # of a name of its own: threads and other hosts may have the number of this process
+        new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(32) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
             os.link(new, path)  # whole or not at all, and never over one that another process has made meanwhile
         except FileExistsError:
             pass
         finally:
-            new.unlink()
+            new.unlink(missing_ok=True)
     text = path.read_text(encoding="ascii", errors="replace").strip()
     if len(text) < 32:
         raise PseudonymError(
@@ -80,13 +84,22 @@ def renames(kinds: tuple[str, ...], key: bytes) -> dict[str, Renamed]:
     return {column: Renamed(kind, key) for kind in kinds for column in PSEUDONYM_KINDS[kind]}
 
 
-def replace_names(records: pl.DataFrame, kinds: tuple[str, ...], key: bytes) -> pl.DataFrame:
-    """The records with the names of these kinds replaced; what is unknown stays unknown."""
+def replace_names(
+    records: pl.DataFrame, kinds: tuple[str, ...], key: bytes, keep_pseudonyms: bool = False
+) -> pl.DataFrame:
+    """The records with the names of these kinds replaced; what is unknown stays unknown.
+
+    keep_pseudonyms: names that look like pseudonyms of their kind stay, too.
+    """
     for kind in kinds:
         for column in PSEUDONYM_KINDS[kind]:
             if column in records.columns and records[column].null_count() < records.height:
                 names = records[column].unique()
-                new = [name and pseudonym_of(key, kind, name) for name in names.to_list()]
+                kept = re.compile(f"{kind}-[a-z2-7]{{{PSEUDONYM_LENGTH}}}" if keep_pseudonyms else "")
+                new = [
+                    name if not name or kept.fullmatch(name) else pseudonym_of(key, kind, name)
+                    for name in names.to_list()
+                ]
                 replaced = records[column].replace_strict(names, pl.Series(new, dtype=pl.Utf8), return_dtype=pl.Utf8)
                 records = records.with_columns(replaced)
     return records

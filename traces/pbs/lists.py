@@ -10,10 +10,15 @@ import numpy as np
 from traces.common.compiled import compiled
 
 MISSING = -(1 << 62)
-_MOST_CHUNKS = 256
-NCPUS, NGPUS, PPN, TORQUE_GPUS = (
-    np.frombuffer(word, dtype=np.uint8) for word in (b"ncpus=", b"ngpus=", b"ppn=", b"gpus=")
+MOST_HOSTS = 1024
+"""Longer lists of hosts are left to the rules."""
+_FEW_HOSTS = 8
+_TABLE_SIZE = 4096
+NCPUS, PPN, GPUS = (
+    tuple(np.frombuffer(word, dtype=np.uint8) for word in words)
+    for words in ((b"ncpus=",), (b"ppn=",), (b"ngpus=", b"gpus=", b"gpu="))
 )
+"""Words that come before a number in a chunk, any of which may stand there."""
 
 
 @compiled
@@ -30,9 +35,9 @@ def whole(text, begin, end, most_digits):
 
 
 @compiled
-def sum_of_chunks(text, span, word, default, counted):
+def sum_of_chunks(text, span, words, default, counted):
     """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
-    after `word`, or the default, times the number that the chunk begins with, if such count; -1 for what is odd."""
+    after one of the words, or the default, times the number that the chunk begins with, if such count; -1 for what is odd."""
     total = np.int64(0)
     i = span[0]
     end = i + span[1]
@@ -41,7 +46,7 @@ def sum_of_chunks(text, span, word, default, counted):
         while i < end and text[i] != 43 and text[i] != 40 and text[i] != 41:  # + ( )
             i += 1
         if i > begin:
-            of_chunk = _of_chunk(text, begin, i, word, default, counted)
+            of_chunk = _of_chunk(text, begin, i, words, default, counted)
             total += of_chunk
             if of_chunk < 0 or total > 1_000_000_000:
                 return np.int64(-1)
@@ -50,27 +55,37 @@ def sum_of_chunks(text, span, word, default, counted):
 
 
 @compiled
-def _of_chunk(text, begin, end, word, default, counted):
+def _of_chunk(text, begin, end, words, default, counted):
     i = begin
     digits = True
     while i < end and text[i] != 58:
         digits &= 48 <= text[i] <= 57
         i += 1
     times = whole(text, begin, i, 9) if counted and digits and i > begin else np.int64(1)
-    amount = _amount(text, begin, i, word)  # a chunk may begin without a number
+    amount = _amount(text, begin, i, words)  # a chunk may begin without a number
     while i < end and amount == MISSING:
         i += 1
         part = i
         while i < end and text[i] != 58:
             i += 1
-        amount = _amount(text, part, i, word)
+        amount = _amount(text, part, i, words)
     if amount == MISSING:
         amount = np.int64(default)
     return np.int64(-1) if times < 0 or amount < 0 else times * amount
 
 
 @compiled
-def _amount(text, begin, end, word):
+def _amount(text, begin, end, words):
+    """The number after the word that stands here; MISSING for none of the words, -1 for too many digits."""
+    for word in words:
+        number = _amount_of(text, begin, end, word)
+        if number != MISSING:
+            return number
+    return np.int64(MISSING)
+
+
+@compiled
+def _amount_of(text, begin, end, word):
     """The number of `word` and digits; MISSING for anything else, -1 for too many digits."""
     size = len(word)
     if end - begin <= size:
@@ -141,33 +156,72 @@ def _slots_listed(text, begin, end):
 
 
 @compiled
-def different_hosts(text, span):
-    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, -1 for a list that is too long for this."""
-    first = np.empty((_MOST_CHUNKS, 2), dtype=np.int64)
+def host_table():
+    """Scratch space for `different_hosts`, int64 (rows, 3): the list that a host is of, and where its name is.
+
+    The first rows are in order, since most lists are short. The others are by hash.
+    """
+    return np.zeros((_FEW_HOSTS + _TABLE_SIZE, 3), dtype=np.int64)
+
+
+@compiled
+def different_hosts(text, span, table, stamp):
+    """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, MISSING for none, -1 for more than MOST_HOSTS.
+
+    table: of `host_table`. stamp: above 0, and another one for each list, so that the table need not be cleared.
+    """
     hosts = 0
     i = span[0]
     end = i + span[1]
-    while i <= end:
+    while i < end:
         host = i
         while i < end and text[i] != 47 and text[i] != 43:  # / +
             i += 1
         length = i - host
         while i < end and text[i] != 43:
             i += 1
-        is_listed = length == 0
-        for k in range(hosts - 1, -1, -1):  # mostly the one before
-            if is_listed:
-                break
-            if first[k, 1] == length:
-                is_listed = True
-                for j in range(length):
-                    if text[first[k, 0] + j] != text[host + j]:
-                        is_listed = False
-                        break
-        if not is_listed:
-            if hosts == _MOST_CHUNKS:
-                return np.int64(-1)
-            first[hosts, 0], first[hosts, 1] = host, length
-            hosts += 1
         i += 1
+        if length == 0:
+            continue
+        if hosts >= _FEW_HOSTS:
+            hosts += _put_host(text, host, length, table, stamp)
+            if hosts > MOST_HOSTS:
+                return np.int64(-1)
+            continue
+        k = hosts - 1  # mostly the one before
+        while k >= 0 and not _same(text, table[k, 1], table[k, 2], host, length):
+            k -= 1
+        if k < 0:
+            table[hosts, 1], table[hosts, 2] = host, length
+            hosts += 1
+            if hosts == _FEW_HOSTS:
+                for k in range(_FEW_HOSTS):
+                    _put_host(text, table[k, 1], table[k, 2], table, stamp)
     return np.int64(hosts) if hosts else np.int64(MISSING)
+
+
+@compiled
+def _put_host(text, host, length, table, stamp):
+    """Puts a host where its hash says; 1 for a new one, 0 for one that is there."""
+    code = np.int64(0)
+    for k in range(host, host + length):
+        code = code * 31 + text[k]
+    slot = (code ^ (code >> 12)) & (_TABLE_SIZE - 1)
+    while table[_FEW_HOSTS + slot, 0] == stamp:
+        if _same(text, table[_FEW_HOSTS + slot, 1], table[_FEW_HOSTS + slot, 2], host, length):
+            return 0
+        slot = (slot + 1) & (_TABLE_SIZE - 1)
+    row = _FEW_HOSTS + slot
+    table[row, 0], table[row, 1], table[row, 2] = stamp, host, length
+    return 1
+
+
+@compiled
+def _same(text, first, first_length, second, second_length):
+    """Whether two places of the text hold the same bytes; hosts begin alike."""
+    if first_length != second_length:
+        return False
+    k = first_length
+    while k > 0 and text[first + k - 1] == text[second + k - 1]:
+        k -= 1
+    return k == 0

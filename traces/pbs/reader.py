@@ -1,7 +1,8 @@
 """PBS accounting logs (PBS Pro, OpenPBS, Torque): every record of the server, finished jobs apart from all others.
 
 `E` records are finished jobs. What else the server writes down is kept as events: `Q` (queued), `S` (started), `R` (requeued),
-`D` (deleted), `A` (aborted), reservations, licences ... with whatever of the columns they tell.
+`D` (deleted), `A` (aborted), reservations, licences ... with whatever of the columns they tell. The end of an array as a whole
+is an event too, of the type `E[]`: the array's tasks are the jobs that ran.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog
 from traces.common.spans import integers_of, renamed_texts, texts_of
-from traces.pbs.rules import END_RECORD, read_line
-from traces.pbs.scan import BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
+from traces.pbs.rules import ARRAY_END, END_RECORD, read_line
+from traces.pbs.scan import ARRAY_CODE, BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
-PBS_READER_VERSION = 1
+PBS_READER_VERSION = 2
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 PBS_RECORD_SCHEMA = {
@@ -85,8 +86,8 @@ def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename]
     """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `PBS_RECORD_SCHEMA`.
 
     Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
-    those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (nodes x ppn, ncpus,
-    mppwidth x mppdepth, the chunks of select, or Torque's tasks).
+    those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (mppwidth x mppdepth,
+    nodes x ppn, ncpus, the chunks of select, or Torque's tasks). They are no fewer than mppwidth x mppdepth.
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. renames: column -> what its texts are replaced by.
     """
@@ -138,4 +139,8 @@ def _frame(
         columns[name] = texts_of(content, of_column) if rename is None else renamed_texts(content, of_column, rename)
     columns |= {name: integers_of(numbers[:, k], MISSING) for k, name in enumerate(NUMBER_COLUMNS)}
     taken = pl.DataFrame(pl.from_arrow(pa.table({name: columns[name] for name in PBS_RECORD_SCHEMA})))
+    is_array = scanned.type[wanted] == ARRAY_CODE
+    if is_array.any():
+        array_end = pl.when(pl.Series(is_array)).then(pl.lit(ARRAY_END))
+        taken = taken.with_columns(record_type=array_end.otherwise("record_type"))
     return pl.concat([taken, pl.DataFrame(odd, schema=PBS_RECORD_SCHEMA)]).sort("line") if odd else taken

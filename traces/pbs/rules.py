@@ -17,7 +17,13 @@ from traces.common.log import LARGEST_S
 
 _T = TypeVar("_T")
 END_RECORD = "E"
+ARRAY_END = "E[]"
+"""What the end record of an array as a whole (`E;12[].server`) is kept as: its tasks, not the array, are the jobs that ran."""
 _MOST_PROCS = 1_000_000_000
+_GPU_WORDS = ("ngpus", "gpus", "gpu")
+"""PBS Pro's resource, Torque's, and one that sites define."""
+_GPU_CHUNKS = ("exec_vnode", "nodes", "Resource_List.select", "Resource_List.nodes", "tasks")
+"""Lists of chunks that may name GPUs: the first two of what was given, to the job or to a reservation."""
 
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(.);([^;]*);(.*)$", re.DOTALL)
 # a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
@@ -41,6 +47,8 @@ def read_line(
         rejects.append((number, "not an accounting record (date time;type;id;message)", text))
         return
     stamp, kind, job_id, message = parts.groups()
+    if kind == END_RECORD and "[]" in job_id:
+        kind = ARRAY_END
     try:
         values = _end_record(job_id, message) if kind == END_RECORD else _event(message)
     except ValueError as error:
@@ -122,7 +130,7 @@ def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, ob
         "used_cpu_s": apply(_duration, pairs, "resources_used.cput"),
         "exit_status": int(exit_status) if re.fullmatch(r"-?[0-9]{1,9}", exit_status) else None,
         "eligible_wait_s": _or_none(duration_s, pairs.get("eligible_time", "")),
-        "gpus": apply(_gpus, pairs),
+        "gpus": _or_none(_gpus, pairs),
         "nodes": _nodes(pairs),
         "run_count": _known_count(pairs, "run_count", "start_count"),
         "requested_memory_kb": _requested_memory(pairs),
@@ -143,15 +151,16 @@ def duration_s(text: str) -> int:
 
 
 def kilobytes(text: str) -> int | None:
-    """Of a size such as 10gb, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
-    size = re.fullmatch(r"([0-9]{1,12})([kKmMgGtTpP]?)([bBwW]?)", text)
+    """Of a size such as 10gb, 12.27M, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
+    size = re.fullmatch(r"([0-9]{1,12})(?:\.([0-9]+))?([kKmMgGtTpP]?)([bBwW]?)", text)
     if size is None:
         return None
-    number = int(size.group(1)) * (8 if size.group(3) in ("w", "W") else 1)
-    power = " kmgtp".index(size.group(2).lower() or " ")
-    if number >> (63 - 10 * max(power - 1, 0)):  # more than a table can hold
-        return None
-    return number * 1024 ** (power - 1) if power else -(-number // 1024)
+    decimals = size.group(2) or ""
+    word = 8 if size.group(4) in ("w", "W") else 1
+    power = " kmgtp".index(size.group(3).lower() or " ")
+    bytes_in_unit = word * 1024**power
+    kb = -(-int(size.group(1) + decimals) * bytes_in_unit // (1024 * 10 ** len(decimals)))
+    return kb if kb < 1 << 63 else None  # a table cannot hold more
 
 
 def _known_count(pairs: dict[str, str], *keys: str) -> int | None:
@@ -182,7 +191,25 @@ def _duration(pairs: dict[str, str], key: str) -> int | None:
 
 
 def _allocated_procs(pairs: dict[str, str]) -> int | None:
-    """Processors given to the job: PBS Pro's ncpus, else Torque's slots, else what exec_vnode or exec_host list."""
+    """Processors given to the job: those that the record lists, and of a Cray job no fewer than its width."""
+    count = _listed_procs(pairs)
+    return max(count, _cray_procs(pairs) or 0) if count else None
+
+
+def _cray_procs(pairs: dict[str, str]) -> int | None:
+    """Processors that a Cray job asks for on compute nodes, its processing elements times the processors of each; None for other jobs.
+
+    What else such a record tells may be of the login node, where the job's script runs.
+    """
+    width = _count(pairs, "Resource_List.mppwidth")
+    procs = width * (_count(pairs, "Resource_List.mppdepth") or 1) if width else None
+    if procs and procs > _MOST_PROCS:
+        raise ValueError("mppwidth times mppdepth is no sound count of processors")
+    return procs
+
+
+def _listed_procs(pairs: dict[str, str]) -> int | None:
+    """PBS Pro's ncpus, else Torque's slots, else what exec_vnode or exec_host list."""
     for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
         # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
         placed = "exec_host" in pairs or "exec_vnode" in pairs
@@ -210,14 +237,14 @@ def _slots(exec_host: str) -> int:
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    """Processors asked for: Torque's nodes, else ncpus, else the width of a Cray job times its depth, else the chunks of
-    select, else Torque's tasks."""
+    """Processors asked for: those of a Cray job, else Torque's nodes, else ncpus, else the chunks of select, else Torque's
+    tasks."""
+    if procs := _cray_procs(pairs):
+        return procs
     if pairs.get("Resource_List.nodes") and "Resource_List.select" not in pairs:
         return _sum_of_chunks(pairs, "Resource_List.nodes", "ppn", 1, counted=True) or None
     if count := _count(pairs, "Resource_List.ncpus"):
         return count
-    if width := _count(pairs, "Resource_List.mppwidth"):
-        return width * (_count(pairs, "Resource_List.mppdepth") or 1)
     if pairs.get("Resource_List.select"):
         return _sum_of_chunks(pairs, "Resource_List.select", "ncpus", 1, counted=True) or None
     if pairs.get("tasks"):
@@ -242,22 +269,32 @@ def _requested_memory(pairs: dict[str, str]) -> int | None:
 
 
 def _nodes(pairs: dict[str, str]) -> int | None:
-    """As the server counts them, else the different hosts of exec_host, or of a reservation."""
-    if (count := _known_count(pairs, "Resource_List.nodect", "unique_node_count")) is not None:
-        return count
+    """Of a Cray job its width by its processing elements per node, else the different hosts of exec_host, else as the server counts
+    them, else the hosts of a reservation.
+
+    PBS Pro's nodect is the number of chunks, of which a host may hold several. One node of a Cray job may be the login node.
+    """
+    width, per_node = (_known_count(pairs, f"Resource_List.{key}") for key in ("mppwidth", "mppnppn"))
+    if width and per_node:
+        return -(-width // per_node)
     hosts = {chunk.partition("/")[0] for chunk in pairs.get("exec_host", "").split("+")}
-    hosts |= {chunk.partition(":")[0] for chunk in re.split(r"[+()]", pairs.get("nodes", ""))}
-    return len(hosts - {""}) or None
+    reserved = {chunk.partition(":")[0] for chunk in re.split(r"[+()]", pairs.get("nodes", ""))}
+    counted = _known_count(pairs, "Resource_List.nodect", "unique_node_count")
+    fewest = 2 if width else 1
+    for count in (len(hosts - {""}), counted, len(reserved - {""})):
+        if count is not None and count >= fewest:
+            return count
+    return None if width else counted
 
 
 def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, counted: bool) -> int:
     """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
-    after `word=`, or the default, times the number that the chunk begins with, if such count."""
+    after `word=` (or one of several words, between |), or the default, times the number that the chunk begins with, if such count."""
     total = 0
     for chunk in filter(None, re.split(r"[+()]", pairs[key])):
         parts = chunk.split(":")
         times = _whole(key, parts[0]) if counted and re.fullmatch(r"[0-9]+", parts[0]) else 1
-        amounts = (part[len(word) + 1 :] for part in parts if re.fullmatch(rf"{word}=[0-9]+", part))
+        amounts = (match.group(1) for part in parts if (match := re.fullmatch(rf"(?:{word})=([0-9]+)", part)))
         amount = next(amounts, None)
         total += times * (default if amount is None else _whole(key, amount))
     if total > _MOST_PROCS:
@@ -266,14 +303,15 @@ def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, cou
 
 
 def _gpus(pairs: dict[str, str]) -> int | None:
-    if (gpus := _known_count(pairs, "Resource_List.ngpus")) is not None:
-        return gpus
-    for key in ("exec_vnode", "nodes"):
-        if pairs.get(key):
-            return _sum_of_chunks(pairs, key, "ngpus", 0, counted=False)
-    if pairs.get("Resource_List.nodes"):
-        return _sum_of_chunks(pairs, "Resource_List.nodes", "gpus", 0, counted=True) or None
-    return None
+    """The most that the list of resources names, else those of exec_vnode, of a reservation, of select, of Torque's nodes or tasks."""
+    listed = [_known_count(pairs, f"Resource_List.{word}") for word in _GPU_WORDS]
+    if counts := [count for count in listed if count is not None]:
+        return max(counts)
+    of_chunks = {key: key in ("exec_vnode", "nodes") for key in _GPU_CHUNKS if pairs.get(key)}
+    for key, is_given in of_chunks.items():
+        if gpus := _sum_of_chunks(pairs, key, "|".join(_GPU_WORDS), 0, counted=not is_given):
+            return gpus
+    return 0 if any(of_chunks.values()) else None
 
 
 def _count(pairs: dict[str, str], key: str) -> int | None:

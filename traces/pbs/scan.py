@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from traces.common.compiled import compiled
 from traces.common.spans import line_starts
+from traces.pbs.lists import host_table
 from traces.pbs.rules import END_RECORD
 from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBER_COLUMNS, REQUESTOR, STRINGS, numbers_of
 
@@ -22,10 +23,12 @@ BLANK, TAKEN, ODD = range(3)
 MESSAGE = len(STRINGS)
 """Index of the message itself among the strings of a record, where it has no keys."""
 _END_CODE = ord(END_RECORD)
+ARRAY_CODE = 1
+"""Stands for the type of the end of an array as a whole, in place of an ASCII code."""
 KIND_AT = 20
 """Where the letter of the record's type is in a line."""
 _LOGGED = NUMBER_COLUMNS.index("logged_s")
-_TABLE_SIZE = 256
+_TABLE_SIZE = 1024
 _MOST_KEY = 32
 _SHORTEST_KEY = 3
 
@@ -39,7 +42,7 @@ def _key_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64
         text[number, : len(key)] = np.frombuffer(key.encode(), dtype=np.uint8)
         slot = _slot_of.py_func(len(key), ord(key[-1]), ord(key[-2]), ord(key[-3]))  # nothing is compiled by an import
         while slots[slot] >= 0:
-            slot = (slot + 1) % _TABLE_SIZE
+            slot = (slot + 1) & (_TABLE_SIZE - 1)
         slots[slot] = number
     return slots, text, length
 
@@ -47,7 +50,7 @@ def _key_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64
 @compiled
 def _slot_of(length, last, second, third):
     """Keys begin alike (Resource_List., resources_used.) and end differently."""
-    return (length * 5 + last * 37 + second * 11 + third * 3) % _TABLE_SIZE
+    return (length * 5 + last * 37 + second * 11 + third * 3) & (_TABLE_SIZE - 1)
 
 
 _KEY_SLOTS, _KEY_TEXT, _KEY_LENGTH = _key_table()
@@ -77,7 +80,7 @@ class Scan(NamedTuple):
     """Of `lines` lines, the first numbered 0.
 
     kind: of each line, above, uint8 (lines,). line_start: offset of each line and of the end, int64 (lines + 1,).
-    row_line: the line of each taken record, int64 (rows,). type: its record type, an ASCII code, uint8 (rows,).
+    row_line: the line of each taken record, int64 (rows,). type: its record type, an ASCII code or ARRAY_CODE, uint8 (rows,).
     job_id, strings: offset and length, int64 (rows, 2) and (rows, STRINGS + 1, 2), length -1 where the key is missing.
     numbers: int64 (rows, NUMBER_COLUMNS), MISSING where unknown.
     """
@@ -109,6 +112,7 @@ def _scan(text, line_start):
     strings = np.empty((lines, MESSAGE + 1, 2), dtype=np.int64)
     numbers = np.empty((lines, len(NUMBER_COLUMNS)), dtype=np.int64)
     spans = np.empty((NUM_KEYS, 2), dtype=np.int64)
+    hosts = host_table()
     rows = 0
     for line in range(lines):
         begin, end = line_start[line], line_start[line + 1]
@@ -127,9 +131,11 @@ def _scan(text, line_start):
         is_end = text[begin + 20] == _END_CODE
         if is_end and separator == begin + 22:
             continue
+        is_array = is_end and _is_array(text, begin + 22, separator)
+        is_end &= not is_array
         if not _find_message(text, separator + 1, end, is_end, spans, strings[rows, MESSAGE]):
             continue
-        if not numbers_of(text, spans, numbers[rows], is_end):
+        if not numbers_of(text, spans, numbers[rows], is_end, hosts, line + 1):
             continue
         numbers[rows, _LOGGED] = _logged_s(text, begin)
         for i in range(spans[REQUESTOR, 0], spans[REQUESTOR, 0] + spans[REQUESTOR, 1]):
@@ -138,7 +144,7 @@ def _scan(text, line_start):
                 break
         kind[line] = TAKEN
         row_line[rows] = line
-        record_type[rows] = text[begin + 20]
+        record_type[rows] = ARRAY_CODE if is_array else text[begin + 20]
         job_id[rows, 0] = begin + 22
         job_id[rows, 1] = separator - begin - 22
         for k in range(len(STRINGS)):
@@ -189,6 +195,15 @@ def _record_head(text, begin, end):
         if text[i] == 59:
             return i
     return -1
+
+
+@compiled
+def _is_array(text, begin, end):
+    """Whether the id of a job is that of an array as a whole, `12[]` or `12[].server`."""
+    i = begin
+    while i + 1 < end and (text[i] != 91 or text[i + 1] != 93):
+        i += 1
+    return i + 1 < end
 
 
 @compiled
@@ -320,11 +335,11 @@ def _number_of_key(text, begin, end):
         number = _KEY_SLOTS[slot]
         if _KEY_LENGTH[number] == length:
             same = True
-            for k in range(length):
+            for k in range(length - 1, -1, -1):
                 if text[begin + k] != _KEY_TEXT[number, k]:
                     same = False
                     break
             if same:
                 return number
-        slot = (slot + 1) % _TABLE_SIZE
+        slot = (slot + 1) & (_TABLE_SIZE - 1)
     return np.int64(-1)

@@ -9,13 +9,14 @@ import numpy as np
 
 from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S
-from traces.pbs.lists import MISSING, NCPUS, NGPUS, PPN, TORQUE_GPUS, different_hosts, slots_of, sum_of_chunks, whole
+from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
 
 STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor")
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 _DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
 _COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
-_OPTIONAL_COUNTS = ("Resource_List.ngpus", "Resource_List.nodect", "unique_node_count", "run_count", "start_count")
+_OPTIONAL_COUNTS = ("Resource_List.nodect", "unique_node_count", "run_count", "start_count")
+_GPU_COUNTS = ("Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu")
 _SIZES = ("Resource_List.mem", "resources_used.mem")
 KEYS = (
     *STRINGS,
@@ -23,11 +24,13 @@ KEYS = (
     *_DURATIONS,
     *_COUNTS,
     *_OPTIONAL_COUNTS,
+    *_GPU_COUNTS,
     *_SIZES,
     "Resource_List.select",
     "Resource_List.nodes",
     "Resource_List.mppwidth",
     "Resource_List.mppdepth",
+    "Resource_List.mppnppn",
     "exec_vnode",
     "Exit_status",
     "exit_status",
@@ -39,10 +42,11 @@ _EXEC_HOST = KEYS.index("exec_host")
 _CTIME, _QTIME, _ETIME, _START, _STOP = (KEYS.index(key) for key in _TIMES)
 _LIMIT, _USED, _CPU, _ELIGIBLE = (KEYS.index(key) for key in _DURATIONS)
 _USED_NCPUS, _NCPUS, _SLOTS = (KEYS.index(key) for key in _COUNTS)
-_GPUS, _NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in _OPTIONAL_COUNTS)
+_NODECT, _UNIQUE_NODES, _RUNS, _STARTS = (KEYS.index(key) for key in _OPTIONAL_COUNTS)
+_NGPUS, _GPUS, _GPU = (KEYS.index(key) for key in _GPU_COUNTS)
 _MEMORY, _USED_MEMORY = (KEYS.index(key) for key in _SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
-_WIDTH, _DEPTH = KEYS.index("Resource_List.mppwidth"), KEYS.index("Resource_List.mppdepth")
+_WIDTH, _DEPTH, _PER_NODE = (KEYS.index(f"Resource_List.{key}") for key in ("mppwidth", "mppdepth", "mppnppn"))
 _VNODES, REQUESTOR = KEYS.index("exec_vnode"), KEYS.index("requestor")
 _TASKS, _RESERVED = KEYS.index("tasks"), KEYS.index("nodes")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
@@ -72,9 +76,9 @@ _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 
 
 @compiled
-def numbers_of(text, spans, numbers, is_end):
+def numbers_of(text, spans, numbers, is_end, hosts, stamp):
     """Fills the record's NUMBER_COLUMNS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
-    more is demanded."""
+    more is demanded. hosts, stamp: as for `different_hosts`."""
     if spans[_TASKS, 1] >= 0 or spans[_RESERVED, 1] >= 0 or (spans[_MEMORY, 1] < 0 and _names_memory(text, spans)):
         return False
     for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
@@ -88,8 +92,11 @@ def numbers_of(text, spans, numbers, is_end):
             return False
         if numbers[0] > numbers[3] or numbers[3] > numbers[4]:
             return False
-    requested = _requested_procs(text, spans)
+    cray = _cray_procs(text, spans)
+    requested = _requested_procs(text, spans) if cray == 0 else cray
     allocated = _allocated_procs(text, spans)
+    if 0 < allocated < cray:
+        allocated = cray
     if requested == -1 or allocated == -1 or (is_end and requested == 0 and allocated == 0):
         return False
     numbers[5] = allocated if allocated > 0 else requested if is_end else MISSING
@@ -102,21 +109,15 @@ def numbers_of(text, spans, numbers, is_end):
     eligible = _duration(text, spans, _ELIGIBLE)
     numbers[11] = eligible if eligible >= 0 else MISSING
     numbers[12] = _gpus(text, spans)
-    if numbers[12] == -1:
+    numbers[13] = _nodes(text, spans, hosts, stamp)
+    if numbers[12] == -1 or numbers[13] == -1:
         return False
-    numbers[13] = _optional_count(text, spans, _NODECT)
-    if numbers[13] == MISSING:
-        numbers[13] = _optional_count(text, spans, _UNIQUE_NODES)
-    if numbers[13] == MISSING and spans[_EXEC_HOST, 1] > 0:
-        numbers[13] = different_hosts(text, spans[_EXEC_HOST])
-        if numbers[13] == -1:
-            return False
     numbers[14] = _optional_count(text, spans, _RUNS)
     if numbers[14] == MISSING:
         numbers[14] = _optional_count(text, spans, _STARTS)
     numbers[15] = _kilobytes(text, spans, _MEMORY)
     numbers[16] = _kilobytes(text, spans, _USED_MEMORY)
-    return True
+    return numbers[15] != -1 and numbers[16] != -1
 
 
 @compiled
@@ -175,7 +176,7 @@ def _optional_count(text, spans, key):
 
 @compiled
 def _kilobytes(text, spans, key):
-    """Of a size such as 10gb, 1024KB, 512mw or 30 (bytes), rounded up; MISSING for anything else."""
+    """Of a size such as 10gb, 12.27M, 1024KB, 512mw or 30 (bytes), rounded up; MISSING for anything else, -1 for many decimals."""
     begin, end = spans[key, 0], spans[key, 0] + max(spans[key, 1], 0)
     i = begin
     while i < end and 48 <= text[i] <= 57:
@@ -183,6 +184,18 @@ def _kilobytes(text, spans, key):
     number = whole(text, begin, i, 12)
     if number < 0:
         return np.int64(MISSING)
+    fraction, tenths = np.int64(0), np.int64(1)
+    if i < end and text[i] == 46:  # the decimals
+        first = i + 1
+        i = first
+        while i < end and 48 <= text[i] <= 57:
+            i += 1
+        if i - first > 6:
+            return np.int64(-1)
+        fraction = whole(text, first, i, 6)
+        if fraction < 0:
+            return np.int64(MISSING)
+        tenths = np.int64(10) ** (i - first)
     power = 0
     for k in range(len(_PREFIXES)):
         if i < end and text[i] | 32 == _PREFIXES[k]:
@@ -191,27 +204,34 @@ def _kilobytes(text, spans, key):
             break
     if i < end and text[i] | 32 == 119:  # w: words of 8 bytes
         number *= 8
+        fraction *= 8
         i += 1
     elif i < end and text[i] | 32 == 98:  # b
         i += 1
-    if i < end or number >> (63 - 10 * max(power - 1, 0)):  # no size, or more than a table can hold
-        return np.int64(MISSING)
+    shift = 10 * max(power - 1, 0)
+    if i < end or (number + 8) >> (63 - shift):  # no size, or about as much as a table can hold
+        return np.int64(MISSING if i < end else -1)
     if power == 0:
-        return (number + 1023) >> 10
-    return number << (10 * (power - 1))
+        return (number + (fraction + tenths - 1) // tenths + 1023) >> 10
+    return (number << shift) + ((fraction << shift) + tenths - 1) // tenths
+
+
+@compiled
+def _cray_procs(text, spans):
+    """Processing elements times the processors of each; 0 for none, -1 for what is odd."""
+    if spans[_WIDTH, 1] <= 0:
+        return np.int64(0)
+    width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
+    procs = width * max(depth, 1)
+    return np.int64(-1) if width < 0 or (width > 0 and depth < 0) or procs > 1_000_000_000 else procs
 
 
 @compiled
 def _requested_procs(text, spans):
-    """0 for none, -1 for what is odd."""
+    """Of a job that is not a Cray's; 0 for none, -1 for what is odd."""
     if spans[_NODES, 1] > 0 and spans[_SELECT, 1] < 0:
         return sum_of_chunks(text, spans[_NODES], PPN, 1, True)
     count = _count(text, spans, _NCPUS)
-    if count == 0 and spans[_WIDTH, 1] > 0:
-        width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
-        if width < 0 or depth < 0 or width * max(depth, 1) > 1_000_000_000:
-            return np.int64(-1)
-        count = width * max(depth, 1)
     if count == 0 and spans[_SELECT, 1] > 0:
         count = sum_of_chunks(text, spans[_SELECT], NCPUS, 1, True)
     return count
@@ -220,14 +240,39 @@ def _requested_procs(text, spans):
 @compiled
 def _gpus(text, spans):
     """MISSING where the record does not tell, -1 for what is odd."""
-    gpus = _optional_count(text, spans, _GPUS)
-    if gpus == MISSING and spans[_VNODES, 1] > 0:
-        gpus = sum_of_chunks(text, spans[_VNODES], NGPUS, 0, False)
-    elif gpus == MISSING and spans[_NODES, 1] > 0:
-        gpus = sum_of_chunks(text, spans[_NODES], TORQUE_GPUS, 0, True)
-        if gpus == 0:
-            gpus = np.int64(MISSING)
-    return gpus
+    gpus = _optional_count(text, spans, _NGPUS)
+    if gpus <= 0 and (spans[_GPUS, 1] > 0 or spans[_GPU, 1] > 0):
+        gpus = max(gpus, _optional_count(text, spans, _GPUS), _optional_count(text, spans, _GPU))
+    if gpus != MISSING:
+        return gpus
+    gpus = np.int64(0)
+    if spans[_VNODES, 1] > 0:
+        gpus = sum_of_chunks(text, spans[_VNODES], GPUS, 0, False)
+    if gpus == 0 and spans[_SELECT, 1] > 0:
+        gpus = sum_of_chunks(text, spans[_SELECT], GPUS, 0, True)
+    if gpus == 0 and spans[_NODES, 1] > 0:
+        gpus = sum_of_chunks(text, spans[_NODES], GPUS, 0, True)
+    return np.int64(MISSING) if gpus == 0 and spans[_VNODES, 1] <= 0 else gpus
+
+
+@compiled
+def _nodes(text, spans, hosts, stamp):
+    """MISSING where the record does not tell, -1 for what is odd."""
+    fewest = 1
+    if spans[_WIDTH, 1] > 0:
+        width, per_node = _optional_count(text, spans, _WIDTH), _optional_count(text, spans, _PER_NODE)
+        if width > 0 and per_node > 0:
+            return -(-width // per_node)
+        fewest = 2 if width > 0 else 1
+    count = np.int64(MISSING)
+    if spans[_EXEC_HOST, 1] > 0:
+        count = different_hosts(text, spans[_EXEC_HOST], hosts, stamp)
+        if count == -1 or count >= fewest:
+            return count
+    count = _optional_count(text, spans, _NODECT)
+    if count == MISSING:
+        count = _optional_count(text, spans, _UNIQUE_NODES)
+    return np.int64(MISSING) if fewest == 2 and count < 2 else count
 
 
 @compiled

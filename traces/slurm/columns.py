@@ -80,7 +80,9 @@ def columns_of(path: Path, first: list[str], given: str) -> tuple[list[str], str
         where = f"{path}: the header line" if header else f"{path}: `columns` of the source"
         raise LogError(f"{where} names column {twice!r} twice: name every column once")
     if "jobid" not in names and "jobidraw" not in names:
-        raise LogError(f"{path}: no column JobID among {', '.join(names)}: correct `columns` of the source")
+        raise LogError(
+            f"{path}: no column JobID among {', '.join(names)}: correct `--columns`, or `columns` of the source"
+        )
     if "jobid" not in names:
         names[names.index("jobidraw")] = "jobid"
     return names, header

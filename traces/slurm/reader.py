@@ -16,9 +16,9 @@ import polars as pl
 from traces.common.blocks import Parse, first_bytes, read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog
 from traces.slurm.columns import columns_of, first_lines, text_lines
-from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, records_of
+from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, is_attempt, records_of
 
-SLURM_READER_VERSION = 1
+SLURM_READER_VERSION = 2
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 UNFINISHED_STATES = (
@@ -37,7 +37,7 @@ UNFINISHED_STATES = (
     "SPECIAL_EXIT",
     "RESV_DEL_HOLD",
 )
-"""States of jobs that are not over: they will be in a later log."""
+"""States of jobs that are not over: they will be in a later log. An attempt that was REQUEUED is over where it has its times."""
 
 _MOST_STEPS = 100_000
 
@@ -77,13 +77,14 @@ def slurm_cut(path: Path, head: bytes, columns: str = "") -> Callable[[bytes], i
 def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str = "") -> Parse:
     """A parser of the lines of a file that begins with the bytes `head`.
 
-    Records are as in `SLURM_RECORD_SCHEMA`, one per finished job.
+    Records are as in `SLURM_RECORD_SCHEMA`, one per finished job, or per attempt of a job that was requeued (sacct --duplicates).
     time_zone: of the cluster, since sacct prints local times. Unix seconds (`SLURM_TIME_FORMAT=%s`) are read too.
         An hour that occurs twice is taken for the first.
     columns: their names in sacct, between commas or `|`, for a log without a header line. A header line counts more.
 
     Job steps (`123.batch`) become part of their job: `used_memory_kb` is the largest memory of any step. Jobs that are not
-    over are ignored, by state. A line is rejected when it has another number of columns, or when one of its times, durations or
+    over are ignored, by state. An attempt in the state REQUEUED is a record if it has a start and an end.
+    A line is rejected when it has another number of columns, or when one of its times, durations or
     counts cannot be read. A finished job is rejected when it has no submission, end or processors, or when its times are out
     of order. Raises LogError when the columns are unknown.
     """
@@ -113,11 +114,12 @@ def _parse(content: bytes, first_line: int, names: list[str], header: str, close
         ignored["job step"] = steps.height
     words = words.filter(~is_step)
     words = words.with_columns(state=pl.col("in_state").str.extract(r"^\s*(\w+)", 1).str.to_uppercase())
-    unfinished = words.filter(pl.col("state").is_in(UNFINISHED_STATES))
+    is_unfinished = pl.col("state").is_in(UNFINISHED_STATES).fill_null(False) & ~is_attempt()
+    unfinished = words.filter(is_unfinished)
     ignored |= {
         f"unfinished job: {state}": count for state, count in unfinished["state"].value_counts(sort=True).rows()
     }
-    words = words.filter(~pl.col("state").is_in(UNFINISHED_STATES).fill_null(False))
+    words = words.filter(~is_unfinished)
     jobs = records_of(words, steps, time_zone).with_columns(reason=fault_of())
     records = jobs.filter(pl.col("reason").is_null())
     rejects = pl.concat([odd, jobs.filter(pl.col("reason").is_not_null()).select("line", "reason", "text")])

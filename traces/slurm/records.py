@@ -35,6 +35,7 @@ SLURM_RECORD_SCHEMA = {
     "eligible_s": pl.Int64,
     "start_s": pl.Int64,
     "end_s": pl.Int64,
+    "local_times": pl.Boolean,
     "elapsed_s": pl.Int64,
     "suspended_s": pl.Int64,
     "time_limit_s": pl.Int64,
@@ -112,6 +113,7 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
             column: duration_seconds(pl.col(f"in_{name}")).cast(SLURM_RECORD_SCHEMA[column])
             for column, name in _DURATIONS.items()
         },
+        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in _TIMES),
         exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
@@ -126,6 +128,12 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
     )
     return _with_start(jobs).join(_largest_memory(steps), on="job_id", how="left", maintain_order="left")
+
+
+def is_attempt() -> pl.Expr:
+    """Whether a line is an attempt of a job that ran and was requeued, over its `state` and its words in columns `in_...`."""
+    has_times = [~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) for name in ("start", "end")]
+    return (pl.col("state") == "REQUEUED").fill_null(False) & pl.all_horizontal(has_times)
 
 
 def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:

@@ -26,13 +26,17 @@ def unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
     """Unix seconds of `2024-01-15T10:00:00` in a time zone, or of a plain number of them."""
     text = text.str.strip_chars()
     local = text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
+    unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
+    unix_s = pl.coalesce(seconds_of_local(local, time_zone), unix)
+    return pl.when(unix_s.is_between(0, LARGEST_S)).then(unix_s)
+
+
+def seconds_of_local(local: pl.Expr, time_zone: str) -> pl.Expr:
+    """Unix seconds of a local time. One that the clock shows twice is taken for the first."""
     zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
     # a time that the clock leaves out is one that a clock shows which was not put forward: the offset of the day before holds
     before = (local - pl.duration(days=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    seconds = pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
-    unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
-    unix_s = pl.coalesce(seconds, unix)
-    return pl.when(unix_s.is_between(0, LARGEST_S)).then(unix_s)
+    return pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
 
 
 def duration_seconds(text: pl.Expr) -> pl.Expr:

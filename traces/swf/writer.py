@@ -11,7 +11,12 @@ from traces.swf.fields import FIELDS
 
 
 def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> None:
-    """Writes `jobs` (columns of `FIELDS`; missing columns and nulls become -1) as SWF, gzipped for `.gz`.
+    """Writes `jobs` as SWF, gzipped for `.gz`; see `swf_content`."""
+    path.write_bytes(swf_content(jobs, header, packed=path.suffix == ".gz"))
+
+
+def swf_content(jobs: pl.DataFrame, header: list[tuple[str, str]], packed: bool) -> bytes:
+    """`jobs` (columns of `FIELDS`; missing columns and nulls become -1) as SWF. packed: with gzip.
 
     The bytes depend on the arguments only (the gzip time stamp is zero).
     """
@@ -22,4 +27,4 @@ def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> 
     lines = jobs.select(pl.concat_str(columns, separator=" "))
     text = "".join(f"; {key}: {value}\n" for key, value in header) + "\n".join(lines.to_series().to_list()) + "\n"
     content = text.encode()
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return gzip.compress(content, mtime=0) if packed else content

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.vasp.outcar import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
+from traces.vasp.settings import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
 
 _METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", "c": "explicit", "k": "explicit"}
 

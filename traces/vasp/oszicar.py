@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from traces.vasp.outcar import ElectronicStep, Launch, fortran_real
+from traces.vasp.outcar import ElectronicStep, Launch
+from traces.vasp.settings import fortran_real
 
 _NUMBER = rb"(?:[+-]?\d*+\.\d++(?:[ED][+-]\d{2}|[+-]\d{3})|\*++|NaN|[+-]?Infinity)"
 _LINE = re.compile(

@@ -2,7 +2,7 @@
 
 A file is read block by block; a few words are looked for, and only the lines around them are taken apart. So whatever else stands
 in it (foreign messages, NUL bytes, tables) costs little and does no harm. A file may hold several launches one after another
-(a restart that was appended), may be growing, and may end anywhere.
+(a restart that was appended), may be growing, and may begin and end anywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from traces.vasp.settings import fortran_count, fortran_real, read_settings
 
 _WORDS = (
     b"vasp.",
@@ -42,49 +44,20 @@ _NUMBER = rb"([+-]?\d*\.\d+(?:[ED][+-]?\d+|[+-]\d{3})?|\*+|NaN|[+-]?Infinity)"
 _CHANGE = re.compile(rb"^\s*total energy-change \(2\. order\)\s*:\s*" + _NUMBER + rb"\s*\(\s*" + _NUMBER)
 _NCG = re.compile(rb"^\s*eigenvalue-minimisations\s*:\s*(\d+)")
 _RMS = re.compile(rb"rms\(total\)\s*=\s*" + _NUMBER)
-_TOTEN = re.compile(rb"TOTEN\s*=\s*" + _NUMBER)
+_TOTEN = re.compile(rb"TOTEN\s*=\s*" + _NUMBER + rb"\s*eV")
 _EDIFF = re.compile(rb"aborting loop (because EDIFF is reached|EDIFF was not reached)")
-_ELAPSED = re.compile(rb"^\s*Elapsed time \(sec\):\s*([\d.]+|\*+)")
-_TOTAL_CORES = re.compile(rb"^\s*running on\s*(\d+)\s+(?:total cores|nodes)", re.M)
-_RANKS = re.compile(rb"^\s*running\s*(\d+) mpi-ranks(?:, with\s*(\d+) threads/rank)?(?:, on\s*(\d+) nodes)?", re.M)
-_KPAR = re.compile(rb"^\s*distrk:\s+each k-point on\s*(\d+) cores,\s*(\d+) groups", re.M)
-_NCORE = re.compile(
-    rb"^\s*distr:\s+one band on\s*(?:NCORES?(?:_PER_BAND)?=)?\s*(\d+) (?:cores|nodes),\s*(\d+) groups", re.M
-)
-_IMAGE = re.compile(rb"^\s*each image running on\s*(\d+)", re.M)
-_SETTING = re.compile(rb"([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*([^\s;=]+)")
-_ELEMENT = re.compile(rb"VRHFIN\s*=\s*([A-Z][a-z]?)\s*:")
-_POTENTIAL = re.compile(rb"^\s*POTCAR:\s+\S+\s+([A-Z][a-z]?)(?![a-z])", re.M)
-_IONS_PER_TYPE = re.compile(rb"ions per type =([ \d]+)")
-_VOLUME = re.compile(rb"volume of cell\s*:\s*([\d.]+)")
-
-INTEGERS = (
-    "NSW",
-    "NELM",
-    "NELMIN",
-    "NELMDL",
-    "ISPIN",
-    "IALGO",
-    "ISTART",
-    "ICHARG",
-    "ISYM",
-    "ISMEAR",
-    "IBRION",
-    "ISIF",
-    "NKPTS",
-    "NBANDS",
-    "NIONS",
-    "NGX",
-    "NGY",
-    "NGZ",
-    "LEXCH",
-    "IVDW",
-)
-REALS = ("NELECT", "ENCUT", "EDIFF", "EDIFFG", "SIGMA", "POTIM")
-SWITCHES = ("LREAL", "LHFCALC", "LSORBIT", "LNONCOLLINEAR", "LEPSILON", "LWAVE", "LCHARG")
-WORDS = ("PREC", "GGA", "METAGGA")
-VASP_SETTINGS = (*INTEGERS, *REALS, *SWITCHES, *WORDS)
-"""Input parameters of a launch, as VASP calls them; OUTCAR tells the value in force, defaults included."""
+_ELAPSED = re.compile(rb"^\s*Elapsed time \(sec\):\s*(\d+\.\d{3}(?!\d)|\*+)")
+_OF_A_LAUNCH = {
+    b"Iteration": _ITERATION,
+    b"LOOP": _LOOP,
+    b"TOTAL-FORCE": re.compile(rb"TOTAL-FORCE \(eV"),
+    b"free  energy   TOTEN": _TOTEN,
+    b"EDIFF ": _EDIFF,
+    b"Elapsed time": _ELAPSED,
+}
+"""Lines that only a launch has. They tell of one whose head is missing, before any other or behind the end of one."""
+_LONGEST_HEADER = 16 << 20
+"""Bytes that are kept of what stands before them."""
 
 
 @dataclass
@@ -123,7 +96,9 @@ class Launch:
 
     settings: by the names of VASP_SETTINGS (None where the file does not tell) and `elements`, `volume_a3`, `cores`, `nodes`,
     `threads`, `kpar`, `ncore`, `image_cores`. started_at: of the cluster's clock, without zone. finished: it wrote its closing
-    account; elapsed_s: as told there. converged: ions are where EDIFFG wants them.
+    account; elapsed_s: as told there. converged: ions are where EDIFFG wants them. outside_s: seconds of the electronic steps
+    that are in no ionic step. headless: the line that begins it is missing. interrupted: its steps are not numbered one after
+    another, so that lines between them are missing.
     """
 
     version: str | None = None
@@ -135,10 +110,15 @@ class Launch:
     converged: bool = False
     finished: bool = False
     elapsed_s: float | None = None
+    outside_s: float = 0.0
+    headless: bool = False
+    interrupted: bool = False
 
 
 def read_outcar(blocks: Iterable[bytes], free: NDArray[np.bool_] | None = None) -> list[Launch]:
     """The launches of an OUTCAR, in the order of the file; empty where the content is no OUTCAR.
+
+    Where lines are missing, at the beginning or anywhere, the steps that are left are kept, and the launch says so.
 
     blocks: whole lines each, cut by `cut_before_table`. free: which components of which ion may move, bool (ions, 3), so
     that forces on fixed ones do not count, as they do not for VASP; all, where nobody tells.
@@ -146,8 +126,8 @@ def read_outcar(blocks: Iterable[bytes], free: NDArray[np.bool_] | None = None) 
     reader = _Reader(free)
     for block in blocks:
         reader.read(block)
-    reader.end_header()
-    return reader.launches
+    reader.end()
+    return [one for one in reader.launches if not one.headless or one.electronic or one.ionic or one.finished]
 
 
 def cut_before_table(content: bytes) -> int:
@@ -163,9 +143,18 @@ class _Reader:
     def __init__(self, free: NDArray[np.bool_] | None) -> None:
         self.launches: list[Launch] = []
         self._free = free
+        self._before = b""  # what stands before the first launch, which may be the rest of a header
         self._header: list[bytes] | None = None
         self._version: str | None = None
+        self._over = False  # whether the last launch has told how long it took, which is the last that it tells
+        self._fresh_launch(None)
+
+    def _fresh_launch(self, next_ionic: int | None) -> None:
+        """next_ionic: number that the first ionic step must have."""
         self._number: tuple[int | None, int | None] = (None, None)
+        self._iterating = False  # whether an iteration began after the last ionic step
+        self._timed = False  # whether its time is known
+        self._next_ionic = next_ionic  # the ionic step that goes on, or comes next
         self._open = False  # whether the last electronic step may still be told more of
         self._fresh_ionic()
 
@@ -173,6 +162,7 @@ class _Reader:
         self._ionic_energy: float | None = None
         self._force: tuple[float | None, float | None] = (None, None)
         self._reached: bool | None = None
+        self._whole = True  # whether no electronic step of it is missing
         self._steps_before = len(self.launches[-1].electronic) if self.launches else 0
 
     def read(self, block: bytes) -> None:
@@ -189,7 +179,10 @@ class _Reader:
             end = block.find(b"\n", at)
             line = block[begin : end if end >= 0 else len(block)]
             if b"\0" in line:  # a hole in the file
-                line = line.replace(b"\0", b"")
+                line = _without_hole(line, word)
+            if (self._over or not self.launches) and word in _OF_A_LAUNCH and _OF_A_LAUNCH[word].search(line):
+                self._end_header(block[header_from:begin])
+                self._headless_launch(self._before + block[:begin] if not self.launches else b"")
             if word == b"vasp.":
                 version = _VERSION.search(line)  # anywhere: a restart may follow half a line
                 if version:
@@ -197,7 +190,7 @@ class _Reader:
             elif word == b"executed on":
                 executed = _EXECUTED.match(line)
                 if executed:
-                    self.end_header(block[header_from:begin])
+                    self._end_header(block[header_from:begin])
                     self._launch(executed)
                     header_from = begin
             elif not self.launches:
@@ -205,13 +198,14 @@ class _Reader:
             elif word == b"Iteration":
                 number = _ITERATION.match(line)
                 if number:
-                    self.end_header(block[header_from:begin])
-                    ionic = _count(number[1]) if number[1] else self._number[0] or 1
-                    self._number, self._open = (ionic, _count(number[2])), False
+                    self._end_header(block[header_from:begin])
+                    self._iteration(number[1], fortran_count(number[2]))
             else:
                 self._line(word, line, block, end)
         if self._header is not None:
             self._header.append(block[header_from:])
+        elif not self.launches:
+            self._before += block[: max(_LONGEST_HEADER - len(self._before), 0)]
 
     def _launch(self, executed: re.Match[bytes]) -> None:
         year, month, day, hour, minute, second = (int(part) for part in executed.groups()[1:])
@@ -219,31 +213,68 @@ class _Reader:
             at = datetime(year, month, day, hour, minute, second)
         except ValueError:
             at = None
+        self._outside()
         self.launches.append(Launch(self._version, executed[1].decode("ascii", "replace"), at))
-        self._version, self._header, self._number, self._open = None, [], (None, None), False
-        self._fresh_ionic()
+        self._version, self._header, self._over = None, [], False
+        self._fresh_launch(1)
 
-    def end_header(self, rest: bytes = b"") -> None:
+    def _headless_launch(self, header: bytes) -> None:
+        self._outside()
+        settings = read_settings(header[:_LONGEST_HEADER], begins_whole=False)
+        self.launches.append(Launch(self._version, settings=settings, headless=True))
+        self._version, self._before, self._over = None, b"", False
+        self._fresh_launch(None)
+
+    def _end_header(self, rest: bytes = b"") -> None:
         """What stands before the first iteration is whole now."""
         if self._header is not None:
-            self.launches[-1].settings = _settings(b"".join([*self._header, rest]))
+            self.launches[-1].settings = read_settings(b"".join([*self._header, rest]))
             self._header = None
+
+    def end(self) -> None:
+        """No block comes any more."""
+        self._end_header()
+        self._outside()
+
+    def _outside(self) -> None:
+        """Electronic steps since the last ionic one are in none: the end of theirs is missing, or not there yet."""
+        if self.launches:
+            launch = self.launches[-1]
+            launch.outside_s += sum(step.seconds or 0.0 for step in launch.electronic[self._steps_before :])
+            self._steps_before = len(launch.electronic)
+
+    def _iteration(self, ionic: bytes, step: int | None) -> None:
+        """An electronic step begins. VASP counts them from 1 in each ionic step, but linear response begins with 1 again, at any
+        number of an ionic step; nuclear magnetic resonance prints none."""
+        number = fortran_count(ionic) if ionic else self._number[0] or 1
+        if ionic and number is not None:
+            same = number == self._number[0]
+            before = self._number[1] if same else None
+            follows = step in (None, 1) or (self._iterating and before is not None and step == before + 1)
+            unended = self._iterating and not same and _only_moves(self.launches[-1].settings)
+            skips = unended or (not self._iterating and number > (self._next_ionic or number))
+            if self._next_ionic is not None and (skips or not follows):
+                self.launches[-1].interrupted = True
+                if same:
+                    self._whole = False
+                else:  # the end of the step before it is missing, and with it whatever belonged to that
+                    self._outside()
+                    self._fresh_ionic()
+            self._next_ionic = number
+        self._number, self._open, self._iterating, self._timed = (number, step), False, True, False
 
     def _line(self, word: bytes, line: bytes, block: bytes, end: int) -> None:
         launch = self.launches[-1]
         last = launch.electronic[-1] if self._open else None
         if word == b"LOOP":
             loop = _LOOP.match(line)
-            if loop is None:
-                return
-            if loop[1] == b"LOOP":
-                launch.electronic.append(ElectronicStep(*self._number, _seconds(loop[3])))
-                self._open = True
-            else:
-                self._ionic_step(launch, _seconds(loop[3]), loop[3].startswith(b"*"))
+            if loop is not None and _is_whole(loop[2], loop[3]):
+                self._time(launch, loop)
         elif word == b"TOTAL-FORCE":
             if b"(ML)" not in line:  # what a learned force field says stands beside what was computed
-                self._force = _forces(block, end, self._free)
+                # where the header was cut through, its last number may be a part of one
+                ions = None if launch.interrupted else launch.settings.get("NIONS")
+                self._force = _forces(block, end, self._free, ions)
         elif word == b"EDIFF ":
             reached = _EDIFF.search(line)
             if reached:
@@ -258,90 +289,74 @@ class _Reader:
         elif word == b"Elapsed time":
             elapsed = _ELAPSED.match(line)
             if elapsed:
-                launch.finished, launch.elapsed_s = True, _seconds(elapsed[1])
-        elif last is None:
+                launch.finished, launch.elapsed_s, self._over = True, _seconds(elapsed[1]), True
+        elif last is not None:
+            _tell(last, word, line)
+
+    def _time(self, launch: Launch, loop: re.Match[bytes]) -> None:
+        """The end of an electronic step (LOOP), or of an ionic one (LOOP+)."""
+        seconds = _seconds(loop[3])
+        if loop[1] != b"LOOP":
+            self._ionic_step(launch, seconds, loop[3].startswith(b"*"))
             return
-        elif word == b"energy-change":
-            change = _CHANGE.match(line)
-            if change and last.energy_change_ev is None:
-                last.energy_change_ev, last.band_energy_change_ev = fortran_real(change[1]), fortran_real(change[2])
-        elif word == b"minimisations  ":
-            count = _NCG.match(line)
-            last.minimisations = _count(count[1]) if count else None
-        elif word == b"rms(total)":
-            residual = _RMS.search(line)
-            last.charge_residual = fortran_real(residual[1]) if residual else None
-        elif word == b"free energy    TOTEN":
-            total = _TOTEN.search(line)
-            if total and last.energy_ev is None:
-                last.energy_ev = fortran_real(total[1])
+        if self._timed or not self._iterating:  # the line that tells its number is missing
+            launch.interrupted |= bool(launch.electronic or launch.ionic or not launch.headless)
+            self._number, self._whole = (self._number[0] if not self._timed else None, None), False
+        launch.electronic.append(ElectronicStep(*self._number, seconds))
+        self._open = self._timed = True
 
     def _ionic_step(self, launch: Launch, seconds: float | None, overflowed: bool) -> None:
         steps = launch.electronic[self._steps_before :]
         if overflowed:
             loops_s = [step.seconds for step in steps if step.seconds is not None]
-            seconds = sum(loops_s) if loops_s and len(loops_s) == len(steps) else None
+            seconds = sum(loops_s) if loops_s and len(loops_s) == len(steps) and self._whole else None
         launch.ionic.append(
             IonicStep(self._number[0], len(steps), seconds, overflowed, self._ionic_energy, *self._force, self._reached)
         )
         self._fresh_ionic()
         # the number of a step that no iteration tells of, by a learned force field alone, is not known
-        self._number, self._open = (None, None), False
+        self._number, self._open, self._iterating, self._timed = (None, None), False, False, False
+        self._next_ionic = self._next_ionic + 1 if self._next_ionic is not None else None
 
 
-def _settings(header: bytes) -> dict[str, Any]:
-    """What the lines before the first iteration tell."""
-    settings: dict[str, Any] = dict.fromkeys(VASP_SETTINGS)
-    sizes = header.find(b"Dimension of arrays")
-    parameters = header.find(b"Startparameter for this run")
-    if sizes >= 0:
-        system = header.find(b"SYSTEM =", sizes)  # what follows is free text
-        _take(settings, header[sizes : system if system >= 0 else parameters if parameters >= 0 else len(header)])
-    if parameters >= 0:
-        last = header.find(b"energy-cutoff  :", parameters)
-        _take(settings, header[parameters : last if last >= 0 else len(header)])
-    top = header[:4096]
-    cores, ranks = _TOTAL_CORES.search(top), _RANKS.search(top)
-    threads = (_count(ranks[2]) or 1) if ranks and ranks[2] else 1
-    kpar, ncore, image = _KPAR.search(top), _NCORE.search(top), _IMAGE.search(top)
-    volume = _VOLUME.search(header, max(parameters, 0))
-    serial = 1 if b"serial version" in top else None
-    processes = _count(ranks[1]) if ranks else _count(cores[1]) if cores else serial
-    settings["cores"] = processes * threads if processes is not None else None
-    settings["threads"] = threads
-    settings["nodes"] = _count(ranks[3]) if ranks and ranks[3] else None
-    settings["kpar"] = _count(kpar[2]) if kpar else None
-    settings["ncore"] = _count(ncore[1]) if ncore else None
-    settings["image_cores"] = _count(image[1]) if image else None
-    names = _ELEMENT.findall(header) or _POTENTIAL.findall(header)
-    settings["elements"] = [name.decode() for name in dict.fromkeys(names)]
-    per_type = _IONS_PER_TYPE.search(header)
-    settings["element_types"] = len(per_type[1].split()) if per_type else len(settings["elements"]) or None
-    settings["volume_a3"] = fortran_real(volume[1]) if volume else None
-    settings["automatic_mesh"] = b"Automatic generation of k-mesh" in header
-    settings["hubbard_u"] = b"LDA+U is selected" in header
-    return settings
+def _only_moves(settings: dict[str, Any]) -> bool:
+    """Whether ions move and nothing else is done, so that each ionic step has an end of its own."""
+    return settings.get("IBRION") in (0, 1, 2, 3) and not settings.get("LEPSILON")
 
 
-def _take(settings: dict[str, Any], text: bytes) -> None:
-    """The first value of each setting; a field that overflowed or makes no sense stays None."""
-    seen = set()
-    for name_, value in _SETTING.findall(text):
-        name = name_.decode()
-        if name not in settings or settings[name] is not None or name in seen:
-            continue
-        seen.add(name)
-        if name in INTEGERS:
-            settings[name] = _count(value)
-        elif name in REALS:
-            settings[name] = fortran_real(value)
-        elif name in SWITCHES:
-            settings[name] = value.strip(b".").upper().startswith(b"T")
-        else:
-            settings[name] = value.decode("ascii", "replace")
+def _without_hole(line: bytes, word: bytes) -> bytes:
+    """A line without the NUL bytes of a block that was never written: what stands before them may be half a line."""
+    if word in (b"vasp.", b"executed on"):
+        return line.replace(b"\0", b"")
+    return line.strip(b"\0").rpartition(b"\0")[2]
 
 
-def _forces(block: bytes, end: int, free: NDArray[np.bool_] | None) -> tuple[float | None, float | None]:
+def _is_whole(*numbers: bytes) -> bool:
+    """Whether the numbers of a line have as many digits behind the point as each other, those of stars aside."""
+    return len({len(number.partition(b".")[2]) for number in numbers if not number.startswith(b"*")}) < 2
+
+
+def _tell(step: ElectronicStep, word: bytes, line: bytes) -> None:
+    """Takes what a line behind LOOP says of the step."""
+    if word == b"energy-change":
+        change = _CHANGE.match(line)
+        if change and step.energy_change_ev is None:
+            step.energy_change_ev, step.band_energy_change_ev = fortran_real(change[1]), fortran_real(change[2])
+    elif word == b"minimisations  ":
+        count = _NCG.match(line)
+        step.minimisations = fortran_count(count[1]) if count else None
+    elif word == b"rms(total)":
+        residual = _RMS.search(line)
+        step.charge_residual = fortran_real(residual[1]) if residual else None
+    elif word == b"free energy    TOTEN":
+        total = _TOTEN.search(line)
+        if total and step.energy_ev is None:
+            step.energy_ev = fortran_real(total[1])
+
+
+def _forces(
+    block: bytes, end: int, free: NDArray[np.bool_] | None, ions: int | None
+) -> tuple[float | None, float | None]:
     """(largest force on an ion, root of the mean square), eV/A, of the table whose heading ends at `end`."""
     begin = block.find(b"---\n", end)
     last = block.find(b"\n ---", begin + 4)
@@ -353,30 +368,14 @@ def _forces(block: bytes, end: int, free: NDArray[np.bool_] | None) -> tuple[flo
         rows = values.reshape(lines.count(b"\n") + 1, 6 if b"FORCE-w/o" not in block[end - 80 : end] else 9)[:, 3:6]
     except ValueError:  # columns run into each other, or are full of stars
         return None, None
+    if ions not in (None, len(rows)):  # lines of it are missing
+        return None, None
     if free is not None and free.shape == rows.shape:
         rows = np.where(free, rows, 0.0)
     if not np.isfinite(rows).all():
         return None, None
     squares = (rows**2).sum(axis=1)
     return float(np.sqrt(squares.max())), float(np.sqrt(squares.mean()))
-
-
-def _count(text: bytes) -> int | None:
-    """None for stars, and for more digits than any count of VASP's has."""
-    try:
-        return int(text) if len(text) <= 15 else None
-    except ValueError:
-        return None
-
-
-def fortran_real(text: bytes) -> float | None:
-    """A Fortran number, or None: its exponent may be a D, or have lost the letter to a third digit; NaN is none."""
-    text = re.sub(rb"(?<=\d)([+-]\d{3})$", rb"E\1", text.replace(b"D", b"E"))
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
 
 
 def _seconds(text: bytes) -> float | None:

@@ -15,11 +15,14 @@ from traces.common.log import LogError
 from traces.vasp.folders import READ_FILES, RunFolder
 from traces.vasp.inputs import read_incar, read_kpoints, read_poscar
 from traces.vasp.oszicar import PrintedStep, add_residuals, ending, job_id_of, read_oszicar
-from traces.vasp.outcar import VASP_SETTINGS, Launch, cut_before_table, read_outcar
+from traces.vasp.outcar import Launch, cut_before_table, read_outcar
+from traces.vasp.settings import VASP_SETTINGS
 from traces.vasp.tables import LAUNCH_KEY, ReadFolder
 
-VASP_READER_VERSION = "1"
+VASP_READER_VERSION = "2"
 """Raise it when the same files give other rows: each folder is then read again."""
+_NO_HEAD = "its head is missing: the steps behind it were read, and what only the head tells is unknown"
+_NO_MIDDLE = "lines are missing in the middle of it: the steps that are left were read"
 _LARGEST_PRINTED = 64 << 20
 _SAME_END = timedelta(seconds=60)
 """An output that tells of the end was written no longer before the OUTCAR's last change."""
@@ -53,17 +56,22 @@ def read_folder(
     kpoints = read_kpoints(_text(folder, "KPOINTS", rejects) or "")
     printed, last_words, job_id = _printed(folder, rejects)
     newest = _newest(folder)
-    for name in folder.outcars:
-        launches, fault, size, changed = _launches(folder.path / name, free)
-        if fault:
-            rejects.append((folder.name, name, fault))
+    outcars = {name: _launches(folder.path / name, free) for name in folder.outcars}
+    begun = [(one.started_at, name) for name, (launches, *_) in outcars.items() for one in launches if one.started_at]
+    for name, (launches, fault, size, changed) in outcars.items():
+        faults = [_NO_HEAD] * any(one.headless for one in launches) + [_NO_MIDDLE] * any(
+            o.interrupted for o in launches
+        )
+        rejects += [(folder.name, name, reason) for reason in (fault, *faults) if reason]
         for number, launch in enumerate(launches, start=1):
             last = number == len(launches) and name == newest
             residuals = next((n for steps in printed if (n := add_residuals(launch, steps))), 0) if last else 0
             key = (folder.name, name, number)
             # an output that is older than the OUTCAR is of an earlier job
             words = last_words[1] if last and last_words and last_words[0] >= changed - _SAME_END else None
-            state, reason = _state(launch, words, number == len(launches), changed, now, quiet_s)
+            written = changed if name == newest else None
+            again = _started_again(launch, name, number == len(launches), begun)
+            state, reason = _state(launch, words, again, written, now, quiet_s)
             row = _run_row(key, folder, launch, incar, kpoints, time_zone)
             row |= {"state": state, "state_reason": reason, "changed_at": changed, "job_id": job_id if last else None}
             runs.append(row | {"residuals_told": residuals, "outcar_bytes": size})
@@ -90,7 +98,9 @@ def _launches(path: Path, free: Any) -> tuple[list[Launch], str, int, datetime]:
     changed = datetime(1970, 1, 1) + timedelta(microseconds=stream.modified_ns // 1000)
     if not launches and not fault:
         fault = (
-            "OUTCAR is empty" if stream.size_bytes == 0 else "not an OUTCAR: no line tells where it was `executed on`"
+            "OUTCAR is empty"
+            if stream.size_bytes == 0
+            else "not an OUTCAR: no line tells where it was `executed on`, or how long a step took"
         )
     elif launches and fault:
         fault = f"{fault}; what stands before the damage was read"
@@ -117,7 +127,6 @@ def _run_row(
             started = started.replace(tzinfo=ZoneInfo(time_zone)).astimezone(ZoneInfo("UTC")).replace(tzinfo=None)
         except OverflowError:  # the first or the last year of all
             started = None
-    trailing = launch.electronic[sum(step.electronic_steps for step in launch.ionic) :]
     above, _, _ = folder.name.rpartition("/")
     return row | {
         "job_folder": (above or ".") if folder.image is not None else folder.name,
@@ -126,8 +135,9 @@ def _run_row(
         "architecture": launch.architecture,
         "started_at": started,
         "elapsed_s": launch.elapsed_s,
-        "loops_s": sum(step.seconds or 0.0 for step in launch.ionic) + sum(step.seconds or 0.0 for step in trailing),
+        "loops_s": sum(step.seconds or 0.0 for step in launch.ionic) + launch.outside_s,
         "converged": launch.converged,
+        "missing": " and ".join(["head"] * launch.headless + ["middle"] * launch.interrupted) or None,
         "elements": " ".join(settings.get("elements") or []) or None,
         "kpoints_method": kpoints or ("automatic" if settings.get("automatic_mesh") else None),
         "electronic_steps": len(launch.electronic),
@@ -135,16 +145,31 @@ def _run_row(
     }
 
 
+def _started_again(launch: Launch, name: str, last: bool, begun: list[tuple[datetime, str]]) -> str | None:
+    """Where the run was started again after this launch, or None. begun: when launches of the folder began, in which file."""
+    if not last:
+        return "started again in the same file"
+    later = [other for at, other in begun if launch.started_at and at > launch.started_at and other != name]
+    return f"started again in {later[0]}" if later else None
+
+
 def _state(
-    launch: Launch, words: tuple[str, str] | None, last: bool, changed: datetime, now: datetime | None, quiet_s: int
+    launch: Launch,
+    words: tuple[str, str] | None,
+    again: str | None,
+    written: datetime | None,
+    now: datetime | None,
+    quiet_s: int,
 ) -> tuple[str, str | None]:
+    """(how it ended, the reason). again: as `_started_again` says. written: last change of the file that VASP writes to, None
+    for a file beside it."""
     if launch.finished:
         return "finished", None
-    if not last:
-        return "cut_off", "started again in the same file"
+    if again is not None:
+        return "cut_off", again
     if words is not None:
         return words
-    if now is not None and now - changed <= timedelta(seconds=quiet_s):
+    if now is not None and written is not None and now - written <= timedelta(seconds=quiet_s):
         return "running", None
     return "cut_off", None
 

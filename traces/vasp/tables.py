@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from traces.vasp.outcar import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
+from traces.vasp.settings import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
 
 _SETTING_TYPES: dict[str, Any] = dict.fromkeys(INTEGERS, pl.Int64) | dict.fromkeys(REALS, pl.Float64)
 _SETTING_TYPES |= dict.fromkeys(SWITCHES, pl.Boolean)
@@ -21,6 +21,7 @@ RUN_SCHEMA: dict[str, Any] = {
     "state": pl.String,
     "state_reason": pl.String,
     "converged": pl.Boolean,
+    "missing": pl.String,
     "started_at": pl.Datetime("us"),
     "elapsed_s": pl.Float64,
     "loops_s": pl.Float64,

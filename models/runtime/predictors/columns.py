@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from models.runtime.predictor import (
-    LEVELS,
     MEDIAN,
     SIMILAR_COLUMNS,
+    UNKNOWN_SPREAD,
     WITHOUT_HISTORY_S,
     Prediction,
     Predictor,
@@ -32,11 +32,12 @@ class ColumnPredictor(Predictor):
     The spread around it is the one that true run times had around the points of earlier jobs."""
 
     most_rows = SPREAD_ROWS
+    needs_fit = False
 
     def __init__(self, name: str, column: str) -> None:
         self.name = name
         self.column = column
-        self.ratios = np.ones(len(LEVELS))
+        self.ratios = UNKNOWN_SPREAD
         self.typical_s = WITHOUT_HISTORY_S
 
     def fit(self, rows: pl.DataFrame) -> None:
@@ -74,6 +75,7 @@ class SimilarJobs(Predictor):
     """The median and the quantiles of similar jobs (models/runtime/similar.py), as the features hold them."""
 
     name = "similar_jobs"
+    needs_fit = False
 
     def fit(self, rows: pl.DataFrame) -> None:
         """Nothing: similar jobs are looked up for each job, not learned."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.compiled import compiled
 from models.runtime.predictor import (
-    LEVELS,
+    UNKNOWN_SPREAD,
     FloatArray,
     Prediction,
     Predictor,
@@ -40,9 +40,6 @@ HOUR_S = 3600.0
 SPREAD_JOBS = 20_000
 LONGEST_S = 30 * 86_400.0
 """Polynomials run away; where no request bounds a prediction, this does."""
-
-UNKNOWN_SPREAD = np.geomspace(0.02, 5.0, len(LEVELS))
-"""True over predicted at the quantiles, before there is any experience."""
 
 
 class _Examples(NamedTuple):
@@ -73,6 +70,8 @@ class OnlineRegression(Predictor):
     the submission of the next row to predict. What it learns on the way it forgets again, so that the same rows are predicted the
     same twice.
     """
+
+    needs_fit = False
 
     def __init__(self, name: str = "online_regression", asymmetric: bool = True, rate: float = 0.1) -> None:
         self.name = name

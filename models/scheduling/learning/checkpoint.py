@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
+import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -63,9 +63,16 @@ def save_checkpoint(path: Path | None, training: str, state: dict[str, Any]) -> 
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")  # another run may train the same
-    torch.save({"training": training, "state": state}, unfinished)
-    unfinished.replace(path)
+    # another run may train the same, and on another host it may have the same number
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    content = io.BytesIO()  # torch would raise an error that does not say that the disk is full
+    torch.save({"training": training, "state": state}, content)
+    try:
+        unfinished.write_bytes(content.getvalue())
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:

@@ -30,10 +30,14 @@ matched AS (
     ASOF INNER JOIN queued ON deleted.job_id = queued.job_id AND deleted.time_s >= queued.time_s
 ),
 
--- an array as a whole (12[]) has run when one of its tasks has; the clock of a queue record may be a minute off
+-- an array as a whole (12[]) has run when one of its tasks has. It also has when its end record has a start. The clock of a
+-- queue record may be a minute off.
 ran AS (
     SELECT job_id, ctime_s FROM raw.pbs_records
-    WHERE source = $source AND record_type IN ('S', 'E', 'R') AND ctime_s >= $from_s - 60
+    WHERE
+        source = $source
+        AND (record_type IN ('S', 'E', 'R') OR (record_type = 'E[]' AND start_s IS NOT NULL))
+        AND ctime_s >= $from_s - 60
     UNION ALL
     SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]'), ctime_s FROM raw.pbs_records
     WHERE source = $source AND record_type IN ('S', 'E', 'R') AND ctime_s >= $from_s - 60 AND contains(job_id, '[')

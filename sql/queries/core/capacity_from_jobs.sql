@@ -12,7 +12,7 @@ WITH all_that_ran AS (
         source = $source
         AND procs IS NOT NULL
         AND runtime_s IS NOT NULL
-        AND NOT (start_time IS NULL AND status = 'cancelled')
+        AND NOT (start_time IS NULL AND status = 'cancelled' AND runtime_s = 0)
 ),
 
 ran AS (

@@ -1,12 +1,46 @@
 -- Canonical jobs of one Slurm source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
--- index $first_index. A job that was cancelled before it
--- started has no start; it waited until its end.
-WITH slurm AS (
-    SELECT jobs.*
+-- index $first_index. A job that was cancelled before it started has no start; it waited until its end. A job that was requeued
+-- (`requeued_lines`, of core.requeued_slurm) is its last attempt, submitted when the first one was.
+WITH lines AS (
+    SELECT jobs.* EXCLUDE (cluster), coalesce(jobs.cluster, '') AS cluster_name, jobs.submit_s AS job_submit_s
     FROM raw.slurm_jobs AS jobs
-    ANTI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON jobs.file = repeats.file AND jobs.line = repeats.line
+    ANTI JOIN requeued_lines ON jobs.file = requeued_lines.file AND jobs.line = requeued_lines.line
     WHERE jobs.source = $source AND jobs.submit_s >= $from_s AND jobs.submit_s < $to_s
-    ORDER BY jobs.submit_s, jobs.file, jobs.line
+    UNION ALL BY NAME
+    SELECT * EXCLUDE (cluster) FROM requeued_lines WHERE job_submit_s >= $from_s AND job_submit_s < $to_s
+),
+
+attempts AS (
+    SELECT lines.cluster_name, lines.job_id, lines.job_submit_s, lines.start_s, max(lines.end_s) - lines.start_s AS runtime_s
+    FROM lines
+    SEMI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON lines.file = repeats.file AND lines.line = repeats.line
+    WHERE lines.start_s IS NOT NULL
+    GROUP BY lines.cluster_name, lines.job_id, lines.job_submit_s, lines.start_s
+),
+
+jobs AS (
+    SELECT lines.*
+    FROM lines
+    ANTI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON lines.file = repeats.file AND lines.line = repeats.line
+),
+
+requeued AS (
+    SELECT jobs.file, jobs.line, count(*) AS requeues, sum(attempts.runtime_s)::BIGINT AS requeued_s
+    FROM attempts
+    INNER JOIN jobs
+        ON
+            attempts.cluster_name = jobs.cluster_name
+            AND attempts.job_id = jobs.job_id
+            AND attempts.job_submit_s = jobs.job_submit_s
+            AND attempts.start_s IS DISTINCT FROM jobs.start_s
+    GROUP BY jobs.file, jobs.line
+),
+
+slurm AS (
+    SELECT jobs.* EXCLUDE (submit_s), jobs.job_submit_s AS submit_s, requeued.requeues, requeued.requeued_s
+    FROM jobs
+    LEFT JOIN requeued ON jobs.file = requeued.file AND jobs.line = requeued.line
+    ORDER BY jobs.job_submit_s, jobs.file, jobs.line
 ),
 
 final AS (
@@ -41,8 +75,8 @@ final AS (
                 'PREEMPTED') THEN 'failed'
             ELSE 'unknown'
         END AS status,
-        NULL AS run_count,
-        0 AS requeued_s,
+        CASE WHEN requeues > 0 THEN requeues + (start_s IS NOT NULL)::BIGINT END AS run_count,
+        coalesce(requeued_s, 0) AS requeued_s,
         file,
         line
     FROM slurm

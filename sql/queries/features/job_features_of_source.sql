@@ -1,16 +1,18 @@
 -- Features of one source in one pass: histories ordered by end time, and sums of the changes in the numbers of waiting and
 -- running jobs, joined as of the submission. In four parts: what had ended, the submissions in a row, the queue, the joins.
-WITH jobs AS (
+WITH
+{{ timed_jobs }}
+
+jobs AS (
     SELECT
-        jobs.*,
+        jobs.* REPLACE (jobs.taken_start_time AS start_time, jobs.taken_end_time AS end_time),
         coalesce(jobs.requested_procs, jobs.procs) AS wanted_procs,
         -- as keys of joins, where nothing asked for is alike, too
         coalesce(jobs.requested_procs, jobs.procs, -1) AS procs_key,
         coalesce(jobs.requested_walltime_s, -1) AS walltime_key,
         timezone(sources.time_zone, timezone('UTC', jobs.submit_time)) AS local_submit_time
-    FROM core.jobs AS jobs
+    FROM timed_jobs AS jobs
     INNER JOIN core.sources AS sources ON jobs.source = sources.source
-    WHERE jobs.source = $source
 ),
 
 -- what had ended; several ends in the same second: the row that has seen them all is the history from then on

@@ -1,6 +1,12 @@
 -- The findings of one source for marts.trace_health.
 WITH here AS (
-    SELECT cluster_procs, time_zone, clock_zero FROM core.sources WHERE source = $source
+    SELECT
+        cluster_procs,
+        time_zone,
+        clock_zero,
+        format <> 'swf' OR year(clock_zero) > 1970 AS has_dates,
+        coalesce(time_zone_from = 'assumed' AND format <> 'swf', FALSE) AS zone_assumed
+    FROM core.sources WHERE source = $source
 ),
 
 jobs AS (
@@ -22,7 +28,8 @@ of_jobs AS (
         ) FILTER (runtime_s > requested_walltime_s + 60) AS over_example,
         count(*) FILTER (requested_walltime_s IS NULL) AS no_request,
         count(*) FILTER (user_name IS NULL) AS no_user,
-        count(*) FILTER (start_time IS NULL AND status <> 'cancelled') AS no_start,
+        -- a job that was cancelled while it waited has no start, but a wait
+        count(*) FILTER (start_time IS NULL AND wait_s IS NULL) AS no_start,
         count(*) - count(DISTINCT job_id) AS ids_again
     FROM jobs
 ),
@@ -49,7 +56,7 @@ wider AS (
 ),
 
 overfull AS (
-    SELECT capacity.*, here.cluster_procs
+    SELECT capacity.*, here.cluster_procs, here.has_dates
     FROM core.capacity AS capacity, here
     WHERE capacity.source = $source AND capacity.peak_procs > here.cluster_procs
 ),
@@ -152,6 +159,11 @@ findings AS (
         'jobs with more processors than the cluster, left out by drop_wider: is `procs` right?'
     FROM wider
     UNION ALL
+    SELECT 'outdated rows', coalesce(sum(accepted), 0)::BIGINT, 'jobs', sum(accepted) / nullif((SELECT accepted FROM lines), 0),
+        min_by(file || ': ' || outdated, file),
+        'jobs of files that are gone, which could not be brought up to date with the catalogue or a newer reader'
+    FROM raw.log_files WHERE source = $source AND outdated IS NOT NULL
+    UNION ALL
     SELECT 'told again', count(*), 'records', count(*) / nullif((SELECT accepted FROM lines), 0), min_by(file || ':' || line, (file, line)),
         'records of a job that another file or a later record tells too (core.repeats), each job counts once'
     FROM core.repeats WHERE source = $source
@@ -161,7 +173,10 @@ findings AS (
     FROM of_jobs
     UNION ALL
     SELECT 'over 100 % in use', count(*), 'days', count(*) / nullif((SELECT count(*) FROM core.capacity WHERE source = $source), 0),
-        max_by(day || ': ' || peak_procs || ' of ' || cluster_procs || ' processors', (peak_procs, day)),
+        max_by(
+            if(has_dates, day::VARCHAR, 'day ' || (day - DATE '1970-01-01') || ' of the log') || ': ' || peak_procs
+            || ' of ' || cluster_procs || ' processors', (peak_procs, day)
+        ),
         'days with more processors in use at one time than the cluster has: is `procs` right, are jobs told twice?'
     FROM overfull
     UNION ALL
@@ -169,7 +184,12 @@ findings AS (
         'a start before the submission or an end before the start: SWF jobs are kept without a start, others are rejected'
     FROM backwards
     UNION ALL
-    SELECT 'no start', no_start, 'jobs', no_start / nullif(jobs, 0), NULL, 'jobs whose start the log does not tell: they have no wait'
+    SELECT 'time zone assumed', if(zone_assumed, jobs, 0), 'jobs', if(zone_assumed, 1.0, 0.0), if(zone_assumed, time_zone, NULL),
+        'PBS, Slurm: jobs read with a time zone that nobody gave: give the right one with `tracehouse ingest --time-zone`'
+    FROM of_jobs, here
+    UNION ALL
+    SELECT 'no start', no_start, 'jobs', no_start / nullif(jobs, 0), NULL,
+        'jobs whose start the log does not tell: they have no wait. Where no job has one, submissions are taken for starts'
     FROM of_jobs
     UNION ALL
     SELECT 'zero length', zero_length, 'jobs', zero_length / nullif(jobs, 0), zero_example,
@@ -188,13 +208,17 @@ findings AS (
     FROM of_jobs
     UNION ALL
     SELECT 'flurries', count(*), 'user-weeks', sum(jobs) / nullif((SELECT jobs FROM of_jobs), 0),
-        max_by(user_name || ' in the week of ' || week || ': ' || jobs || ' jobs', (jobs, week, user_name)),
+        max_by(
+            user_name || ' in the week of ' || if(has_dates, week::VARCHAR, 'day ' || (week - DATE '1970-01-01') || ' of the log')
+            || ': ' || jobs || ' jobs', (jobs, week, user_name)
+        ),
         'one user submits more than half of the jobs of a week that has more than three times the median: results may be about that user'
-    FROM flurries
+    FROM flurries, here
     UNION ALL
-    SELECT 'missing days', count(*), 'days', NULL, min(day)::VARCHAR,
+    SELECT 'missing days', count(*), 'days', NULL,
+        if(any_value(has_dates), min(day)::VARCHAR, 'day ' || (min(day) - DATE '1970-01-01') || ' of the log'),
         'days on which no job was submitted, started or ended, between the first and the last: the system was down, or a file is missing'
-    FROM missing
+    FROM missing, here
     UNION ALL
     SELECT 'clock jumps', count(*), 'records', count(*) / nullif((SELECT count(*) FROM stamps), 0),
         min_by(file || ':' || line || ' is ' || -step_s || ' s before the line above', (step_s, file, line)),
@@ -207,9 +231,12 @@ findings AS (
     FROM late
     UNION ALL
     SELECT 'changes of size', count(*), 'changes', NULL,
-        max_by(day || ': ' || before_procs || ' to ' || after_procs || ' processors', (abs(ln(after_procs / before_procs)), day)),
+        max_by(
+            if(has_dates, day::VARCHAR, 'day ' || (day - DATE '1970-01-01') || ' of the log') || ': ' || before_procs || ' to '
+            || after_procs || ' processors', (abs(ln(after_procs / before_procs)), day)
+        ),
         'the most processors in use differs by more than a quarter between the 60 days before and after: the cluster may have changed'
-    FROM changes
+    FROM changes, here
 )
 
 SELECT $source AS source, * FROM findings

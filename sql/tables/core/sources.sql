@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS core.sources (
     cluster_gpus BIGINT, -- GPUs, where the catalogue says
     node_memory_kb BIGINT, -- memory of a node in kilobytes, where the catalogue says
     time_zone VARCHAR NOT NULL, -- IANA name of the cluster's time zone
+    time_zone_from VARCHAR, -- catalogue, header or assumed, by who gave that name; NULL until the log is read again
     clock_zero TIMESTAMP NOT NULL, -- UTC time of second 0 of the log's own clock (1970 for Unix time, and where an SWF header names none)
     origin_s BIGINT NOT NULL, -- second of the log's clock that policies count absolute time from
 );

@@ -3,7 +3,7 @@
 CREATE TABLE IF NOT EXISTS predictions.prequential_predictions (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs
-    predictor VARCHAR NOT NULL, -- name of the predictor
+    predictor VARCHAR NOT NULL, -- name of the predictor that made it: similar_jobs where fewer than 200 jobs had ended to fit the serving one on
     predicted_runtime_s DOUBLE NOT NULL, -- predicted run time, seconds, at most the requested time
     runtime_p05_s DOUBLE NOT NULL, -- 5 % quantile of the run time, seconds, as predicted at submission
     runtime_p10_s DOUBLE NOT NULL, -- 10 % quantile of the run time, seconds

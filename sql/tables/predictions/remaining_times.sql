@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS predictions.remaining_times (
     launch BIGINT NOT NULL, -- number of the launch in that file, from 1
     state VARCHAR NOT NULL, -- as in raw.vasp_runs
     at_time TIMESTAMP NOT NULL, -- moment that the prediction is for: the last change of the OUTCAR, UTC
-    used_s DOUBLE NOT NULL, -- seconds since the start
+    used_s DOUBLE NOT NULL, -- seconds since the start of this launch; of one that was started again, those of its steps
     electronic_steps BIGINT NOT NULL, -- steps that were over
     ionic_steps BIGINT NOT NULL, -- steps that were over
     predictor VARCHAR NOT NULL, -- inputs_only, progress or multimodal

@@ -5,6 +5,7 @@ CREATE TABLE IF NOT EXISTS predictions.runtime_scores (
     predictor VARCHAR NOT NULL, -- name of the predictor
     user_class VARCHAR NOT NULL, -- 'all users', or users with so many jobs in the trace
     jobs BIGINT NOT NULL, -- jobs scored
+    fallback_jobs BIGINT, -- of these, predicted by similar_jobs in its place, because fewer than 200 jobs had ended. NULL where they were not counted yet
     mean_absolute_error_s DOUBLE NOT NULL, -- mean of |predicted - true|, seconds
     median_absolute_error_s DOUBLE NOT NULL, -- median of the same, seconds
     mean_absolute_percentage_error DOUBLE NOT NULL, -- mean of |predicted - true| / true, 1 for 100 %

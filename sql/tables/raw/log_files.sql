@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS raw.log_files (
     size_bytes BIGINT NOT NULL, -- size of the file as stored; of a plain file, where reading goes on when it has grown
     modified_ns BIGINT NOT NULL, -- time of the file's last change, nanoseconds since 1970
     sha256 VARCHAR NOT NULL, -- hash of the content, unpacked, in hexadecimal
-    settings VARCHAR NOT NULL, -- hash of what the catalogue said when it was read
+    settings VARCHAR NOT NULL, -- what the catalogue said that gives the rows their meaning, as JSON; a hash in rows of older releases
     version VARCHAR NOT NULL, -- of the readers
     ends_line BOOLEAN NOT NULL, -- whether the last line has its end; else it may go on
     lines BIGINT NOT NULL, -- lines in the file
@@ -15,4 +15,5 @@ CREATE TABLE IF NOT EXISTS raw.log_files (
     kept BIGINT NOT NULL, -- other records that are kept: PBS requeues, starts, deletions ...
     ignored BIGINT NOT NULL, -- lines that tell nothing to be kept: comments, blank lines, steps, jobs that are not over
     rejected BIGINT NOT NULL, -- lines that should have held a record and do not; kept in raw.rejects
+    outdated VARCHAR -- what of the rows of a file that is gone could not be brought up to date; else NULL
 );

@@ -1,10 +1,10 @@
 -- Records of PBS accounting logs: finished jobs (E), and all others with whatever of the columns they tell: queued (Q), started (S),
--- requeued (R), deleted (D), aborted (A) ...
+-- requeued (R), deleted (D), aborted (A), the end of an array as a whole (E[]) ...
 CREATE TABLE IF NOT EXISTS raw.pbs_records (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
     line BIGINT NOT NULL, -- line number in the file, from 1
-    record_type VARCHAR NOT NULL, -- a letter: E for the end of a job
+    record_type VARCHAR NOT NULL, -- a letter: E for the end of a job; E[] for the end of an array as a whole
     logged_s BIGINT, -- stamp of the record: the cluster's local time, counted as if it were UTC; NULL for no time of the calendar
     job_id VARCHAR NOT NULL, -- as logged, with array index and server
     user_name VARCHAR, -- user
@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS raw.pbs_records (
     used_cpu_s BIGINT, -- resources_used.cput, seconds over all processors
     exit_status BIGINT, -- Exit_status
     eligible_wait_s BIGINT, -- eligible_time, seconds in the queue in which nothing but resources held the job back
-    gpus BIGINT, -- Resource_List.ngpus, else those of exec_vnode or of Torque's nodes
-    nodes BIGINT, -- Resource_List.nodect, or Torque's unique_node_count
+    gpus BIGINT, -- ngpus, gpus or gpu of Resource_List, else those of exec_vnode, of select or of Torque's nodes
+    nodes BIGINT, -- different hosts of exec_host, else Resource_List.nodect, or Torque's unique_node_count; of a Cray job mppwidth by mppnppn
     run_count BIGINT, -- run_count, or Torque's start_count
     requested_memory_kb BIGINT, -- Resource_List.mem, kilobytes
     used_memory_kb BIGINT, -- resources_used.mem, kilobytes

@@ -1,4 +1,4 @@
--- Finished jobs of Slurm accounting logs (sacct -P); job steps are folded into their job.
+-- Finished jobs of Slurm accounting logs (sacct -P), and attempts of jobs that were requeued; job steps are folded into their job.
 CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     eligible_s BIGINT, -- Eligible, Unix seconds
     start_s BIGINT, -- Start, Unix seconds; NULL for a job that never started
     end_s BIGINT NOT NULL, -- End, Unix seconds
+    local_times BOOLEAN, -- whether the log has local times, and no Unix seconds; NULL where the reader did not note it
     elapsed_s BIGINT, -- Elapsed, seconds, without time suspended
     suspended_s BIGINT, -- Suspended, seconds
     time_limit_s BIGINT, -- Timelimit, seconds; NULL for UNLIMITED and Partition_Limit

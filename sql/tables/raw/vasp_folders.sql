@@ -1,4 +1,5 @@
--- The ledger of VASP run folders: what was read of which; folders = accepted + rejected. A folder that is gone keeps its rows.
+-- The ledger of VASP run folders: what was read of which; folders = accepted + rejected. A folder that
+-- is gone keeps its rows, unless its runs are those of another folder now.
 CREATE TABLE IF NOT EXISTS raw.vasp_folders (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue
     folder VARCHAR NOT NULL, -- folder, below the source's
@@ -6,4 +7,5 @@ CREATE TABLE IF NOT EXISTS raw.vasp_folders (
     launches BIGINT NOT NULL, -- launches read
     stamp VARCHAR NOT NULL, -- names, sizes and times of its files when they were read
     version VARCHAR NOT NULL, -- of the reader, and what the catalogue said
+    root VARCHAR, -- the source's folder when it was read, or its generator; NULL where an older release did not say
 );

@@ -67,4 +67,5 @@ CREATE TABLE IF NOT EXISTS raw.vasp_runs (
     ionic_steps BIGINT NOT NULL, -- finished ionic steps: LOOP+ lines
     residuals_told BIGINT NOT NULL, -- electronic steps whose residual an OSZICAR, or the standard output, tells
     outcar_bytes BIGINT NOT NULL, -- size of the OUTCAR as stored
+    missing VARCHAR, -- part of the OUTCAR that is missing (head, middle, or head and middle), NULL where none is known to be
 );

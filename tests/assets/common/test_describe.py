@@ -29,3 +29,16 @@ def test_a_markdown_table_shows_the_first_rows() -> None:
 
 def test_a_picture_is_inside_the_text() -> None:
     assert plot(figure()[0]).value.startswith("![plot](data:image/png;base64,")
+
+
+def test_what_a_log_says_is_no_markup() -> None:
+    """The UI would load a picture from the network, or show a link of somebody else."""
+    rows = pl.DataFrame(
+        {"queue": ["![x](http://a.b/c.png)", "<img src=x onerror=alert(1)>", "a\nb | `c` *d*", "a_b-c.d"]}
+    )
+    assert table(rows).value.splitlines()[2:] == [
+        r"| \!\[x\](http://a.b/c.png) |",
+        r"| \<img src=x onerror=alert(1)\> |",
+        r"| a b \| \`c\` \*d\* |",
+        "| a_b-c.d |",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,40 @@ def test_models_that_no_row_names_are_removed_after_a_while() -> None:
     remove_unused_models("mine", "policy", [used])
     left = {path.relative_to(data_folder()).as_posix() for path in (data_folder() / "models" / "mine").iterdir()}
     assert left == {used, young, other}
+
+
+def test_models_of_a_training_that_takes_days_are_kept() -> None:
+    """The first seed's file is written long before the rows that name it."""
+    file, _ = store_model("mine", "policy-1", b"{}")
+    then = time.time() - 2 * 86_400
+    os.utime(data_folder() / file, (then, then))
+    remove_unused_models("mine", "policy", [])
+    assert (data_folder() / file).exists()
+
+
+def test_a_clock_that_is_ahead_removes_no_new_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of files are those of the file server, whose clock may be another."""
+    file, _ = store_model("mine", "policy-1", b"{}")
+    year = 365 * 86_400
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + year)
+    remove_unused_models("mine", "policy", [])
+    assert (data_folder() / file).exists()
+
+
+def test_writers_of_the_same_file_do_not_mix(tmp_path: Path) -> None:
+    """Two threads, or two hosts whose processes have the same number, write to files of their own first."""
+    contents = [bytes([65 + k]) * 4_000_000 for k in range(4)]
+    path = tmp_path / "file"
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            list(threads.map(lambda content: write_whole(path, content), contents))
+            assert path.read_bytes() in contents
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("file", ["/etc/passwd", "../../../secret", "tracehouse.duckdb", "models/../../x"])
+def test_a_model_outside_of_its_folder_is_not_opened(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row may be of somebody else's warehouse."""
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"opened {path}"))
+    with pytest.raises(ValueError, match="names a model outside of"):
+        read_model(file, "0" * 64)

@@ -135,6 +135,36 @@ def test_an_array_of_which_a_task_ran_was_not_cancelled(log: Log) -> None:
     in_every_order(log, queued("7[]", 100), deleted("7[]", 3 * DAY), ended("7[2]", 100, 4 * DAY, 5 * DAY))
 
 
+def test_an_array_as_a_whole_is_no_job_beside_its_tasks(log: Log) -> None:
+    tasks = [ended(f"7[{k}]", 100, 200 + k, 300 + k) for k in (1, 2)]
+    in_every_order(log, queued("7[]", 100) + tasks[0], tasks[1], ended("7[]", 100, 200, 302))
+    log.write("0", OTHER, queued("7[]", 100), *tasks, ended("7[]", 100, 200, 302))
+    log.ingest()
+    assert log.jobs("job_id") == [("1.head",), ("7[1].head",), ("7[2].head",)]
+    assert log.rows("SELECT lines, accepted, kept, ignored, rejected FROM raw.log_files WHERE source = $source") == [
+        (7, 3, 4, 0, 0)
+    ]
+
+
+def test_a_cancelled_array_is_one_job_whether_its_end_was_written_or_not(log: Log) -> None:
+    """The end record of an array that never started has no start."""
+    unstarted = record(
+        "E", "7[]", 2 * DAY, f"queue=q ctime={ZERO + 100} end={ZERO + 2 * DAY} Exit_status=271 run_count=0"
+    )
+    in_every_order(log, queued("7[]", 100), deleted("7[]", 2 * DAY), unstarted)
+    log.write("0", OTHER, queued("7[]", 100), deleted("7[]", 2 * DAY), unstarted)
+    log.ingest()
+    assert log.jobs("job_id", "status", "start_time", "wait_s")[1:] == [("7[].head", "cancelled", None, 2 * DAY - 100)]
+
+
+def test_an_array_that_was_deleted_as_it_ran_is_no_job(log: Log) -> None:
+    """Its end record tells that it ran, even where those of its tasks are missing."""
+    in_every_order(log, queued("7[]", 100), deleted("7[]", 2 * DAY), ended("7[]", 100, 200, 2 * DAY))
+    log.write("0", OTHER, queued("7[]", 100), deleted("7[]", 2 * DAY), ended("7[]", 100, 200, 2 * DAY))
+    log.ingest()
+    assert log.jobs("job_id") == [("1.head",)]
+
+
 def test_a_job_that_ended_twice(log: Log) -> None:
     """The last end is the job; the other is a repeat, and an attempt of its own."""
     first, second = ended(7, 100, 200, 300), ended(7, 100, 3 * DAY, 4 * DAY)

@@ -31,7 +31,14 @@ def row_of(reader: Reader, path: Path) -> LedgerRow:
     stream = LogStream(path)
     lines = sum(block.content.count(b"\n") for block in stream)
     return LedgerRow(
-        stream.size_bytes, stream.modified_ns, stream.sha256, reader.settings, reader.version, stream.ends_line, lines
+        "pbs",
+        stream.size_bytes,
+        stream.modified_ns,
+        stream.sha256,
+        reader.settings,
+        reader.version,
+        stream.ends_line,
+        lines,
     )
 
 
@@ -43,12 +50,12 @@ def ledger(reader: Reader) -> dict[str, LedgerRow]:
 def test_a_new_source_is_read_as_a_whole(reader: Reader) -> None:
     plan = plan_reading(reader, {})
     assert [path.name for path, seen in plan.read if seen is None] == ["1", "2"]
-    assert (plan.anew, plan.unchanged, plan.gone, plan.old_jobs) == (False, 0, 0, [])
+    assert (plan.unchanged, plan.gone, plan.uncorrected) == (0, 0, [])
 
 
 def test_nothing_has_changed(reader: Reader, ledger: dict[str, LedgerRow]) -> None:
     plan = plan_reading(reader, ledger)
-    assert (plan.read, plan.unchanged, plan.touched, plan.old_jobs) == ([], 2, [], [])
+    assert (plan.read, plan.unchanged, plan.touched, plan.uncorrected) == ([], 2, [], [])
 
 
 def test_files_that_grew_were_touched_or_went(reader: Reader, ledger: dict[str, LedgerRow]) -> None:
@@ -58,7 +65,7 @@ def test_files_that_grew_were_touched_or_went(reader: Reader, ledger: dict[str, 
     with two.open("a") as file:
         file.write(ended(3, 0, 10, 20))
     plan = plan_reading(reader, ledger)
-    assert plan.touched == [one] and plan.gone == 1 and plan.unchanged == 0
+    assert plan.touched == [(one, one.stat().st_mtime_ns)] and plan.gone == 1 and plan.unchanged == 0
     assert plan.read == [(two, Seen(ledger["2"].size_bytes, 1, ledger["2"].sha256))]
 
 
@@ -67,17 +74,38 @@ def test_a_file_whose_last_line_was_half_there_is_read_again(reader: Reader, led
     assert plan_reading(reader, ledger).read == [(reader.files[0], None)]
 
 
-def test_another_entry_in_the_catalogue_reads_everything(reader: Reader, ledger: dict[str, LedgerRow]) -> None:
-    ledger["1"] = replace(ledger["1"], settings="others")
+def test_other_settings_read_the_files_that_are_there_and_correct_the_rows_of_the_others(
+    reader: Reader, ledger: dict[str, LedgerRow]
+) -> None:
+    other = replace(reader.settings, procs=9)
+    ledger |= {
+        "1": replace(ledger["1"], settings=other),
+        "gone": replace(ledger["1"], settings=other),
+        "old": ledger["1"],
+    }
     plan = plan_reading(reader, ledger)
-    assert plan.anew and len(plan.read) == 2
+    assert plan.read == [(reader.files[0], None)] and plan.uncorrected == ["gone"] and plan.gone == 2
+
+
+def test_another_format_reads_the_files_again(reader: Reader, ledger: dict[str, LedgerRow]) -> None:
+    ledger |= {"1": replace(ledger["1"], log_format="slurm"), "gone": replace(ledger["1"], log_format="slurm")}
+    plan = plan_reading(reader, ledger)
+    assert plan.read == [(reader.files[0], None)] and plan.uncorrected == ["gone"]
 
 
 def test_another_reader_reads_its_files_and_other_statements_none(reader: Reader, ledger: dict[str, LedgerRow]) -> None:
     ledger["1"] = replace(ledger["1"], version=CodeVersion(OTHER.reader, reader.version.jobs))
     ledger["2"] = replace(ledger["2"], version=CodeVersion(reader.version.reader, OTHER.jobs))
-    plan = plan_reading(reader, ledger)
-    assert plan.read == [(reader.files[0], None)] and plan.old_jobs == ["2"]
+    assert plan_reading(reader, ledger).read == [(reader.files[0], None)]
+
+
+def test_rows_of_an_older_reader_whose_file_is_gone_are_noted_once(
+    reader: Reader, ledger: dict[str, LedgerRow]
+) -> None:
+    ledger["gone"] = replace(ledger["1"], version=OTHER)
+    assert plan_reading(reader, ledger).uncorrected == ["gone"]
+    ledger["gone"] = replace(ledger["gone"], outdated=f"read by pbs-0, and not by {reader.version.reader}")
+    assert plan_reading(reader, ledger).uncorrected == []
 
 
 def test_a_file_that_goes_meanwhile_is_an_error(reader: Reader, ledger: dict[str, LedgerRow]) -> None:

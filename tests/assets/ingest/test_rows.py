@@ -7,9 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.ingest import rows
+from assets.ingest import rows, staging
+from assets.ingest.ledger import mark_changed
 from assets.ingest.reading import reader_of
-from assets.ingest.rows import Ingested, mark_changed
+from assets.ingest.rows import Ingested
 from tests.assets.ingest.incremental import Log, OpenWarehouse, ended, queued
 from traces.common.log import LARGEST_S, ParsedLines
 
@@ -27,9 +28,8 @@ def test_rows_do_not_depend_on_how_many_are_written_at_once(
         lines = [queued(job, day * 1000) + ended(job, day * 1000, day * 1000 + 10, 90_000) for job in range(5)]
         log.write(f"{day}", *lines)
     log.ingest()
-    monkeypatch.setattr(rows, "FLUSH_ROWS", 3)
+    monkeypatch.setattr(staging, "SPILL_ROWS", 3)
     monkeypatch.setattr(rows, "COMMIT_BYTES", 1)
-    monkeypatch.setattr(rows, "commit_so_far", lambda connection: None)
     log.assert_like_fresh()
     log.forget()
 

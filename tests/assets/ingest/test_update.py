@@ -254,21 +254,27 @@ def test_another_entry_in_the_catalogue_reads_all_again(
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     deliver(log, days)
     log.ingest()
-    moved = tmp_path / "elsewhere"
     for changes in (
         {"procs": 1000},
         {"procs": 8, "drop_wider": True},
         {"procs": None, "drop_wider": False},
         {"pseudonyms": ("user",)},
         {"pseudonyms": ()},
-        {"time_zone": "Asia/Tokyo"},
-        {"path": moved},
     ):
-        if changes.get("path"):
-            log.folder = log.folder.rename(moved)
         log.source = replace(log.source, **changes)
         done = log.ingest()
         assert done.lines.total() == 72, changes
+        log.assert_like_fresh()
+
+
+def test_another_time_zone_or_path_needs_no_reading(log: Log, days: dict[str, bytes], tmp_path: Path) -> None:
+    deliver(log, days)
+    log.ingest()
+    moved = log.folder.rename(tmp_path / "elsewhere")
+    log.folder = moved
+    for time_zone in (None, "Asia/Tokyo"):
+        log.source = replace(log.source, path=moved, time_zone=time_zone)
+        assert not log.ingest().lines
         log.assert_like_fresh()
 
 

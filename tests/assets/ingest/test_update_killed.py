@@ -51,12 +51,13 @@ neither polars' nor DuckDB's, which a fork would leave behind. (The threads ther
 
 MOMENTS = {
     "reading": ("assets.ingest.reading", "parse_block", 9),
-    "inserting": ("assets.ingest.rows", "RawRows.flush", 9),
-    "forgetting": ("assets.ingest.rows", "RawRows._remove", 2),
-    "committing": ("assets.ingest.rows", "commit_so_far", 5),
+    "staging": ("assets.ingest.staging", "StagedRows._spill", 9),
+    "inserting": ("assets.ingest.staging", "StagedRows.insert", 5),
+    "forgetting": ("assets.ingest.rows", "remove_file", 2),
+    "opening again": ("assets.ingest.update", "_writing", 5),
     "committing the last": ("assets.ingest.update", "write_source", 2),
-    "writing jobs": ("assets.ingest.canonical_jobs", "_rewrite", 2),
-    "writing use": ("assets.ingest.canonical_jobs", "_write_capacity", 2),
+    "computing jobs": ("assets.ingest.canonical_jobs", "_Computation._write_jobs", 2),
+    "writing jobs": ("assets.ingest.canonical_jobs", "_Replacement.write", 8),
     "committing jobs": ("assets.ingest.canonical_jobs", "_write_cluster", 2),
 }
 """A function that is called at each, and at which of its calls, at most, the process is killed."""
@@ -65,9 +66,10 @@ MOMENTS = {
 def ingest_for_ever(folder: str, seed: str, moment: str, call: str) -> NoReturn:
     """In a process of its own: files grow, are packed and ingested, until it is killed. Says "ready" at one call of a moment."""
     import assets.ingest.rows as raw_rows
+    from assets.ingest import staging
     from traces.common import blocks
 
-    raw_rows.COMMIT_BYTES, raw_rows.FLUSH_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]
+    raw_rows.COMMIT_BYTES, staging.SPILL_ROWS, blocks.BLOCK_BYTES = 1, 5, 2048  # type: ignore[misc]
     try:
         left = [int(call)]
 

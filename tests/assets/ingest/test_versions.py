@@ -70,22 +70,15 @@ def edit_statement(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: st
     monkeypatch.setattr(sql, "load", lambda each: original(each).replace(old, new) if each == name else original(each))
 
 
-@pytest.mark.usefixtures("no_file_is_opened")
-def test_a_ledger_of_a_release_before_is_unchanged(log: Log) -> None:
-    set_versions(log, HASHED_READERS)
+def test_files_that_a_release_before_read_by_version_1_are_read_again(log: Log) -> None:
     before = log.tables()
+    set_versions(log, HASHED_READERS)
     done = log.ingest()
-    assert +done.files == {"unchanged": 2}
+    assert +done.files == {"read": 2} and READER_VERSIONS["pbs"] > 1
     assert_same_tables(log.tables(), before)
 
 
-@pytest.mark.parametrize("log_format", READER_VERSIONS)
-def test_hashes_of_a_release_before_stand_for_version_1(log_format: str) -> None:
-    """Where the readers or the statements of a format are of a later version today, this one goes."""
-    assert recorded_version(HASHED_READERS, log_format) == current_version(log_format)
-
-
-@pytest.mark.parametrize("recorded", ["today", HASHED_READERS])
+@pytest.mark.parametrize("recorded", ["today", f"pbs-{READER_VERSIONS['pbs']}/jobs-of-before"])
 @pytest.mark.usefixtures("no_file_is_opened")
 def test_an_edited_statement_writes_all_jobs_again_and_reads_nothing(
     log: Log, monkeypatch: pytest.MonkeyPatch, recorded: str
@@ -153,8 +146,24 @@ def test_every_statement_that_makes_jobs_is_in_the_version(log: Log, monkeypatch
     monkeypatch.setattr(sql, "load", lambda name: loaded.add(name) or load(name))
     set_versions(log, "pbs-1/jobs-of-before")
     log.ingest()
-    assert {name for name in loaded if name.startswith("core.")} == set(JOB_STATEMENTS["pbs"])
+    statements = set(sql.names("queries"))
+    assert {name for name in loaded & statements if name.startswith("core.")} == set(JOB_STATEMENTS["pbs"])
     assert set(JOB_STATEMENTS) == set(READER_VERSIONS)
+
+
+def test_every_statement_that_makes_slurm_jobs_is_in_the_version(
+    warehouse: OpenWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = set()
+    load = sql.load
+    monkeypatch.setattr(sql, "load", lambda name: loaded.add(name) or load(name))
+    slurm = Log(warehouse, tmp_path, "slurm")
+    slurm.write("log", document(job_line()))
+    slurm.ingest()
+    slurm.forget()
+    assert set(JOB_STATEMENTS["slurm"]) == {name for name in loaded if name.startswith("core.")} & set(
+        sql.names("queries")
+    )
 
 
 def test_versions_are_written_and_read() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from assets.operations import plots
+from assets.report.page import svg
 
 MARCH, APRIL = date(2026, 3, 1), date(2026, 4, 1)
 
@@ -48,3 +49,12 @@ def test_used_share_and_capacity() -> None:
         {"day": [MARCH, APRIL], "mean_procs": [1.0, 2.0], "peak_procs": [3, 4], "cluster_procs": [8, 8]}
     )
     assert [line.get_label() for line in plots.capacity(days).axes[0].lines] == ["most at one time", "of the cluster"]
+
+
+def test_names_from_a_log_are_no_formulas() -> None:
+    """matplotlib fails where the text between two dollar signs is none, and a whole night with it."""
+    odd = r"$\frac{$"
+    waits = pl.DataFrame({"queue": [odd], "month": [MARCH], "jobs": [1], "median_wait_s": [1.0], "p95_wait_s": [2.0]})
+    hours = pl.DataFrame({"month": [MARCH], "account": [odd], "core_hours": [10.0]})
+    for figure in (plots.waits_by_queue(waits), plots.core_hours_by_account(hours)):
+        assert "frac" in svg(figure)

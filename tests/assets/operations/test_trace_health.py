@@ -13,6 +13,7 @@ import pytest
 import sql
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from tests.tiny import swf_line
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_partition_by_query
 
@@ -39,10 +40,12 @@ def end(
     )
 
 
-def report(folder: Path, log: str, time_zone: str = "UTC", procs: int | None = 64) -> dict[str, dict[str, object]]:
+def report(
+    folder: Path, log: str, time_zone: str | None = "UTC", procs: int | None = 64, log_format: str = "pbs"
+) -> dict[str, dict[str, object]]:
     (folder / "log").write_text(log)
     warehouse = Warehouse(folder / "w.duckdb")
-    source = Source("mine", "pbs", folder / "log", procs=procs, time_zone=time_zone)
+    source = Source("mine", log_format, folder / "log", procs=procs, time_zone=time_zone)
     update_raw_log(warehouse, source)
     write_jobs(warehouse, "mine")
     with warehouse.write() as connection:
@@ -70,7 +73,7 @@ def found(rows: dict[str, dict[str, object]]) -> dict[str, object]:
 def test_a_sound_log_has_no_finding(tmp_path: Path) -> None:
     rows = report(tmp_path, "".join(sound(30)))
     assert found(rows) == {}
-    assert len(rows) == 16
+    assert len(rows) == 18
 
 
 BROKEN = {
@@ -113,6 +116,57 @@ def test_the_same_record_twice_is_told_again(tmp_path: Path) -> None:
     rows = report(tmp_path, "".join(lines[:4] + lines[3:]))
     assert found(rows) == {"told again": 1}
     assert rows["told again"]["share"] == pytest.approx(1 / 10)
+
+
+def test_every_job_whose_start_is_unknown_counts(tmp_path: Path) -> None:
+    """Cancelled ones that ran, too. One that was cancelled after a wait of 30 s has no start, and lacks none."""
+    fields = [(0, -1, 100, 1), (10, -1, 100, 5), (20, -1, 0, 5), (30, 30, 0, 5), (40, 0, 100, 1), (50, -7, 100, 1)]
+    lines = [
+        swf_line(number, MONDAY + submit, wait, runtime, 2, 200, status=status, user=number)
+        for number, (submit, wait, runtime, status) in enumerate(fields, start=1)
+    ]
+    rows = report(tmp_path, "; UnixStartTime: 0\n" + "".join(lines), log_format="swf")
+    assert found(rows) == {"no start": 4, "times backwards": 1}
+
+
+def test_a_cancelled_job_that_ran_used_processors(tmp_path: Path) -> None:
+    """Even where the log does not tell when it started: then it counts from its submission on."""
+    lines = [swf_line(k, MONDAY, -1, runtime, 2, 200, status=5, user=k) for k, runtime in enumerate((100, 0, 50))]
+    report(tmp_path, "; UnixStartTime: 0\n" + "".join(lines), log_format="swf")
+    with Warehouse(tmp_path / "w.duckdb").read() as connection:
+        assert connection.sql("SELECT peak_procs, peak_jobs FROM core.capacity").fetchall() == [(4, 2)]
+
+
+def test_a_log_without_dates_has_days_of_its_own(tmp_path: Path) -> None:
+    """Before, these days were dates of 1970."""
+    days = [*range(20), *range(30, 40), *[40] * 90, 47]
+    jobs = [swf_line(k + 1, day * DAY + k, 10, 600, 8, user=1 + (day != 40)) for k, day in enumerate(days)]
+    rows = report(tmp_path, "".join(jobs), procs=8, log_format="swf")
+    assert rows["missing days"]["example"] == "day 20 of the log"
+    assert rows["over 100 % in use"]["example"] == "day 40 of the log: 720 of 8 processors"
+    assert str(rows["flurries"]["example"]).startswith("1 in the week of day 39 of the log: 9")
+    dated = report(tmp_path, "; UnixStartTime: 1767225600\n" + "".join(jobs), procs=8, log_format="swf")
+    assert dated["missing days"]["example"] == "2026-01-21"
+
+
+def test_jobs_of_a_file_that_is_gone_and_outdated(tmp_path: Path) -> None:
+    report(tmp_path, "".join(sound(3)))
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with warehouse.write() as connection:
+        connection.execute("UPDATE raw.log_files SET outdated = 'read by pbs-1, and not by pbs-2'")
+        query = sql.load("marts.trace_health_of_source")
+        replace_partition_by_query(connection, "marts.trace_health", "mine", query, {"source": "mine"})
+        rows = connection.execute(
+            "SELECT found, share, example FROM marts.trace_health WHERE finding = 'outdated rows'"
+        )
+        assert rows.fetchall() == [(9, 1.0, "log: read by pbs-1, and not by pbs-2")]
+
+
+def test_a_time_zone_that_nobody_gave(tmp_path: Path) -> None:
+    rows = report(tmp_path, "".join(sound(3)), time_zone=None)
+    assert found(rows) == {"time zone assumed": 9} and rows["time zone assumed"]["example"] == "UTC"
+    swf = report(tmp_path, swf_line(1, 0, 0, 10, 2), time_zone=None, log_format="swf")
+    assert "time zone assumed" not in found(swf)
 
 
 def test_missing_days(tmp_path: Path) -> None:

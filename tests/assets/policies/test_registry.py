@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import polars as pl
 import pytest
 
 from assets.common import storage
-from assets.policies.registry import Candidate, crown
+from assets.policies import registry
+from assets.policies.registry import Candidate, ChallengeResult, crown
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.evolution import flatten, unflatten
@@ -21,7 +24,7 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import FIXED_SCORES
 from tests.simulator.busy import PROCS, busy_jobs
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse
 
 SOURCE = "mine"
 
@@ -49,11 +52,7 @@ class Nights:
             card_row |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"} | card
             file, digest = storage.store_model(SOURCE, f"policy-{seed}", policy_to_bytes(weights, card_row))
             trained.append(Candidate(card_row | {"file": file, "sha256": digest}, weights))
-        rows, events, happened = crown(self.warehouse, SOURCE, self.arena, trained, self.judging)
-        with self.warehouse.write() as connection:
-            replace_partition(connection, "policies.scheduling_policies", SOURCE, rows)
-            replace_partition(connection, "policies.policy_events", SOURCE, events)
-        return happened
+        return crown(self.warehouse, SOURCE, self.arena, trained, self.judging, pl.DataFrame())[2]
 
     def table(self, name: str) -> pl.DataFrame:
         with self.warehouse.read() as connection:
@@ -126,3 +125,30 @@ def test_another_goal_or_a_lost_file_make_room(nights: Nights, place: Any) -> No
     nights.night((1, good, 20.0), goal="wait")
     assert nights.table("policy_events")["kind"].to_list() == ["first", "replaced", "replaced"]
     assert nights.champion["training"] == 3
+
+
+def test_two_trainings_at_once_leave_two_events_and_one_champion(
+    nights: Nights, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have judged before either writes. Whoever comes second judges again, against the champion that the first left."""
+    good, bad = place[1], reversed_policy(place[1])
+    both_judged = threading.Barrier(2, timeout=60)
+    judged = threading.local()
+    judge = registry.judge_challenger
+
+    def judge_together(*args: Any) -> ChallengeResult:
+        result = judge(*args)
+        if not getattr(judged, "once", False):
+            judged.once = True
+            both_judged.wait()
+        return result
+
+    monkeypatch.setattr(registry, "judge_challenger", judge_together)
+    with ThreadPoolExecutor(2) as threads:
+        runs = [threads.submit(nights.night, (seed, weights, 20.0)) for seed, weights in ((1, good), (2, bad))]
+        said = [run.result() for run in runs]
+    events = nights.table("policy_events").sort("event")
+    assert (events["event"].to_list(), events["training"].to_list()) == ([1, 2], [1, 2])
+    assert events["kind"][0] == "first" and events["kind"][1] in ("promoted", "refused")
+    assert sum("first policy" in words for words in said) == 1
+    assert nights.champion["seed"] == 1, "the better one, whoever came first"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 import sql
+from assets.predictions import model_registry
 from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
 from tests.assets.predictions.registry import drift_of, night, stored
@@ -93,3 +96,19 @@ def test_drift_is_about_the_champion(warehouse: Warehouse) -> None:
     assert set(drift_of(warehouse)["version"]) == {2}
     roll_back(warehouse, "mine")
     assert set(drift_of(warehouse)["version"]) == {1}
+
+
+def test_drift_is_of_the_champion_that_was_loaded(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rollback in the middle must not compare one model's errors with the card of another."""
+    night(warehouse, "requested")
+    night(warehouse, "user_mean")
+    load = model_registry.load_champion
+
+    def load_after_a_rollback(*arguments: Any) -> Any:
+        roll_back(warehouse, "mine")
+        return load(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model_registry, "load_champion", load_after_a_rollback)
+        during = drift_of(warehouse)
+    assert during.equals(drift_of(warehouse)) and set(during["version"]) == {1}

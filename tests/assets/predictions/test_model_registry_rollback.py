@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from assets.common.storage import store_model
+from assets.predictions import model_registry
 from assets.predictions.features import runtime_rows
 from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
@@ -151,3 +152,20 @@ def test_two_runs_of_the_same_night(warehouse: Warehouse, monkeypatch: pytest.Mo
     assert night(warehouse, "user_mean") == "nothing new: version 2 was trained and judged on the same jobs"
     assert "version 2 (user_mean): promoted" in inner[0]
     assert kinds(warehouse) == [("first", 1, 1), ("promoted", 2, 2)]
+
+
+def test_rollback_to_a_file_that_is_removed_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A night removes files that are no longer needed. It must not leave a champion without a file."""
+    night(warehouse, "requested")
+    night(warehouse, "user_mean")
+    before, load = registry(warehouse), model_registry._load
+
+    def load_then_lose(*arguments: Any) -> Any:
+        model = load(*arguments)
+        model_file(warehouse, 1).unlink()
+        return model
+
+    monkeypatch.setattr(model_registry, "_load", load_then_lose)
+    with pytest.raises(ValueError, match="have changed this moment"):
+        roll_back(warehouse, "mine")
+    assert_same_tables(before, registry(warehouse))

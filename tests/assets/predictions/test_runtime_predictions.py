@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
+from assets.predictions import runtime_predictions as module
 from assets.predictions.features import runtime_rows
+from assets.predictions.model_registry import roll_back
 from assets.predictions.runtime_predictions import runtime_predictions, write_predictions
 from tests.assets.predictions.registry import JOBS, materialized, night, stored
 from warehouse import Warehouse
@@ -30,3 +34,20 @@ def test_an_evaluation_of_other_jobs_is_refused(evaluated: Warehouse) -> None:
     night(evaluated, "user_mean")
     with pytest.raises(ValueError, match="materialize predictions/runtime_evaluation again"):
         write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine")[:-1])
+
+
+def test_a_rollback_while_jobs_are_predicted_is_obeyed(evaluated: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    night(evaluated, "requested")
+    night(evaluated, "user_mean")
+    load, loaded = module.load_champion, []
+
+    def load_late(*arguments: Any) -> Any:
+        loaded.append(load(*arguments))
+        if len(loaded) == 1:
+            roll_back(evaluated, "mine")
+        return loaded[-1]
+
+    monkeypatch.setattr(module, "load_champion", load_late)
+    predictions = write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine"))
+    assert [version for version, _ in loaded] == [2, 1]
+    assert set(predictions["version"].drop_nulls()) == {1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from assets.predictions.features import runtime_rows
 from assets.predictions.runtime_predictions import write_predictions
 from assets.predictions.waits import load_wait_source, load_walltime_jobs
 from tests.assets.predictions.registry import JOBS, night
+from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 
 
@@ -20,7 +23,7 @@ def test_a_source_with_predictions(evaluated: Warehouse) -> None:
     night(evaluated, "user_mean")
     write_predictions(evaluated, "mine", runtime_rows(evaluated, "mine"))
     source = load_wait_source(evaluated, "mine")
-    assert source.name == "mine" and len(source.history) == JOBS and source.time_zone == "UTC"
+    assert source.name == "mine" and len(source.history) == JOBS and source.clock.name == "UTC"
     assert (source.history.quantiles >= 1).all() and (np.diff(source.history.quantiles, axis=1) >= 0).all()
     assert (source.history.wait(np.arange(JOBS)) == 5).all()
 
@@ -33,3 +36,13 @@ def test_jobs_of_a_user_for_advice(warehouse: Warehouse) -> None:
         load_walltime_jobs(warehouse, "mine", "nobody", None)
     with pytest.raises(ValueError, match="user '3' has no job of executable 'x'"):
         load_walltime_jobs(warehouse, "mine", "3", "x")
+
+
+def test_advice_from_a_log_that_knows_no_starts(tmp_path: Path) -> None:
+    """Submissions are taken for starts; a job without a start among others that have one is left out."""
+    for name, wait, count in (("none", -1, 3), ("some", 7, 2)):
+        lines = [swf_line(k, 1000 * k, -1 if k == 0 else wait, 100, 1, user=4) for k in range(3)]
+        warehouse = warehouse_of(tmp_path, "; MaxProcs: 4\n; UnixStartTime: 1767225600\n" + "".join(lines), name)
+        jobs, _, _ = load_walltime_jobs(warehouse, name, "4", None)
+        assert len(jobs) == count
+        assert (jobs.end - jobs.submit == 100 + max(wait, 0)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib
 import polars as pl
 
 from assets.common.plots import figure
@@ -28,3 +29,13 @@ def test_a_page_escapes_what_it_shows_and_links_its_sections() -> None:
 def test_the_same_figure_gives_the_same_bytes() -> None:
     assert svg(drawing()) == svg(drawing())
     assert svg(drawing()).startswith("<svg")
+
+
+def test_a_picture_escapes_what_it_shows() -> None:
+    canvas, (axes,) = figure()
+    axes.plot([1, 2], [3, 4], label="</svg><script>alert(1)</script>")
+    axes.legend()
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        as_text = svg(canvas)
+    for text in (as_text, svg(canvas)):
+        assert "<script" not in text and text.count("</svg>") == 1

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from datetime import UTC, timedelta
+from pathlib import Path
 
-from assets.vasp.runs import load_runs
-from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE
+import numpy as np
+import pytest
+
+from assets.vasp.folders import update_vasp_log
+from assets.vasp.runs import load_open_runs, load_runs
+from models.remaining.open_runs import used_seconds
+from tests.assets.vasp.remaining import OPEN, RUNS, SOURCE, restarted_run
+from traces.catalogue.vasp import VaspSource
 from warehouse import Warehouse
 
 
@@ -26,3 +33,20 @@ def test_a_condition_chooses_runs_and_steps(vasp_warehouse: Warehouse) -> None:
     which = np.flatnonzero(np.isnan(whole.total_s))
     assert some.keys.equals(whole.keys[which])
     assert np.diff(some.step).tolist() == np.diff(whole.step)[which].tolist()
+
+
+@pytest.mark.parametrize("earlier", ["appended", "moved", "copied"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_time_used_is_that_of_the_launch(earlier: str, ended: bool, tmp_path: Path) -> None:
+    """The first launch made an hour of steps, and was started again three days later; the second one has run for an hour."""
+    begin = restarted_run(tmp_path / "runs" / "run", earlier, ended)
+    warehouse, now = Warehouse(tmp_path / "w.duckdb"), begin + timedelta(seconds=259_600)
+    update_vasp_log(warehouse, VaspSource(SOURCE, tmp_path / "runs"), "UTC", now.astimezone(UTC).replace(tzinfo=None))
+    rows = load_open_runs(warehouse, SOURCE)[0].with_columns(used_s=used_seconds())
+    first = ("OUTCAR" if earlier == "appended" else "OUTCAR.1", 1, "cut_off", 3500.0)
+    second = ("OUTCAR", 2 if earlier == "appended" else 1, "running", 3577.0)
+    expected = sorted([first] if ended else [first, second])
+    assert rows.select("outcar", "launch", "state", "used_s").rows() == expected
+    with warehouse.read() as connection:
+        reasons = connection.execute("SELECT state_reason FROM raw.vasp_runs WHERE state = 'cut_off'").fetchall()
+    assert reasons == [(f"started again in {'the same file' if earlier == 'appended' else 'OUTCAR'}",)]

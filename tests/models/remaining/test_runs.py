@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models.remaining.evaluation import finished
 from models.remaining.runs import INPUTS
 from tests.models.remaining.synthetic import relaxation, runs_in
+from traces.vasp.folders import find_runs
+from traces.vasp.runs import read_folder
 from traces.vasp.synthetic import write_run
 
 
@@ -46,6 +49,20 @@ def test_where_something_is_written_in_the_end_set_up_is_a_share_that_is_drawn(t
     assert (before > -0.05).all() and (before < outside + 0.05).all()
     assert np.ptp(before) > 0.1 * outside
     assert (runs_in(tmp_path).step_end_s == runs.step_end_s).all()
+
+
+@pytest.mark.parametrize("missing", ["head", "middle"])
+def test_nothing_is_learned_from_a_run_of_which_a_part_is_missing(missing: str, tmp_path: Path) -> None:
+    """Its time is that of steps that are not there."""
+    write_run(tmp_path / "a", relaxation())
+    path = tmp_path / "a" / "OUTCAR"
+    text = path.read_text()
+    begin = 0 if missing == "head" else text.index("Iteration      1(   3)")
+    path.write_text(text[:begin] + text[text.index("Iteration      2(   2)") :])
+    (read,) = (read_folder(folder) for folder in find_runs(tmp_path))
+    assert read.runs.select("missing", "state").rows() == [(missing, "finished")] and read.runs["elapsed_s"][0] > 0
+    runs = runs_in(tmp_path)
+    assert np.isnan(runs.total_s).all() and len(finished(runs)) == 0
 
 
 def test_inputs_and_systems(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from models.runtime import prequential as module
 from models.runtime.named import PREDICTORS, make_predictor
 from models.runtime.predictor import LEVELS, Prediction, Predictor
 from models.runtime.predictors.columns import SimilarJobs
-from models.runtime.prequential import Period, ended_by, periods_of, prequential
+from models.runtime.prequential import Period, ended_by, fallback_jobs, periods_of, prequential
 
 DAYS = 3
 
@@ -83,10 +83,9 @@ def test_against_a_loop_by_hand(rows: pl.DataFrame, monkeypatch: pytest.MonkeyPa
         asked = rows.filter(pl.Series([start <= job["submit_time"] < end for job in jobs]))
         known = rows.filter(pl.Series([job["submit_time"] < start and job["end_time"] < start for job in jobs]))
         start = end
-        predictor: Predictor = SimilarJobs()
         early += known.height < 60
-        if known.height >= 60:
-            predictor = make_predictor(name)
+        predictor: Predictor = make_predictor(name) if known.height >= 60 or name == "last_two" else SimilarJobs()
+        if known.height:
             predictor.fit(known)
         found = predictor.predict(asked)
         points.append(found.point)
@@ -96,6 +95,57 @@ def test_against_a_loop_by_hand(rows: pl.DataFrame, monkeypatch: pytest.MonkeyPa
         found = prequential(rows, name, DAYS, threads=threads)
         np.testing.assert_array_equal(found.point, np.concatenate(points))
         np.testing.assert_array_equal(found.quantiles, np.concatenate(quantiles))
+
+
+BASELINES = {
+    "requested": "requested_walltime_s", "last_two": "last_two_runtime_s", "user_mean": "user_mean_runtime_s",
+    "similar_jobs": "similar_p50_s",
+}  # fmt: skip
+"""What each of them reads its point from."""
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_answers_for_itself_from_the_first_job(rows: pl.DataFrame, name: str) -> None:
+    """Even in one period, before which nothing had ended: its points are those of its column, not those of similar jobs."""
+    few = rows[:150].filter(pl.col("requested_walltime_s") > 0)
+    periods = periods_of(few, 300)
+    assert [period.fitted for period in periods] == [0]
+    point = prequential(few, name, 300).point
+    request = few["requested_walltime_s"].to_numpy()
+    column = few[BASELINES[name]].cast(pl.Float64).to_numpy()
+    expected = np.maximum(1, np.fmin(np.where(column > 0, column, request), request))
+    np.testing.assert_array_equal(point, column if name == "similar_jobs" else expected)
+    assert not fallback_jobs(name, periods).any()
+
+
+def test_no_two_baselines_agree_on_a_short_log(rows: pl.DataFrame) -> None:
+    """Those that learn while they go are among them."""
+    short = rows[:150]
+    names = [name for name in PREDICTORS if not make_predictor(name).needs_fit]
+    assert len(names) == 6
+    points = {tuple(prequential(short, name, 300).point) for name in names}
+    assert len(points) == len(names)
+
+
+@pytest.mark.parametrize("name", ["user_behaviour", "sklearn", "xgboost", "xgboost_asymmetric", "stack"])
+def test_one_that_has_too_little_to_learn_from_falls_back_and_is_counted(rows: pl.DataFrame, name: str) -> None:
+    periods = periods_of(rows, DAYS)
+    early = [period for period in periods if period.fitted < module.LEAST_FITTED]
+    mask = fallback_jobs(name, periods)
+    assert 0 < early[-1].last < rows.height  # later periods have more
+    assert mask.sum() == early[-1].last and mask[: early[-1].last].all() and len(mask) == rows.height
+    found = prequential(rows, name, DAYS)
+    np.testing.assert_array_equal(found.quantiles[mask], SimilarJobs().predict(rows).quantiles[mask])
+    assert (found.quantiles[~mask] != SimilarJobs().predict(rows).quantiles[~mask]).any()
+
+
+def test_who_falls_back_by_hand() -> None:
+    """With 200 jobs ended a predictor is fitted, with 199 it is not."""
+    begin = datetime(2026, 3, 1)
+    periods = [Period(begin, 0, 2, 0), Period(begin, 2, 5, 199), Period(begin, 5, 6, 200)]
+    assert fallback_jobs("stack", periods).tolist() == [True] * 5 + [False]
+    assert fallback_jobs("requested", periods).tolist() == [False] * 6
+    assert fallback_jobs("stack", []).tolist() == []
 
 
 @pytest.mark.parametrize("name", ["stack", "sklearn"])

@@ -41,11 +41,14 @@ def test_scores_by_class_of_users_against_the_baseline() -> None:
     users = ["a"] * 40 + [name for name in "bcdefg" for _ in range(5)]
     true = np.full(70, 100.0)
     predictions = {"x": flat([90.0] * 40 + [100.0] * 30), BASELINE: flat([120.0] * 70)}
-    rows = user_class_scores(pl.DataFrame({"user_name": users}), predictions, true, seed=1)
+    fallback = {"x": np.arange(70) < 45, BASELINE: np.zeros(70, dtype=bool)}
+    rows = user_class_scores(pl.DataFrame({"user_name": users}), predictions, fallback, true, seed=1)
     of_x = {row["user_class"]: row for row in rows.filter(pl.col("predictor") == "x").to_dicts()}
     assert {name: row["jobs"] for name, row in of_x.items()} == {
         "all users": 70, "up to 30 jobs": 30, "31 to 1,000 jobs": 40
     }  # fmt: skip
+    assert [row["fallback_jobs"] for row in of_x.values()] == [45, 5, 40]
+    assert rows.filter(pl.col("predictor") == BASELINE)["fallback_jobs"].to_list() == [0] * 3
     assert (
         of_x["31 to 1,000 jobs"]["mean_absolute_error_s"] == 10 and of_x["up to 30 jobs"]["mean_absolute_error_s"] == 0
     )
@@ -57,8 +60,9 @@ def test_scores_by_class_of_users_against_the_baseline() -> None:
 
 def test_scores_by_period() -> None:
     periods = [Period(datetime(2026, 1, 1), 0, 3, 7), Period(datetime(2026, 2, 1), 3, 4, 9)]
-    rows = period_scores_of_predictors(
-        periods, {"x": flat([10.0, 10.0, 10.0, 40.0])}, np.array([20.0, 10.0, 10.0, 30.0])
-    )
+    fallback = {"x": np.array([True] * 3 + [False])}
+    true = np.array([20.0, 10.0, 10.0, 30.0])
+    rows = period_scores_of_predictors(periods, {"x": flat([10.0, 10.0, 10.0, 40.0])}, fallback, true)
+    assert rows["fallback_jobs"].to_list() == [3, 0]
     assert rows["jobs"].to_list() == [3, 1] and rows["jobs_fitted"].to_list() == [7, 9]
     assert rows["mean_absolute_error_s"].to_list() == [pytest.approx(10 / 3), 10]

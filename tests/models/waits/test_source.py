@@ -8,6 +8,7 @@ from datetime import datetime
 import polars as pl
 import pytest
 
+from models.waits.clock import LogClock
 from models.waits.history import history_of
 from models.waits.source import WaitSource
 from tests.models.waits.states import rows_of
@@ -18,7 +19,7 @@ def source() -> WaitSource:
     rows = rows_of().with_columns(
         job_id=pl.col("job_index").cast(pl.Utf8), user_name="user" + pl.col("user_number").cast(pl.Utf8)
     )
-    return WaitSource("mine", rows, history_of(rows, 16), datetime(2026, 1, 1), True, "Europe/Berlin")
+    return WaitSource("mine", rows, history_of(rows, 16), LogClock(datetime(2026, 1, 1), "Europe/Berlin"))
 
 
 def test_moments_in_every_form(source: WaitSource) -> None:
@@ -27,9 +28,8 @@ def test_moments_in_every_form(source: WaitSource) -> None:
         source.moment("86400") == 86_400 == source.moment("2026-01-02 01:00") == source.moment("2026-01-02T00:00+00:00")
     )
     assert source.moment(None) == source.history.submit[-1]
-    assert source.clock(86_400.4) == "Fri 2026-01-02 01:00"
-    without = replace(source, has_calendar=False)
-    assert without.clock(86_400.4) == "second 86400" and without.moment("86400") == 86_400
+    without = replace(source, clock=replace(source.clock, has_dates=False))
+    assert without.moment("86400") == 86_400
     with pytest.raises(ValueError, match="does not say which day it began: give a second of its own clock"):
         without.moment("2026-01-02")
 
@@ -41,6 +41,17 @@ def test_moments_in_every_form(source: WaitSource) -> None:
 def test_moments_that_are_none(source: WaitSource, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         source.moment(text)
+
+
+def test_a_message_has_dates_or_seconds(source: WaitSource) -> None:
+    """Before, a date and "(seconds 0 to ...)" stood in one line."""
+    first, last = source.span
+    for text, clock in (("2019-01-01", source.clock), (str(last + 1), replace(source.clock, has_dates=False))):
+        with pytest.raises(ValueError, match="lies outside the log") as caught:
+            replace(source, clock=clock).moment(text)
+        assert ("second" in str(caught.value)) == (not clock.has_dates)
+    with pytest.raises(ValueError, match=f"tells of seconds {first} to {last} of the log's own clock$"):
+        source.moment(str(last + 1))
 
 
 def test_users_and_jobs(source: WaitSource) -> None:

@@ -38,3 +38,19 @@ def test_every_source_that_failed_is_named() -> None:
         raise_failures({"a": "broken"})
     with pytest.raises(click.ClickException, match=r"2 sources failed:\n  a: broken\n  b: gone"):
         raise_failures({"a": "broken", "b": "gone"})
+
+
+def test_a_message_steers_no_terminal() -> None:
+    """It may quote a line of a log, or name a file of somebody else."""
+
+    @plain_errors
+    def command() -> None:
+        raise LogError("line 3: \x1b[2J is no number")
+
+    with pytest.raises(click.ClickException) as raised:
+        command()
+    assert raised.value.message == "line 3: \\x1b[2J is no number"
+    for failures in ({"a": "\x1b[2J"}, {"a": "\x1b[2J", "b": "gone"}):
+        with pytest.raises(click.ClickException) as raised:
+            raise_failures(failures)
+        assert "\\x1b[2J" in raised.value.message and "\x1b" not in raised.value.message

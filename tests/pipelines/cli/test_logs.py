@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.pipelines.cli.conftest import REJECTED
-from tests.pipelines.command_line import GOOD, call, fail, succeed
+from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import swf_line
+from traces.catalogue.catalogue import load_catalogue
 
 
 def test_sources(catalogue: Path) -> None:
@@ -58,7 +60,7 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
     assert told == {
         "source": "mine", "lines": 12, "accepted": 5, "kept": 0, "ignored": 2, "rejected": 5,
         "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
-        "cluster_procs": 8, "cluster_procs_from": "header",
+        "cluster_procs": 8, "cluster_procs_from": "header", "time_zone": "Europe/Berlin", "time_zone_from": "catalogue",
     }  # fmt: skip
     assert told["lines"] == told["accepted"] + told["kept"] + told["ignored"] + told["rejected"]
     assert sum(REJECTED.values()) == told["rejected"]
@@ -66,14 +68,18 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
     assert loaded[0].read_text().count("[sources.mine]") == 1
 
 
-def test_another_log_takes_a_name_only_when_asked_to(loaded: tuple[Path, str], tmp_path: Path) -> None:
+def test_another_log_takes_a_name_only_when_asked_to(
+    loaded: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before, the jobs of the log that had the name were gone without a word."""
+    shutil.copytree(loaded[0].parent, tmp_path / "home")  # other tests read that home
+    sources = use_home(monkeypatch, tmp_path / "home")
     other = tmp_path / "other.swf"
     other.write_text(swf_line(1, 0, 0, 10, 2) + swf_line(2, 5, 0, 10, 2))
-    catalogue, jobs = loaded[0].read_text(), succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv")
+    catalogue, jobs = sources.read_text(), succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv")
     message = fail("ingest", other, "--name", "mine", "--procs", "8")
     assert "source 'mine' is the log" in message and "mine.swf" in message and "--replace" in message
-    assert loaded[0].read_text() == catalogue
+    assert sources.read_text() == catalogue
     assert succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv") == jobs
     succeed("ingest", other, "--name", "mine", "--procs", "8", "--replace")
     assert json.loads(succeed("sql", "SELECT count(*)::INT AS n FROM core.jobs", "--format", "json")) == [{"n": 2}]
@@ -181,3 +187,69 @@ def test_times_beyond_the_calendar_end_in_a_message(catalogue: Path, tmp_path: P
         assert (json.loads(result.stdout)["accepted"], json.loads(result.stdout)["rejected"]) == (1, 1)
     else:
         assert f"{tmp_path / 'far.log'}:2" in result.stderr
+
+
+def test_export_never_writes_over_a_log(loaded: tuple[Path, str]) -> None:
+    """What is exported has no rejected lines, and the log may be the only copy of them."""
+    log = load_catalogue().source("mine").path
+    assert log is not None
+    before = log.read_bytes()
+    assert "this is where the log of source 'mine' is" in fail("export", "mine", log)
+    assert log.read_bytes() == before
+
+
+SACCT = "JobID|User|Submit|Start|End|NCPUS|State"
+SACCT_LINE = "{n}|ann|2024-01-15T10:00:00|2024-01-15T10:0{n}:00|2024-01-15T11:00:00|4|COMPLETED\n"
+
+
+def test_columns_of_a_slurm_log_are_named_once(catalogue: Path, tmp_path: Path) -> None:
+    """Before, they could be named in the catalogue alone, and `ingest` took the entry away when it failed for want of them."""
+    log = tmp_path / "alps.psv"
+    log.write_text("".join(SACCT_LINE.format(n=n) for n in (1, 2)))
+    assert "name their columns with `--columns" in fail("ingest", log, "--time-zone", "UTC")
+    assert "its columns (`--columns`)" in fail("ingest", log, "--format", "slurm")
+    assert "and the format of this one is pbs" in fail("ingest", log, "--format", "pbs", "--columns", "JobID,User")
+    assert "no column JobID among user: correct `--columns`" in fail("ingest", log, "--columns", "User")
+    assert catalogue.read_text() == ""
+    columns = SACCT.replace("|", ",")
+    summary = json.loads(succeed("ingest", log, "--columns", columns, "--json"))
+    assert (summary["accepted"], summary["rejected"]) == (2, 0)
+    assert f'columns = "{columns}"' in catalogue.read_text()
+    assert json.loads(succeed("ingest", log, "--json"))["accepted"] == 2  # the catalogue remembers them
+
+
+def test_a_time_zone_that_nobody_gave_is_said(catalogue: Path, tmp_path: Path) -> None:
+    """Before, local times were read with the zone that tracehouse comes with, and nobody was told."""
+    log = tmp_path / "alps.psv"
+    log.write_text(SACCT + "\n" + SACCT_LINE.format(n=1))
+    result = call("ingest", log, "--json")
+    summary = json.loads(result.stdout)
+    assert (summary["time_zone"], summary["time_zone_from"]) == ("Europe/Stockholm", "assumed")
+    assert "nobody gave the time zone of this log, and Europe/Stockholm is assumed" in result.stderr
+    assert f"tracehouse ingest {log} --name alps --time-zone ZONE" in result.stderr
+    finding = next(
+        row for row in json.loads(succeed("health", "alps", "--json")) if row["finding"] == "time zone assumed"
+    )
+    assert (finding["found"], finding["example"]) == (1, "Europe/Stockholm") and "--time-zone" in finding["meaning"]
+    catalogue.write_text('time_zone = "America/Denver"\n' + catalogue.read_text())
+    result = call("ingest", log, "--json")
+    assert json.loads(result.stdout)["time_zone_from"] == "catalogue" and "assumed" not in result.stderr
+    result = call("ingest", log, "--json", "--time-zone", "UTC")
+    assert json.loads(result.stdout)["time_zone"] == "UTC" and "assumed" not in result.stderr
+    finding = next(
+        row for row in json.loads(succeed("health", "alps", "--json")) if row["finding"] == "time zone assumed"
+    )
+    assert (finding["found"], finding["example"]) == (0, None)
+
+
+def test_odd_files_beside_logs_are_named(catalogue: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    (logs / "README").write_text("Logs of alps.\n")
+    assert "README: looks odd among swf logs" in call("ingest", logs).stderr
+    assert "looks odd" not in call("ingest", logs).stderr  # its format is settled
+    (tmp_path / "empty.log").write_text("; Version: 2.2\n; of alps\n")
+    message = fail("ingest", tmp_path / "empty.log")
+    assert "the log is empty: 2 lines, none of them a finished job in the swf format" in message
+    assert 'It begins with "; Version: 2.2", "; of alps"' in message and "`--format`" in message

@@ -14,7 +14,9 @@ from tests.pipelines.command_line import GOOD, fail, succeed
 OPTIONS = {
     "sources": ["--json"],
     "run": ["--source", "--job", "--config"],
-    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--keep-names", "--replace", "--json"],
+    "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--columns", "--keep-names",
+               "--replace", "--json"],
+    "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
     "export": ["SOURCE", "FILE", "--format"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [
@@ -32,6 +34,8 @@ OPTIONS = {
     "sql": ["QUERY", "--files", "--format", "--output"],
     "report": ["--source"],
     "ui": ["--host", "--port"],
+    "backup": ["FILE", "--replace"],
+    "restore": ["FILE", "--replace"],
 }  # fmt: skip
 
 

@@ -185,3 +185,11 @@ def test_sql_writes_no_result_over_what_tracehouse_keeps(loaded: tuple[Path, str
     content = database.read_bytes()
     assert "its own files" in fail("sql", "SELECT 1", "-o", database)
     assert database.read_bytes() == content
+
+
+def test_a_table_steers_no_terminal_and_data_stays_as_it_is(loaded: tuple[Path, str], tmp_path: Path) -> None:
+    query = "SELECT chr(27) || ']0;mine' || chr(7) AS job_name"
+    assert "\\x1b]0;mine\\x07" in succeed("sql", query) and "\x1b" not in succeed("sql", query)
+    assert succeed("sql", query, "--format", "csv") == "job_name\n\x1b]0;mine\x07\n"
+    assert "\x1b" not in succeed("sql", query, "--format", "json")
+    assert json.loads(succeed("sql", query, "--format", "json")) == [{"job_name": "\x1b]0;mine\x07"}]

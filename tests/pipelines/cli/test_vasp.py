@@ -38,7 +38,7 @@ ops:
 """
 OPTIONS = {
     "sources": ["--json"],
-    "ingest": ["PATH", "--name", "--time-zone", "--accounting", "--json"],
+    "ingest": ["PATH", "--name", "--time-zone", "--accounting", "--replace", "--json"],
     "run": ["--source", "--job", "--config"],
     "remaining": ["SOURCE", "--all", "--json"],
 }
@@ -94,7 +94,7 @@ def test_what_ingesting_says(home: Path) -> None:
     assert lines[4] == "                  1  running"
     assert lines[5] == "rejected  2"
     assert [line.split(maxsplit=1)[1] for line in lines[6:]] == [
-        "an empty folder", "not an OUTCAR: no line tells where it was `executed on`",
+        "an empty folder", "not an OUTCAR: no line tells where it was `executed on`, or how long a step took",
     ]  # fmt: skip
 
 
@@ -212,6 +212,29 @@ def test_a_folder_without_any_run_leaves_the_catalogue_as_it_was(home: Path, tmp
     assert "no VASP run in it" in fail("vasp", "ingest", tmp_path, "--name", "nothing")
     assert (home / "sources.toml").read_text() == before
     assert "no such folder" in fail("vasp", "ingest", tmp_path / "gone", "--name", "nothing")
+
+
+def test_a_name_stays_with_its_folder(home: Path, tmp_path: Path) -> None:
+    """Without --replace; a folder that cannot be taken in leaves everything as it was, with it too."""
+    run = draw_runs(SyntheticOptions(runs=1, seed=8, unfinished=0))[0]
+    write_run(tmp_path / "one" / run.name, run)
+    write_run(tmp_path / "two" / "of-two", run)
+    stored = "SELECT folder FROM raw.vasp_runs WHERE source = 'moves'"
+    succeed("vasp", "ingest", tmp_path / "one", "--name", "moves")
+    before = (home / "sources.toml").read_text()
+    message = fail("vasp", "ingest", tmp_path / "two", "--name", "moves")
+    assert f"'moves' is the folder {tmp_path / 'one'}" in message and "--replace to forget its runs" in message
+    (tmp_path / "none").mkdir()
+    assert "no VASP run in it" in fail("vasp", "ingest", tmp_path / "none", "--name", "moves", "--replace")
+    assert (home / "sources.toml").read_text() == before
+    assert query(home, stored)["folder"].to_list() == [run.name]
+
+    (home / "sources.toml").write_text(before.replace(str(tmp_path / "one"), str(tmp_path / "two")))
+    message = fail("vasp", "run", "--job", "vasp_ingest", "-s", "moves")
+    assert str(tmp_path / "one") in message and f"ingest {tmp_path / 'two'} --name moves --replace" in message
+    assert query(home, stored)["folder"].to_list() == [run.name]
+    succeed("vasp", "ingest", tmp_path / "two", "--name", "moves", "--replace")
+    assert query(home, stored)["folder"].to_list() == ["of-two"]
 
 
 def test_questions_that_cannot_be_answered(home: Path) -> None:

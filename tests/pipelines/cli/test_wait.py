@@ -133,6 +133,20 @@ def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:
     assert "does not say when jobs started" in fail("wait", "-s", "nowaits", *NEW)
 
 
+def test_a_log_without_dates_has_seconds_of_its_own(busy: Path, tmp_path: Path) -> None:
+    """Before, "second 1672445845 (Europe/Stockholm)" stood where dates stand, as if it were one."""
+    log = tmp_path / "nodates.swf"
+    log.write_text(busy_log(300, days=10).replace("; UnixStartTime: 1767225600\n", ""))
+    succeed("ingest", log)
+    answer = json.loads(succeed("wait", "-s", "nodates", *NEW, "--json"))
+    assert answer["time_zone"] is None and answer["at"] == f"second {answer['at_s']}"
+    text = succeed("wait", "-s", "nodates", *NEW)
+    assert text.startswith(f"nodates at second {answer['at_s']} of the log's own clock\n")
+    assert "starts by, of the log's own clock\n" in text and "Europe" not in text and "UTC" not in text
+    text = succeed("wait", "-s", "mine", *NEW)
+    assert "second" not in text.splitlines()[0] and "(Europe/Berlin)" in text.splitlines()[0]
+
+
 def test_durations_are_read_and_said() -> None:
     read = {"90": 90, "4:00": 240, "4:00:00": 14_400, "1-02:03:04": 93_784}
     assert {text: seconds_of(text) for text in read} == read

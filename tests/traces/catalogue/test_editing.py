@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.traces.catalogue.catalogues import BUNDLED, GENERATED, GOOD
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.editing import add_source, refuse_another_log, remove_source
+from traces.catalogue.editing import (
+    add_source,
+    add_vasp_source,
+    refuse_another,
+    remove_source,
+)
 from traces.catalogue.places import PROJECT, home
 from traces.catalogue.sources import CatalogueError
 
 
 def add(name: str = "mine", log: Path = Path("/logs/mine.swf"), log_format: str = "swf", procs: int | None = None,
         time_zone: str | None = None) -> str:  # fmt: skip
-    return add_source(name, log, log_format, procs, time_zone)
+    return add_source(name, log, log_format, procs, time_zone, replace=True)
 
 
 def test_the_first_source_makes_the_file(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,13 +41,50 @@ def test_a_second_source_stands_beside_the_first(catalogue: Path) -> None:
     assert tuple(load_catalogue().sources) == (*BUNDLED, "good", "mine")
 
 
-def test_adding_again_replaces(catalogue: Path) -> None:
-    for procs in (8, 16, None):
-        add("a.b-c_1", procs=procs)
+def test_adding_again_replaces_what_is_given(catalogue: Path) -> None:
+    for given, procs in ((8, 8), (16, 16), (None, 16)):
+        add("a.b-c_1", procs=given)
         add("other", procs=4)
-        found = load_catalogue()
-        assert (found.source("a.b-c_1").procs, found.source("other").procs) == (procs, 4)
+        added = load_catalogue()
+        assert (added.source("a.b-c_1").procs, added.source("other").procs) == (procs, 4)
     assert catalogue.read_text().count("[sources.") == 2
+
+
+BY_HAND = """\
+[sources.mine]
+# of 2019
+format = "slurm"
+path = "/logs/mine.swf"
+procs = 8 # since the last upgrade
+time_zone = "Europe/Berlin"
+columns = "JobID,User"
+nodes = 2
+drop_wider = true
+pseudonyms = ["user", "group"]
+description = 'the "old" one'
+"""
+
+
+def test_what_was_added_by_hand_stays(catalogue: Path) -> None:
+    """Before, `ingest` of a log that was there replaced its whole entry, and all of this was lost."""
+    catalogue.write_text(BY_HAND)
+    assert add(log_format="slurm", procs=8) == BY_HAND
+    assert catalogue.read_text() == BY_HAND  # comments, too
+    before = load_catalogue().source("mine")
+    assert add(log_format="slurm", time_zone="UTC") == BY_HAND
+    assert replace(load_catalogue().source("mine"), time_zone="Europe/Berlin") == before
+    add_source("mine", Path("/logs/mine.swf"), "slurm", None, None, keep_names=True, columns="JobID,State")
+    changed = load_catalogue().source("mine")
+    assert (changed.pseudonyms, changed.columns, changed.time_zone, changed.nodes) == ((), "JobID,State", "UTC", 2)
+    add(log_format="slurm")
+    assert load_catalogue().source("mine") == changed
+
+
+def test_another_log_keeps_nothing(catalogue: Path) -> None:
+    catalogue.write_text(BY_HAND)
+    add(log=Path("/logs/other.swf"))
+    source = load_catalogue().source("mine")
+    assert (source.procs, source.time_zone, source.columns, source.nodes) == (None, None, "", None)
 
 
 @pytest.mark.parametrize("name", ["good", "next", "mine"])
@@ -75,11 +118,23 @@ def test_a_generated_source_is_replaced_with_its_options(catalogue: Path) -> Non
 
 
 def test_a_name_stays_with_its_log(catalogue: Path) -> None:
-    refuse_another_log("mine", Path("/logs/mine.swf"))  # nobody has it yet
+    refuse_another("sources", "mine", Path("/logs/mine.swf"))  # nobody has it yet
     add()
-    refuse_another_log("mine", Path("/logs/mine.swf"))
-    with pytest.raises(CatalogueError, match=r"source 'mine' is the log /logs/mine.swf .*--replace to forget its jobs"):
-        refuse_another_log("mine", Path("/logs/other.swf"))
+    refuse_another("sources", "mine", Path("/logs/mine.swf"))
+    with pytest.raises(
+        CatalogueError, match=r"'mine' is the log /logs/mine.swf .*correct its `path`.*--replace to forget its jobs"
+    ):
+        refuse_another("sources", "mine", Path("/logs/other.swf"))
+
+
+def test_a_name_stays_with_its_folder_of_runs(catalogue: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("runs")
+    refuse_another("vasp", "mine", tmp_path / "runs")  # nobody has it yet
+    add_vasp_source("mine", tmp_path / "runs", None, None)
+    for same in ("runs", "link"):
+        refuse_another("vasp", "mine", tmp_path / same)
+    with pytest.raises(CatalogueError, match=r"'mine' is the folder .*/runs .*--replace to forget its runs"):
+        refuse_another("vasp", "mine", tmp_path / "others")
 
 
 def test_replacing_leaves_the_rest_as_it_was(catalogue: Path) -> None:
@@ -133,3 +188,14 @@ def test_the_bundled_catalogue_is_never_written(catalogue: Path) -> None:
     before = (PROJECT / "sources.toml").read_bytes()
     add()
     assert (PROJECT / "sources.toml").read_bytes() == before
+
+
+def test_two_logs_of_one_name_at_once(catalogue: Path) -> None:
+    """Both asked whether the name is free before either took it: whoever comes second is refused, under the lock."""
+    logs = [Path("/logs/one.swf"), Path("/logs/two.swf")]
+    for log in logs:
+        refuse_another("sources", "mine", log)
+    add_source("mine", logs[0], "swf", None, None)
+    with pytest.raises(CatalogueError, match=r".mine. is the log /logs/one\.swf"):
+        add_source("mine", logs[1], "swf", None, None)
+    assert load_catalogue().source("mine").path == logs[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import zstandard
 
 from tests.traces.common.logs import written
-from traces.common.log import LogError
+from traces.common.log import LogError, log_files
 from traces.swf.fields import FIELDS
 from traces.swf.reader import read_swf
 
@@ -76,3 +77,27 @@ def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
 
 def test_a_directory_is_an_error(tmp_path: Path) -> None:
     assert_log_error(tmp_path)
+
+
+def test_a_link_to_a_file_of_another_user_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may write to the folder could make tracehouse read a file that only tracehouse may read."""
+    secret, folder = tmp_path / "secret", tmp_path / "logs"
+    secret.write_text("the key\n")
+    folder.mkdir()
+    (folder / "a.swf").write_text("")
+    (folder / "b.swf").symlink_to(secret)
+    mine, theirs = os.geteuid(), 54_321
+    assert [file.name for file in log_files(folder)] == ["a.swf", "b.swf"], "a link of our own"
+    lstat = Path.lstat
+
+    def lstat_of_another_user(path: Path) -> os.stat_result:
+        fields = list(lstat(path))
+        fields[4] = theirs  # st_uid
+        return os.stat_result(fields)
+
+    monkeypatch.setattr(Path, "lstat", lstat_of_another_user)
+    for path in (folder, folder / "b.swf"):
+        with pytest.raises(LogError, match=f"b.swf: a link by user {theirs} to .*secret, a file of user {mine}"):
+            log_files(path)
+    monkeypatch.setattr(os, "geteuid", lambda: theirs)
+    assert len(log_files(folder)) == 2

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -132,3 +135,18 @@ def test_a_wrong_list_is_refused(home: Path, value: str) -> None:
         CatalogueError, match=r"sources.toml:4: \[sources.mine\] expected a list of user, group, account"
     ):
         load_catalogue()
+
+
+def test_two_first_logs_at_once_have_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of two threads, or of two hosts whose processes have the same number, links its key while the other writes."""
+    path, link, both_made = tmp_path / "pseudonym.key", os.link, threading.Barrier(2, timeout=20)
+
+    def link_together(*paths: Path) -> None:
+        both_made.wait()
+        link(*paths)
+
+    monkeypatch.setattr(os, "link", link_together)
+    with ThreadPoolExecutor(2) as threads:
+        keys = list(threads.map(read_key, [path, path]))
+    assert keys[0] == keys[1] == path.read_bytes().strip()
+    assert [file.name for file in tmp_path.iterdir()] == ["pseudonym.key"]

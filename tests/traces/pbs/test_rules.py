@@ -146,7 +146,7 @@ def good_records(draw: st.DrawFn) -> tuple[bytes, dict[str, object]]:
     style = draw(st.sampled_from(["{}/0*{}", "{}/0-{}"]))
     hosts = [style.format(f"n{i}", width if "*" in style else width - 1) for i, width in enumerate(nodes)]
     words, user, status = draw(st.lists(NAMES, min_size=1, max_size=3)), draw(NAMES), draw(st.integers(-30, 300))
-    job_name, job_id = " ".join(words), f"{draw(st.integers(0, 10**7))}{draw(st.sampled_from(['', '[]', '[7]']))}.head"
+    job_name, job_id = " ".join(words), f"{draw(st.integers(0, 10**7))}{draw(st.sampled_from(['', '[7]']))}.head"
     pairs = [
         f"user={user}", f"jobname={job_name}" if draw(st.booleans()) else f'jobname="{job_name}"',
         f"ctime={submit}", f"start={submit + wait}", f"end={submit + wait + run}", f"exec_host={'+'.join(hosts)}",

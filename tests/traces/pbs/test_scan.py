@@ -91,6 +91,28 @@ PIECES = (
     b" message without any sign", b" nodes=(n1:ncpus=36:ngpus=4:mem=773849088kb) count=2900",
 )  # fmt: skip
 
+PIECES += (
+    b" Resource_List.mppnppn=8", b" Resource_List.mppwidth=24 Resource_List.mppnppn=16", b" Resource_List.mppnppn=0",
+    b" Resource_List.mppwidth=24 Resource_List.mppnppn=1234567890", b" Resource_List.mppwidth=1 Resource_List.nodect=1",
+    b" Resource_List.mppwidth=64 Resource_List.ncpus=1 Resource_List.nodect=1 exec_host=login/0",
+    b" Resource_List.mppwidth=64 exec_host=login/0 exec_vnode= Resource_List.nodes=1:ppn=1 unique_node_count=1",
+    b" Resource_List.gpu=4", b" Resource_List.gpus=4", b" Resource_List.ngpus=0 Resource_List.gpu=4", b" Resource_List.gpu=x",
+    b" Resource_List.gpus=1234567890 Resource_List.gpu=1", b" Resource_List.select=1:ncpus=8:gpu=4", b" exec_vnode=(n1:ncpus=8:gpu=4)",
+    b" exec_vnode=(n1:gpus=2+n2:gpu=1)+(n3:gpu=1234567890)", b" Resource_List.nodes=1:ppn=4:gpu=4", b" tasks=2:lprocs=4:gpus=1",
+    b" Resource_List.select=2:gpu=1234567890", b" Resource_List.select=1:gpu=0:gpus=3+1:mygpu=4:gpu_type=5",
+    b" resources_used.mem=12.27M", b" Resource_List.mem=12.27M", b" Resource_List.mem=1.5gb", b" Resource_List.mem=0.0000001gb",
+    b" Resource_List.mem=127.9w", b" Resource_List.mem=8191.999999pb", b" Resource_List.mem=8388607.999999pb",
+    b" Resource_List.mem=8388607pb", b" Resource_List.mem=1048575.999999pw", b" Resource_List.mem=1048576.1pw", b" Resource_List.mem=1.",
+    b" Resource_List.mem=.5gb", b" Resource_List.mem=1..5gb", b" Resource_List.mem=1.5", b" Resource_List.mem=1.5x",
+    b" exec_host=n1/0+n2/0+n1/1", b" exec_host=" + b"+".join(b"n%d/0" % k for k in range(1100)),
+)  # fmt: skip
+"""Of Cray systems, GPUs, decimals, and long lists of hosts."""
+ARRAY = BARE.replace(b";46.head;", b";46[].head;")
+"""The end of an array as a whole."""
+OTHERS += (
+    ARRAY, ARRAY.replace(b"46[].head", b"46[]"), PRO.replace(b"086.casper", b"086[].casper"), ARRAY.replace(b"=14", b"=x14"),
+)  # fmt: skip
+
 TOO_LARGE = {
     "memory, more than 2**63 kB": b" Resource_List.mem=8388608pb",
     "memory, wrapped to a small number": b" resources_used.mem=16777217pb",

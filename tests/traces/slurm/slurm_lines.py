@@ -25,7 +25,7 @@ JOB = {
 RECORD: dict[str, Any] = {
     "line": 2, "job_id": "12", "raw_job_id": "12", "array_tasks": 1, "cluster": "alps", "partition": "short",
     "qos": "normal", "account": "chem", "group_name": "staff", "user_name": "ann", "job_name": "run.sh",
-    "submit_s": 1_705_312_800, "eligible_s": 1_705_312_805, "start_s": 1_705_312_860, "end_s": 1_705_316_460,
+    "submit_s": 1_705_312_800, "eligible_s": 1_705_312_805, "start_s": 1_705_312_860, "end_s": 1_705_316_460, "local_times": True,
     "elapsed_s": 3600, "suspended_s": 0, "time_limit_s": 7200, "state": "COMPLETED", "exit_code": 0, "signal": 0, "nodes": 2,
     "procs": 8, "requested_procs": 6, "gpus": 0, "requested_memory_kb": 16_777_216, "used_memory_kb": None,
     "used_cpu_s": 12_600.0, "node_list": "n[1-2]",
@@ -218,11 +218,12 @@ _ARRAY_NODES = (
 _UB_HPC: dict[str, Any] = {
     "raw_job_id": "4103947", "cluster": "ub-hpc", "partition": "general-compute", "qos": "qos", "account": "anon",
     "group_name": "anon", "user_name": "unknown", "submit_s": 1_435_327_020, "eligible_s": 1_435_327_020,
-    "start_s": 1_435_460_150, "end_s": 1_435_719_350, "elapsed_s": 259_200, "suspended_s": None, "time_limit_s": 259_200,
-    "state": "TIMEOUT", "exit_code": 1, "signal": 0, "used_memory_kb": None, "used_cpu_s": None,
+    "start_s": 1_435_460_150, "end_s": 1_435_719_350, "local_times": True, "elapsed_s": 259_200, "suspended_s": None,
+    "time_limit_s": 259_200, "state": "TIMEOUT", "exit_code": 1, "signal": 0, "used_memory_kb": None, "used_cpu_s": None,
 }  # fmt: skip
 _PHILLIPS: dict[str, Any] = {
-    "array_tasks": 1, "cluster": "phillips", "qos": "qos", "suspended_s": None, "time_limit_s": 259_200, "exit_code": 0,
+    "array_tasks": 1, "local_times": True, "cluster": "phillips", "qos": "qos", "suspended_s": None, "time_limit_s": 259_200,
+    "exit_code": 0,
     "signal": 0, "nodes": 1, "gpus": 0, "used_memory_kb": None, "used_cpu_s": None, "node_list": "cpn-k07-02-01",
 }  # fmt: skip
 REAL_JOBS: dict[str, list[dict[str, Any]]] = {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from traces.vasp.inputs import read_incar, read_kpoints, read_poscar
-from traces.vasp.outcar import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
+from traces.vasp.settings import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
 
 # INCAR.
 

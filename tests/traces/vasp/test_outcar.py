@@ -10,7 +10,6 @@ import pytest
 from tests.traces.vasp.vasp_lines import (
     CONVERGED,
     CORES,
-    END,
     EXECUTED,
     FORCES,
     FREE_TEXT,
@@ -31,7 +30,8 @@ from tests.traces.vasp.vasp_lines import (
     row,
     table,
 )
-from traces.vasp.outcar import IonicStep, fortran_real
+from traces.vasp.outcar import IonicStep
+from traces.vasp.settings import fortran_real
 
 NO_CORES = {"cores": None, "threads": 1, "nodes": None, "kpar": None, "ncore": None, "image_cores": None}
 
@@ -111,7 +111,19 @@ def test_where_and_when(line: str, architecture: str, started_at: datetime | Non
     assert (found.architecture, found.started_at) == (architecture, started_at)
 
 
-@pytest.mark.parametrize("text", ["", "\n", VERSION, "executed on a whim\n", electronic() + ionic() + END, "\0" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        VERSION,
+        "executed on a whim\n",
+        "\0" * 5000,
+        SIZES + PARAMETERS,
+        iteration(1, 1),
+        table("  0.0  2.0  0.0"),
+    ],
+)
 def test_what_is_no_outcar(text: str) -> None:
     assert launches(text) == []
 

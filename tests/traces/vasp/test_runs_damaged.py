@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.traces.vasp.vasp_lines import (
+    END,
     NOW,
     PACKERS,
     TOP,
     WHOLE,
     electronic,
     faults,
+    ionic,
     loop_of_links,
     named,
     outcar_of,
@@ -174,6 +176,26 @@ def test_a_folder_that_may_not_be_read(mode: int, open_folder: Path) -> None:
     assert read["a"].runs.height == 1
     ((folder, _, reason),) = read["b"].rejects.rows()
     assert folder == "b" and "cannot be read (Permission denied)" in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "words"),
+    [
+        (UNFINISHED[UNFINISHED.index(electronic(1, 2)) :] + ionic() + END, "head", ["its head is missing"]),
+        (TOP + electronic(1, 1) + electronic(1, 7) + ionic() + END, "middle", ["lines are missing in the middle"]),
+        (electronic(1, 1) + electronic(1, 7) + END, "head and middle", ["its head is missing", "lines are missing"]),
+        (WHOLE, None, []),
+    ],
+)
+def test_what_is_missing_is_told(text: str, missing: str | None, words: list[str], tmp_path: Path) -> None:
+    written(tmp_path / "OUTCAR", text)
+    (read,) = read_runs(tmp_path).values()
+    assert read.runs.select("missing", "state", "elapsed_s").rows() == [(missing, "finished", 7.539)]
+    assert [
+        (file, reason.startswith(word)) for (_, file, reason), word in zip(read.reject_rows, words, strict=True)
+    ] == [("OUTCAR", True)] * len(words)
+    if missing and missing.startswith("head"):
+        assert read.runs.select("started_at", "version", "cores", "nsw").rows() == [(None, None, None, None)]
 
 
 def test_one_of_two_outcars_is_gone(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from models.scheduling.arena import Arena
+from models.scheduling.learning.checkpoint import load_checkpoint
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
@@ -64,3 +67,20 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_been(
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match=r"policy\.checkpoint: not a checkpoint"):
         run(path=path)
+
+
+class Harmful:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.folder),)
+
+
+def test_a_checkpoint_runs_no_code(tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"training": "t", "state": Harmful(tmp_path / "made")}, tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="not a checkpoint that training can go on from"):
+        load_checkpoint(tmp_path / "checkpoint", "t")
+    assert not (tmp_path / "made").exists()

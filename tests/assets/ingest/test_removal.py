@@ -1,0 +1,72 @@
+"""Removing a source: which rows and files are its own. The command is tested in tests/pipelines/cli/test_remove.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sql
+from assets.common.storage import data_folder, report_path
+from assets.ingest.reading import reader_of
+from assets.ingest.removal import (
+    HISTORIES,
+    gone_files,
+    remove_gone_files,
+    remove_source_data,
+    source_files,
+    source_rows,
+)
+from tests.assets.ingest.incremental import Log, OpenWarehouse, ended
+from tests.tiny import assert_same_tables
+
+
+def test_every_history_is_a_table_that_says_so() -> None:
+    for table in HISTORIES:
+        assert table in sql.names("tables")
+    said = {
+        name
+        for name in sql.names("tables")
+        if "cannot be recomputed" in sql.load(name) or "A history" in sql.load(name)
+    }
+    assert said <= set(HISTORIES)
+
+
+def test_files_are_those_of_the_source_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    ours = [report_path("a"), data_folder() / "logs/a-0123456789ab/log.swf", data_folder() / "models" / "a" / "m.json"]
+    others = [report_path("a-b"), data_folder() / "logs/a-b-0123456789ab/log.swf", data_folder() / "logs/a-x/log.swf"]
+    for path in ours + others:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert source_files("a", with_history=False) == [ours[0], ours[1].parent]
+    assert source_files("a", with_history=True) == [ours[0], ours[1].parent, ours[2].parent]
+
+
+def test_rows_of_a_source_go_and_others_stay(tmp_path: Path) -> None:
+    warehouse = OpenWarehouse(tmp_path)
+    logs = [Log(warehouse, tmp_path / name) for name in ("a", "b")]
+    logs[1].source = logs[1].source.__class__("other", "pbs", logs[1].folder)
+    for log in logs:
+        log.write("1", ended(1, 0, 10, 20))
+        log.ingest()
+    before = logs[1].tables()
+    removed = remove_source_data(warehouse, "mine", with_history=False)
+    assert removed["core.jobs"] == removed["raw.pbs_records"] == 1
+    with warehouse.read() as connection:
+        assert source_rows(connection, "mine") == {}
+    assert_same_tables(logs[1].tables(), before)
+
+
+def test_rows_of_gone_files_go(tmp_path: Path) -> None:
+    log = Log(OpenWarehouse(tmp_path), tmp_path)
+    log.write("1", ended(1, 0, 10, 20), ended(3, 0, 10, 20))
+    log.write("2", ended(2, 5, 10, 20))
+    log.ingest()
+    (log.folder / "1").unlink()
+    reader = reader_of(log.source)
+    assert gone_files(log.warehouse, reader) == {"1": 2}
+    remove_gone_files(log.warehouse, reader)
+    log.ingest()
+    log.assert_like_fresh()
+    assert gone_files(log.warehouse, reader) == {}

@@ -1,0 +1,34 @@
+"""Settings that the head of an OUTCAR tells, whole or in part."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.traces.vasp.vasp_lines import CORES, PARAMETERS, SETTINGS, SIZES, TOP
+from traces.vasp.settings import fortran_count, read_settings
+
+ELEMENTS = "   VRHFIN =Fe:  d7 s1\n   VRHFIN =O: s2p4\n"
+
+
+def test_a_whole_head() -> None:
+    found = read_settings((TOP + ELEMENTS + SIZES + PARAMETERS).encode())
+    assert {name: found[name] for name in SETTINGS} == SETTINGS
+    assert (found["cores"], found["elements"], found["hubbard_u"]) == (32, ["Fe", "O"], False)
+
+
+@pytest.mark.parametrize("begins_whole", [True, False])
+def test_some_elements_are_missing(begins_whole: bool) -> None:
+    """The others alone would be another system."""
+    text = (ELEMENTS[ELEMENTS.index("RHFIN") :] + SIZES).encode()
+    found = read_settings(text, begins_whole)
+    assert (found["elements"], found["element_types"]) == ([], 2)
+
+
+def test_what_is_not_there_is_unknown() -> None:
+    found = read_settings(b"   volume of cell :      364.53\n", begins_whole=False)
+    assert {value for name, value in found.items() if name not in ("elements", "automatic_mesh")} == {None}
+    assert read_settings(b"")["threads"] == 1 and read_settings(CORES.encode(), False)["threads"] == 1
+
+
+def test_numbers_of_too_many_digits_are_none() -> None:
+    assert (fortran_count(b"12"), fortran_count(b"**"), fortran_count(b"9" * 16)) == (12, None, None)
