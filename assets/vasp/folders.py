@@ -62,38 +62,75 @@ def update_vasp_log(
     version = f"{VASP_READER_VERSION} {time_zone} {source.quiet_s}"
     done = VaspIngested()
 
-    def read_batches(changed: list[RunFolder]) -> Iterator[list[tuple[RunFolder, ReadFolder]]]:
+    def read_batches(changed: list[RunFolder]) -> Iterator[_Batch]:
         with progress_bar("reading VASP runs", len(changed)) as bar:
             for first in range(0, len(changed), FOLDERS_A_COMMIT):
-                batch = []
+                read = []
                 for folder in changed[first : first + FOLDERS_A_COMMIT]:
-                    batch.append((folder, read_folder(folder, time_zone, now, source.quiet_s)))
+                    read.append((folder, read_folder(folder, time_zone, now, source.quiet_s)))
                     bar.update()
-                yield batch
+                yield _Batch.of(read)
 
     with source_lock(warehouse, source.name, is_vasp=True):
         folders = list(find_runs(root))
         with warehouse.write() as connection:
-            replaced = _forget_other_root(connection, source, origin, folders, replace)
-            changed = _changed_folders(connection, source.name, version, folders, done)
-            if replaced:  # all or nothing
-                for batch in read_batches(changed):
+            is_other = _is_other_root(connection, source, origin, folders, replace)
+            changed = folders if is_other else _changed_folders(connection, source.name, version, folders, done)
+        if is_other:  # all or nothing
+            batches = list(read_batches(changed))
+            with warehouse.write() as connection:
+                _forget_runs(connection, source.name)
+                for batch in batches:
                     _write(connection, source.name, (version, origin), batch, done)
-                _finish(connection, source.name, root, folders, done)
-                return done
+                _finish(connection, source.name, root, folders, set(), done)
+            return done
         for batch in read_batches(changed):  # while the warehouse is closed
             with warehouse.write() as connection:
                 _write(connection, source.name, (version, origin), batch, done)
+        links = _links(warehouse, source.name, root.resolve(), folders)
         with warehouse.write() as connection:
-            _finish(connection, source.name, root, folders, done)
+            _finish(connection, source.name, root, folders, links, done)
     return done
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """Folders that were read, as rows.
+
+    launches: by folder. without_outcar: folders in which no OUTCAR can be read any more. frames: as in VASP_TABLES, without the
+    ledger.
+    """
+
+    folders: list[RunFolder]
+    launches: dict[str, int]
+    without_outcar: list[str]
+    bytes: int
+    first_reject: str
+    frames: list[pl.DataFrame]
+
+    @classmethod
+    def of(cls, read: list[tuple[RunFolder, ReadFolder]]) -> _Batch:
+        rejects = [reject for _, each in read for reject in each.reject_rows]
+        return cls(
+            [folder for folder, _ in read],
+            {folder.name: len(each.run_rows) for folder, each in read},
+            [folder.name for folder, _ in read if not folder.outcars],
+            sum(row["outcar_bytes"] for _, each in read for row in each.run_rows),
+            "{}/{}: {}".format(*rejects[0]).replace("/:", ":") if rejects else "",
+            list(tables_of([each for _, each in read])),
+        )
+
+
 def _finish(
-    connection: duckdb.DuckDBPyConnection, source: str, root: Path, folders: list[RunFolder], done: VaspIngested
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    root: Path,
+    folders: list[RunFolder],
+    links: set[str],
+    done: VaspIngested,
 ) -> None:
     """Brings up to date what is stored of folders that were not read now. Raises LogError where there is no run at all."""
-    _remove_twins(connection, source, root.resolve(), folders, done)
+    _remove_twins(connection, source, links, folders, done)
     connection.execute(  # nobody writes to it any more
         "UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its folder is gone' "
         "WHERE source = ? AND state = 'running' AND folder NOT IN (SELECT unnest(?))",
@@ -138,10 +175,10 @@ def _recipe(source: VaspSource) -> str:
     return json.dumps(["vasp", SYNTHETIC_RUNS_VERSION, source.generator], sort_keys=True)
 
 
-def _forget_other_root(
+def _is_other_root(
     connection: duckdb.DuckDBPyConnection, source: VaspSource, origin: str, folders: list[RunFolder], replace: bool
 ) -> bool:
-    """Forgets what is stored of another root, if that is wanted or it was synthetic; whether anything was forgotten.
+    """Whether what is stored is of another root, and shall be forgotten: that is wanted, or it was synthetic.
 
     Raises LogError where the runs of two roots would be mixed. An older release did not keep the root. What it has stored is of
     this one where a folder has the files that it had.
@@ -164,23 +201,33 @@ def _forget_other_root(
             f"[vasp.{source.name}] is {source.path or 'a generator'} now ({source.declared_at}), but the runs that are stored "
             f"under this name are of {other}. Put that path back, or {remedy}"
         )
-    tables = [*(f"raw.{name}" for name in VASP_TABLES), "core.vasp_jobs", *(f"predictions.{name}" for name in _LEARNED)]
-    for table in tables:
-        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source.name])
     return True
 
 
+def _forget_runs(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    tables = [*(f"raw.{name}" for name in VASP_TABLES), "core.vasp_jobs", *(f"predictions.{name}" for name in _LEARNED)]
+    for table in tables:
+        connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+
+
+def _links(warehouse: Warehouse, source: str, root: Path, folders: list[RunFolder]) -> set[str]:
+    """Stored folders that are links to a folder that stands under its own name: an older release stored both.
+
+    Paths are looked up while the warehouse is closed, since a file system may be slow."""
+    names = {folder.name for folder in folders}
+    with warehouse.read() as connection:
+        rows = connection.execute("SELECT folder FROM raw.vasp_folders WHERE source = ?", [source]).fetchall()
+    present = {folder.path for folder in folders}
+    return {name for (name,) in rows if name not in names and _is_link_to(root / name, present)}
+
+
 def _remove_twins(
-    connection: duckdb.DuckDBPyConnection, source: str, root: Path, folders: list[RunFolder], done: VaspIngested
+    connection: duckdb.DuckDBPyConnection, source: str, links: set[str], folders: list[RunFolder], done: VaspIngested
 ) -> None:
     """Removes the rows of folders that are stored twice: under a link, as an older release did, or under a former name."""
     present = [folder.name for folder in folders]
-    rows = connection.execute(
-        "SELECT folder FROM raw.vasp_folders WHERE source = ? AND folder NOT IN (SELECT unnest(?))", [source, present]
-    ).fetchall()
-    twins = {name for (name,) in rows if _is_link_to(root / name, {folder.path for folder in folders})}
     rows = connection.execute(sql.load("raw.vasp_twins"), {"source": source, "present": present}).fetchall()
-    twins |= {name for (name,) in rows}
+    twins = links | {name for (name,) in rows}
     for table in VASP_TABLES:
         connection.execute(
             f"DELETE FROM raw.{table} WHERE source = ? AND folder IN (SELECT unnest(?))", [source, sorted(twins)]
@@ -196,26 +243,20 @@ def _is_link_to(path: Path, present: set[Path]) -> bool:
 
 
 def _write(
-    connection: duckdb.DuckDBPyConnection,
-    source: str,
-    read_by: tuple[str, str],
-    batch: list[tuple[RunFolder, ReadFolder]],
-    done: VaspIngested,
+    connection: duckdb.DuckDBPyConnection, source: str, read_by: tuple[str, str], batch: _Batch, done: VaspIngested
 ) -> None:
     """read_by: version and root, as the ledger has them. A folder whose OUTCARs are gone keeps what was read of them."""
-    ledger, kept = [], _runs_without_outcar(connection, source, [folder for folder, _ in batch])
-    for folder, read in batch:
-        launches = len(read.run_rows) or kept.get(folder.name, 0)
+    ledger, kept = [], _runs_without_outcar(connection, source, batch.without_outcar)
+    for folder in batch.folders:
+        launches = batch.launches[folder.name] or kept.get(folder.name, 0)
         outcome = "accepted" if launches else "rejected"
         done.folders[outcome] += 1
-        done.bytes += sum(row["outcar_bytes"] for row in read.run_rows)
-        if not done.first_reject and read.reject_rows:
-            name, file, reason = read.reject_rows[0]
-            done.first_reject = f"{name}/{file}: {reason}".replace("/:", ":")
         ledger.append((folder.name, outcome, launches, folder.stamp, *read_by))
-    names = [folder.name for folder, _ in batch]
+    done.bytes += batch.bytes
+    done.first_reject = done.first_reject or batch.first_reject
+    names = [folder.name for folder in batch.folders]
     columns = ["folder", "outcome", "launches", "stamp", "version", "root"]
-    frames = [*tables_of([read for _, read in batch]), pl.DataFrame(ledger, schema=columns, orient="row")]
+    frames = [*batch.frames, pl.DataFrame(ledger, schema=columns, orient="row")]
     for table, rows in zip(VASP_TABLES, frames, strict=True):
         of_runs = table not in ("vasp_rejects", "vasp_folders")
         replaced = [name for name in names if not (of_runs and name in kept)]
@@ -228,11 +269,8 @@ def _write(
             connection.unregister("vasp_rows")
 
 
-def _runs_without_outcar(
-    connection: duckdb.DuckDBPyConnection, source: str, folders: list[RunFolder]
-) -> dict[str, int]:
+def _runs_without_outcar(connection: duckdb.DuckDBPyConnection, source: str, without: list[str]) -> dict[str, int]:
     """Launches that are stored of folders in which no OUTCAR can be read any more, by folder. None of them is running now."""
-    without = [folder.name for folder in folders if not folder.outcars]
     where = "WHERE source = ? AND folder IN (SELECT unnest(?))"
     connection.execute(
         f"UPDATE raw.vasp_runs SET state = 'cut_off', state_reason = 'its OUTCAR is gone' {where} AND state = 'running'",

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from traces.catalogue.editing import add_source, declared_source, refuse_another
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import FORMATS, Source
 from traces.common import pseudonyms
+from traces.common.log import file_name, log_files
 from traces.common.pseudonyms import PSEUDONYM_KINDS
-from warehouse import first_row
+from warehouse import NoWarehouse, first_row
 
 OUTCOMES = ("kept", "ignored", "rejected")
 """What can become of a line that is no job, each for a reason."""
@@ -92,6 +94,7 @@ def ingest(
     name = name or inbox_name(path)
     if not replace:
         refuse_another("sources", name, path)  # before the format is guessed, which may say less
+        _refuse_stored(name, path)
     log_format = format_to_read(name, path, log_format, columns)
     former = add_source(name, path, log_format, procs, time_zone, keep_names, columns, replace)
     load_declared("ingest", name, former, {"ops": {"raw__log": {"config": {"replace": replace}}}})
@@ -102,6 +105,21 @@ def ingest(
     click.echo(_ingest_text(summary))
     warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
     click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+
+
+def _refuse_stored(name: str, path: Path) -> None:
+    """Raises ValueError where the warehouse has jobs of other logs under a name that no catalogue has any more."""
+    if name in load_catalogue(may_be_missing=True).sources:
+        return
+    with suppress(NoWarehouse), open_warehouse().read() as connection:
+        rows = connection.execute("SELECT file FROM raw.log_files WHERE source = ? ORDER BY file", [name]).fetchall()
+        stored = [file for (file,) in rows]
+        if stored and not {file_name(file) for file in log_files(path)} & set(stored):
+            raise ValueError(
+                f"{name!r} is in no catalogue, but the warehouse has its jobs, from {', '.join(stored[:3])}"
+                f"{' and others' if stored[3:] else ''}, and no such file is in {path}. Choose another --name, or give "
+                "--replace to forget its jobs"
+            )
 
 
 def format_to_read(name: str, path: Path, log_format: str | None, columns: str | None) -> str:

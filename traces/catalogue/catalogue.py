@@ -51,13 +51,14 @@ class Catalogue:
         return self.vasp[name]
 
 
-def load_catalogue() -> Catalogue:
-    """All sources. Raises CatalogueError with file, line and remedy."""
+def load_catalogue(may_be_missing: bool = False) -> Catalogue:
+    """All sources. may_be_missing: whether the second catalogue need not be there though the environment names it. Raises
+    CatalogueError with file, line and remedy."""
     main = read_catalogue(PROJECT / "sources.toml")
     local = local_catalogue_path()
     if local.exists():
         main = _merge(main, read_catalogue(local, main))
-    elif os.environ.get("TRACEHOUSE_SOURCES"):
+    elif os.environ.get("TRACEHOUSE_SOURCES") and not may_be_missing:
         raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
     whole = _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
     for vasp in whole.vasp.values():

@@ -64,24 +64,21 @@ def declared_source(name: str) -> Source | None:
 
 
 def refuse_another(section: str, name: str, path: Path) -> None:
-    """Raises CatalogueError where the second catalogue has this name for another path: what it holds would be forgotten.
+    """Raises CatalogueError where this is the name of another path: what is stored under it would be forgotten.
 
-    section: "sources" for logs, "vasp" for folders of VASP runs.
+    section: "sources" for logs, also those in the inbox, and "vasp" for folders of VASP runs.
     """
-    local = local_catalogue_path()
-    if not local.exists():
-        return
-    catalogue = read_catalogue(local, read_catalogue(PROJECT / "sources.toml"))
+    catalogue = load_catalogue(may_be_missing=True)
     previous = catalogue.sources.get(name) if section == "sources" else catalogue.vasp.get(name)
     if previous is None or previous.path is None or previous.path.resolve() == path.resolve():
         return
     kind, rows = ("log", "jobs") if section == "sources" else ("folder", "runs")
-    moved = (
-        f"If it is the same {kind} in another place, correct its `path` there, and nothing is forgotten. Else choose"
-    )
+    remedy = f"Choose another --name, or give --replace to forget its {rows} and take {path} in its place"
+    if previous.declared_at == str(previous.path):
+        raise CatalogueError(f"{name!r} is the {kind} {previous.path}, which is in the inbox. {remedy}")
     raise CatalogueError(
-        f"{name!r} is the {kind} {previous.path} ({previous.declared_at}). {moved} another --name, or give --replace to forget its "
-        f"{rows} and take {path} in its place"
+        f"{name!r} is the {kind} {previous.path} ({previous.declared_at}). If it is the same {kind} in another place, correct its "
+        f"`path` there, and nothing is forgotten. {remedy.replace('Choose', 'Else choose')}"
     )
 
 

@@ -12,10 +12,11 @@ import pytest
 
 import sql
 from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
 from tests.tiny import swf_line
 from traces.catalogue.sources import Source
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 DAY = 86_400
 MONDAY = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp())
@@ -48,9 +49,7 @@ def report(
     source = Source("mine", log_format, folder / "log", procs=procs, time_zone=time_zone)
     update_raw_log(warehouse, source)
     write_jobs(warehouse, "mine")
-    with warehouse.write() as connection:
-        query = sql.load("marts.trace_health_of_source")
-        replace_partition_by_query(connection, "marts.trace_health", "mine", query, {"source": "mine"})
+    replace_rows_of_query(warehouse, "marts.trace_health", "mine", sql.load("marts.trace_health_of_source"))
     with warehouse.read() as connection:
         rows = connection.sql(sql.load("marts.health_report"), params={"source": "mine"}).pl()
     return {row["finding"]: row for row in rows.to_dicts()}
@@ -154,8 +153,8 @@ def test_jobs_of_a_file_that_is_gone_and_outdated(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w.duckdb")
     with warehouse.write() as connection:
         connection.execute("UPDATE raw.log_files SET outdated = 'read by pbs-1, and not by pbs-2'")
-        query = sql.load("marts.trace_health_of_source")
-        replace_partition_by_query(connection, "marts.trace_health", "mine", query, {"source": "mine"})
+    replace_rows_of_query(warehouse, "marts.trace_health", "mine", sql.load("marts.trace_health_of_source"))
+    with warehouse.read() as connection:
         rows = connection.execute(
             "SELECT found, share, example FROM marts.trace_health WHERE finding = 'outdated rows'"
         )

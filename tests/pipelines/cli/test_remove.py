@@ -144,6 +144,19 @@ def test_a_replacement_that_fails_after_its_rows_were_written_keeps_its_entry(ho
     assert rows("SELECT job_id FROM core.jobs") == [{"job_id": "7"}]
 
 
+def test_a_name_that_is_in_the_warehouse_alone_is_not_taken_silently(home: Path, tmp_path: Path) -> None:
+    log, other = tmp_path / "mine.swf", tmp_path / "other.swf"
+    log.write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
+    other.write_text("; MaxProcs: 8\n" + GOOD.format(n=2))
+    succeed("ingest", log)
+    (home / "sources.toml").write_text("")
+    assert "the warehouse has its jobs, from mine.swf, and no such file is" in fail("ingest", other, "--name", "mine")
+    succeed("ingest", log)
+    (home / "sources.toml").write_text("")
+    succeed("ingest", other, "--name", "mine", "--replace")
+    assert rows("SELECT job_id FROM core.jobs") == [{"job_id": "2"}]
+
+
 def test_a_source_of_the_project_or_the_inbox_is_declared_elsewhere(home: Path) -> None:
     inbox = home / "inbox"
     inbox.mkdir()

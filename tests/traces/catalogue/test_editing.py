@@ -127,6 +127,18 @@ def test_a_name_stays_with_its_log(catalogue: Path) -> None:
         refuse_another("sources", "mine", Path("/logs/other.swf"))
 
 
+def test_a_name_of_the_inbox_stays_with_its_log(
+    catalogue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    found = tmp_path / "inbox" / "mine.swf"
+    found.parent.mkdir()
+    found.touch()
+    refuse_another("sources", "mine", found)
+    with pytest.raises(CatalogueError, match=r"'mine' is the log .*mine.swf, which is in the inbox. Choose another"):
+        refuse_another("sources", "mine", Path("/logs/mine.swf"))
+
+
 def test_a_name_stays_with_its_folder_of_runs(catalogue: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("runs")
     refuse_another("vasp", "mine", tmp_path / "runs")  # nobody has it yet
