@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def of_sqlite(text: str) -> Exception:
     [
         (OSError(errno.ENOSPC, "No space left on device", "/data/x"), "/data/x: no space left on this disk."),
         (OSError(errno.EDQUOT, "Disk quota exceeded", b"/data/x"), "/data/x: no space left on this disk."),
-        (OSError(errno.ENOSPC, "No space left on device"), "standard output: no space left"),
+        (OSError(errno.ENOSPC, "No space left on device"), "no space left on this disk"),
         (
             OSError(errno.EROFS, "Read-only file system", str(HOME / "x")),
             "mounted read-only. Mount it for writing, or set TRACE",
@@ -139,3 +140,15 @@ def test_a_disk_that_is_read_only(tmp_path: Path) -> None:
     with warehouse.read() as connection:
         assert first_row(connection, "SELECT count(*) FROM filled") == (11,)
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["w.duckdb", "w.duckdb.lock"]
+
+
+def test_what_is_printed_to_a_full_disk_is_told_as_such() -> None:
+    kept, full = os.dup(1), os.open("/dev/full", os.O_WRONLY)
+    try:
+        os.dup2(full, 1)
+        message = disk_fault(OSError(errno.ENOSPC, "No space left on device"), HOME)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(full)
+    assert message is not None and message.startswith("standard output: no space left on this disk")
