@@ -27,6 +27,7 @@ class ReplaySettings(TypedDict, total=False):
 
     estimates: str
     reserve_by: str
+    admit_by: str
     correction: str
     rules: str
     window: str | tuple[int, int] | None
@@ -147,6 +148,7 @@ def replay(
     **settings
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
         * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
+        * `admit_by` ("estimate"): what decides whether a job may pass a blocked one, or "requested".
         * `correction` ("requested"): of a job that outlives its estimate, or "increments", "doubling".
         * `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
         * `window` (None): only these jobs, `(first, length)`, positions from 0.

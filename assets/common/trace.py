@@ -59,7 +59,11 @@ class Trace:
         return self.jobs_of(self.rows, estimates)
 
     def jobs_of(
-        self, rows: pl.DataFrame, estimates: Estimates | str = "requested", reserve_by: str = "estimate"
+        self,
+        rows: pl.DataFrame,
+        estimates: Estimates | str = "requested",
+        reserve_by: str = "estimate",
+        admit_by: str = "estimate",
     ) -> Jobs:
         """The simulator's jobs for some of the rows, which stay in their order. Raises as `jobs` does."""
         believed, predicted = Estimates.of(estimates), None
@@ -80,6 +84,7 @@ class Trace:
             believed.at_submission,
             predicted,
             reserve_by,
+            admit_by=admit_by,
             origin=self.origin,
             user=user,
             cancel=cancel,

@@ -27,6 +27,7 @@ COMPARED_SETTINGS = (
     "backfill",
     "estimates",
     "reserve_by",
+    "admit_by",
     "correction",
     "rules",
     "warm_start",

@@ -179,7 +179,7 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
-    jobs = trace.jobs_of(replayed, settings.believed, settings.reserve_by)
+    jobs = trace.jobs_of(replayed, settings.believed, settings.reserve_by, settings.admit_by)
     cluster = _cluster(trace, rows, int(jobs.submit[0]), cluster_procs, settings)
     counts = {
         "jobs": len(jobs),
@@ -249,7 +249,7 @@ def _schedule(
     assert policy.policy is not None
     try:
         if _reports_fate(settings, cluster):
-            live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by)
+            live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
             outcome = replay_live(
                 jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live
             )

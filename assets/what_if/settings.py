@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
 from simulator.jobs.cluster import FOREVER, Outages
-from simulator.jobs.words import CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
 from simulator.policies.registry import parse_options
 
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
@@ -64,6 +64,10 @@ class RunSettings(BaseModel):
         default="estimate",
         description="What a reservation believes of jobs that run: their estimate, or what they requested",
     )
+    admit_by: str = Field(
+        default="estimate",
+        description="What decides whether a job may go before a blocked head: its estimate, or what it requested",
+    )
     rules: str = Field(default="standard", description="standard, rlscheduler or rlscheduler-corrected")
     window: str | None = Field(
         default=None, description="START:LENGTH, positions among the replayable jobs from 0; left out: all"
@@ -109,6 +113,7 @@ def check_settings(settings: RunSettings) -> RunSettings:
     one_of("rules", settings.rules, RULE_SETS)
     settings = settings.model_copy(update={"estimates": str(Estimates.parse(settings.estimates))})
     one_of("reserve_by", settings.reserve_by, RESERVE_BY)
+    one_of("admit_by", settings.admit_by, ADMIT_BY)
     one_of("correction", settings.correction, CORRECTIONS)
     if settings.window is not None:
         parse_window(settings.window)
@@ -135,6 +140,7 @@ def _check_rlscheduler(settings: RunSettings) -> None:
         "estimates": settings.estimates != "requested",
         "correction": settings.correction != "requested",
         "reserve-by": settings.reserve_by != "estimate",
+        "admit-by": settings.admit_by != "estimate",
         "warm-start": settings.warm_start,
         "outages": bool(settings.outages),
         "cancelled": settings.cancelled,
@@ -150,11 +156,12 @@ def _check_rlscheduler(settings: RunSettings) -> None:
 def _check_beliefs(settings: RunSettings) -> None:
     """Raises ValueError where what the scheduler believes does not go with the rest."""
     plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
-    if plans and settings.reserve_by != "estimate":
-        raise ValueError(
-            f"--reserve-by {settings.reserve_by} does not go with {settings.backfill} backfilling, which plans every job by its "
-            "estimate: use --backfill easy or easy-sjbf"
-        )
+    for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
+        if plans and word != "estimate":
+            raise ValueError(
+                f"--{option} {word} does not go with {settings.backfill} backfilling, which plans every job by its estimate: use "
+                "--backfill easy or easy-sjbf"
+            )
     if not settings.believed.is_live:
         return
     if plans:

@@ -40,6 +40,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "backfill": settings.backfill,
         "estimates": run.estimates,
         "reserve_by": settings.reserve_by if settings.is_standard else None,
+        "admit_by": settings.admit_by if settings.is_standard else None,
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         "window_first": first,
@@ -61,7 +62,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
     }
     text, number = pl.Utf8(), pl.Int64()
     types: dict[str, pl.DataType] = dict.fromkeys(
-        ("policy_sha256", "reserve_by", "correction", "outages", "trimmed_metrics"), text
+        ("policy_sha256", "reserve_by", "admit_by", "correction", "outages", "trimmed_metrics"), text
     )
     types |= {"window_first": number, "window_jobs": number}
     return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself

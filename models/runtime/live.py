@@ -41,7 +41,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
-from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.registry import Policy, bounded_formula, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import FIXED, FORMULA
 
@@ -58,11 +58,12 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 class LiveSettings:
     """statistic: one of LIVE_STATISTICS in models/runtime/estimates.py, or "given" for estimates that stay as the jobs have them.
     factor: by which it is multiplied.
-    reserve_by: see simulator.jobs.jobs.jobs_from_log."""
+    reserve_by, admit_by: see simulator.jobs.jobs.jobs_from_log."""
 
     statistic: str = "mean"
     factor: float = 1.0
     reserve_by: str = "requested"
+    admit_by: str = "estimate"
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ class LiveReplay:
 
 
 class _Learner(NamedTuple):
-    """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow: whether reservations follow the estimates,
-    too. estimate, hold: the arrays behind those of `Tasks`, int64 (jobs,)."""
+    """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
+    who may go before a blocked head, follow the estimates, too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
+    (jobs,)."""
 
     likeness: Likeness
     memory: Memory
@@ -100,9 +102,11 @@ class _Learner(NamedTuple):
     level: float
     factor: float
     holds_follow: bool
+    admits_follow: bool
     blend: Blend
     estimate: IntArray
     hold: IntArray
+    admit: IntArray
 
 
 def replay_live(
@@ -134,10 +138,12 @@ def replay_live(
     limit = jobs.limit.copy()
     if live:
         limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # else the limit would be the run time
-    estimate, hold = jobs.estimate.copy(), _holds(jobs, limit, likeness.request, settings.reserve_by)
+    estimate = jobs.estimate.copy()
+    hold = _believed_by(settings.reserve_by, jobs, limit, likeness.request)
+    admit = _believed_by(settings.admit_by, jobs, limit, likeness.request)
     # the engine reads them as it reads those of every replay, without write access; the learner renews them below it
     tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
-        estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit)
+        estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
     )
     scoring = scoring_of(chosen, jobs, tasks, cluster_procs)
     users = int(tasks.user.max(initial=0)) + 1
@@ -149,9 +155,11 @@ def replay_live(
         level,
         settings.factor,
         settings.reserve_by == "estimate",
+        settings.admit_by == "estimate",
         usual_blend(),
         estimate,
         hold,
+        admit,
     )
     why = _drive(tasks, rules, scoring, episode, no_recorder(), learner)
     check_outcome(int(why), tasks, rules, chosen, episode)
@@ -175,6 +183,8 @@ def live_policy(policy: Policy) -> Policy:
         return replace(policy, kind=FORMULA, fixed=None)
     if policy.name in _BY_ESTIMATE:
         return replace(parse_policy(f"formula:{_BY_ESTIMATE[policy.name]}"), kind=FORMULA, fixed=None, name=policy.name)
+    if policy.name.partition(":")[0] == "bounded-key":
+        return replace(parse_policy(bounded_formula(policy)), kind=FORMULA, fixed=None, name=policy.name)
     if policy.name.partition(":")[0] in _NOT_BY_ESTIMATE:
         return policy
     raise ValueError(
@@ -193,8 +203,9 @@ def _statistic(name: str) -> tuple[int, float]:
     return QUANTILE, 0.5 if name == "median" else int(name[1:]) / 100
 
 
-def _holds(jobs: Jobs, limit: IntArray, request: NDArray[np.float64], reserve_by: str) -> IntArray:
-    if reserve_by == "requested":
+def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.float64]) -> IntArray:
+    """What is believed at submission by one of RESERVE_BY or ADMIT_BY, seconds, int64 (jobs,)."""
+    if word == "requested":
         return np.where(request < NO_REQUEST_S, limit, jobs.estimate)
     return jobs.estimate.copy()
 
@@ -233,6 +244,8 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
             learner.estimate[job] = estimate
             if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
                 learner.hold[job] = estimate
+            if learner.admits_follow or likeness.request[job] >= NO_REQUEST_S:
+                learner.admit[job] = estimate
 
 
 @compiled

@@ -14,7 +14,7 @@ from assets.what_if.compare import compare_runs
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, replay_text
 from pipelines.terminal import printable
-from simulator.jobs.words import CORRECTIONS, RESERVE_BY, RULE_SETS
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
     "underestimate can upset.",
+)
+@click.option(
+    "--admit-by",
+    type=click.Choice(ADMIT_BY),
+    default="estimate",
+    show_default=True,
+    help="What decides whether a job may go before a blocked one: its estimate, or the wall time it requested, so that no "
+    "underestimate delays the blocked one.",
 )
 @click.option(
     "--correction",
@@ -127,6 +135,7 @@ def replay(
       tetris, tetris-star        best packing first, packing and shortness
       random                     random:seed=1
       fairshare                  fairshare:half_life_days=7
+      bounded-key                bounded-key:factor=10,cap_hours=12
       multifactor                multifactor:age=1000,max_age_days=14,fairshare=10000,size=1000,half_life_days=7
       formula:TEXT               highest value first, as in PBS Professional: formula:10*eligible_time/walltime + ncpus
       FILE.py:NAME               a function of yours, lowest score first

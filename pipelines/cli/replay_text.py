@@ -65,13 +65,15 @@ def replay_text(summary: dict[str, Any]) -> str:
         "backfill",
         "estimates",
         "reserve_by",
+        "admit_by",
         "correction",
         "rules",
         "procs_per_node",
         "window",
         "trim",
     ):
-        if summary.get(name) and (name, summary[name]) not in (("rules", "standard"), ("reserve_by", "estimate")):
+        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate"}
+        if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))

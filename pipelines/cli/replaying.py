@@ -52,6 +52,7 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "backfill": settings.backfill,
         "estimates": run.estimates,
         "reserve_by": settings.reserve_by if settings.is_standard else None,
+        "admit_by": settings.admit_by if settings.is_standard else None,
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),

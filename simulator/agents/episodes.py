@@ -67,7 +67,7 @@ def check_windows(jobs: Jobs, first: IntArray, window_jobs: int) -> None:
 def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool, inputs: int) -> Episode:
     """The state of many episodes: every array of an Episode with a first axis of episodes."""
     none = np.zeros(0, dtype=np.int64)
-    columns = (np.zeros(window_jobs, dtype=np.int64),) * 8
+    columns = (np.zeros(window_jobs, dtype=np.int64),) * 9
     one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans, inputs)
     columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
     return Episode(*columns_of_many)
@@ -87,6 +87,7 @@ def window_of(tasks, first, window_jobs, scoring, users):
         tasks.user[first:last],
         tasks.cancel[first:last],
         tasks.hold[first:last],
+        tasks.admit[first:last],
         0,
         window_jobs,
         none,

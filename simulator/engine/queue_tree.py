@@ -44,7 +44,7 @@ class Queue(NamedTuple):
     rank: IntArray  # (tasks,), of each task
     job_at: IntArray  # (jobs,), task of each rank
     procs: IntArray  # (tasks,)
-    estimate: IntArray  # (tasks,), seconds
+    estimate: IntArray  # (tasks,), seconds by which jobs are let past the head
     rows: IntArray  # (SHORT, 3), the list, ascending by rank: rank, processors, estimate
     leaf: IntArray  # (jobs, up to a multiple of FANOUT), by rank, see _packed
     first_node: IntArray  # (levels + 1,), first node of each level, the lowest first; multiples of FANOUT

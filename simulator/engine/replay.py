@@ -53,10 +53,10 @@ def replay(
     cluster = Cluster.of(cluster)
     tasks = tasks_of(jobs, cluster)
     rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
-    if rules.backfill == RESERVE and (jobs.hold != jobs.estimate).any():
+    if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
         raise ValueError(
-            f"backfilling {backfill!r} plans every job by its estimate, and cannot believe another time of those that run: use "
-            "reserve_by='estimate', or easy backfilling"
+            f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
+            "backfilled: use reserve_by='estimate' and admit_by='estimate', or easy backfilling"
         )
     if len(jobs) == 0:
         return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
@@ -95,9 +95,9 @@ def rules_of(
 
 def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
     assert policy.fixed is not None
-    order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.estimate, tasks.first)
+    order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.admit, tasks.first)
     shortest_first = rules.backfill == EASY_SJBF
-    fill = queue_by(jobs.estimate, tasks.procs, tasks.estimate, tasks.first) if shortest_first else order
+    fill = queue_by(jobs.estimate, tasks.procs, tasks.admit, tasks.first) if shortest_first else order
     episode = new_static_episode(tasks, rules.cluster_procs)
     if run_static(tasks, rules, Queues(order, fill, shortest_first), episode) == STUCK:
         raise _stuck(tasks, episode.start, rules)

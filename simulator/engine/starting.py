@@ -11,7 +11,7 @@ from simulator.compiled import inlined, inlined_late
 from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
-from simulator.engine.plan import change_plan, earliest_in_plan, plan_fits_now
+from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
 from simulator.engine.rules import EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, RESERVE, WANT_CHOICE, WANT_SCORES
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
@@ -124,7 +124,7 @@ def start_behind(tasks, rules, scoring, episode, head):
             break
         job = queue[place]
         episode.backfilled[job] = True
-        if now + tasks.estimate[job] > shadow:
+        if now + tasks.admit[job] > shadow:
             extra -= tasks.procs[job]
         start_job(tasks, rules, scoring, episode, job)
         queue[place] = -1
@@ -168,7 +168,7 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
     """The place of the candidate that starts next, or -1, and how many candidates are left. One that is refused now would be
     refused later in the pass as well, and is dropped."""
     queue, order, score = episode.queue, episode.order, episode.score
-    procs, estimate = tasks.procs, tasks.estimate
+    procs, estimate, admit = tasks.procs, tasks.estimate, tasks.admit
     now, free = episode.counters[at.NOW], episode.counters[at.FREE]
     place = np.int64(-1)
     kept = 0
@@ -177,9 +177,10 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
         job = queue[k]
         fits = procs[job] <= free
         if fits and rules.planned:
-            fits = plan_fits_now(tasks, episode, job)
+            steps = episode.counters[at.PLAN_STEPS]
+            fits = fits_now(episode.plan_time, episode.plan_room, steps, procs[job], admit[job])
         elif fits:
-            fits = now + estimate[job] <= shadow or procs[job] <= extra
+            fits = now + admit[job] <= shadow or procs[job] <= extra
         if not fits:
             continue
         order[kept] = k

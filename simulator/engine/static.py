@@ -142,7 +142,7 @@ def starts_alone(tasks, rules, queues, episode):
         return np.int64(NOBODY)
     if not counters[RESERVED]:
         reserve_for_head(tasks, queues, episode)
-    in_time = counters[at.NOW] + tasks.estimate[job] <= counters[SHADOW]
+    in_time = counters[at.NOW] + tasks.admit[job] <= counters[SHADOW]
     if in_time or tasks.procs[job] <= counters[EXTRA]:
         return job
     return np.int64(NOBODY)
@@ -245,7 +245,7 @@ def next_behind(queues, episode, place):
 def start_behind_head(tasks, episode, job):
     """Starts a job past the blocked head, and takes it off the extra processors if it may hold them at the shadow time."""
     counters = episode.counters
-    late = counters[at.NOW] + tasks.estimate[job] > counters[SHADOW]
+    late = counters[at.NOW] + tasks.admit[job] > counters[SHADOW]
     if late:
         counters[EXTRA] -= tasks.procs[job]
     if (counters[at.NOW] + tasks.hold[job] > counters[SHADOW]) != late:

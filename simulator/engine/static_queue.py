@@ -88,9 +88,9 @@ def join_queue(tasks, queues, episode, job):
         if queues.shortest_first:
             enter_tree(fill, job)
     else:
-        enter_list(order.rows, queued, order.rank[job], tasks.procs[job], tasks.estimate[job])
+        enter_list(order.rows, queued, order.rank[job], tasks.procs[job], tasks.admit[job])
         if queues.shortest_first:
-            enter_list(fill.rows, queued, fill.rank[job], tasks.procs[job], tasks.estimate[job])
+            enter_list(fill.rows, queued, fill.rank[job], tasks.procs[job], tasks.admit[job])
     counters[at.QUEUED] = queued + 1
     counters[HEAD] = min(counters[HEAD], order.rank[job])
 

@@ -9,14 +9,14 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.jobs.words import RESERVE_BY, one_of
+from simulator.jobs.words import ADMIT_BY, RESERVE_BY, one_of
 
 IntArray = NDArray[np.int64]
 
 NEVER = 1 << 61
 """`cancel` of a job that waits until it starts."""
 
-COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold")
+COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", "hold", "admit")
 
 
 def column_of(values: object) -> IntArray:
@@ -45,6 +45,8 @@ class Jobs:
     cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
     hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
     out: the estimate.
+    admit: how long the scheduler believes that the job will run when it decides whether it may go before a blocked head, seconds,
+    1 <= admit <= limit; left out: the estimate.
     facts: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
@@ -59,6 +61,7 @@ class Jobs:
     user: IntArray = field(default_factory=_unset)
     cancel: IntArray = field(default_factory=_unset)
     hold: IntArray = field(default_factory=_unset)
+    admit: IntArray = field(default_factory=_unset)
     facts: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,8 +70,9 @@ class Jobs:
             object.__setattr__(self, "user", np.zeros(num_jobs, dtype=np.int64))
         if len(self.cancel) != num_jobs and len(self.cancel) == 0:
             object.__setattr__(self, "cancel", np.full(num_jobs, NEVER, dtype=np.int64))
-        if len(self.hold) != num_jobs and len(self.hold) == 0:
-            object.__setattr__(self, "hold", self.estimate)
+        for name in ("hold", "admit"):
+            if len(getattr(self, name)) != num_jobs and len(getattr(self, name)) == 0:
+                object.__setattr__(self, name, self.estimate)
         for name in COLUMNS:
             column = column_of(getattr(self, name))
             if column.ndim != 1 or len(column) != num_jobs:
@@ -83,6 +87,8 @@ class Jobs:
         _require(self.limit >= self.estimate, "limit must not be shorter than the estimate")
         _require(self.hold >= 1, "hold must be at least 1 s")
         _require(self.limit >= self.hold, "limit must not be shorter than hold")
+        _require(self.admit >= 1, "admit must be at least 1 s")
+        _require(self.limit >= self.admit, "limit must not be shorter than admit")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
         for name, values in self.facts.items():
@@ -106,6 +112,7 @@ class OptionalColumns(TypedDict, total=False):
     user: IntArray | None  # (num_jobs,)
     cancel: IntArray | None  # (num_jobs,), seconds
     facts: Mapping[str, NDArray[np.float32]] | None  # (num_jobs,) by name
+    admit_by: str
 
 
 def jobs_from_log(
@@ -125,7 +132,8 @@ def jobs_from_log(
     (the request even where the job ran longer, as the RLScheduler code takes it).
     reserve_by: what a reservation believes of jobs that run: "estimate", or "requested" (`limit`; the estimate of a job without a
     request).
-    optional: other fields of `Jobs`; None counts as left out.
+    optional: other fields of `Jobs`; None counts as left out. admit_by: as reserve_by, for jobs that may go before a blocked
+    head.
     """
     runtime = np.asarray(runtime, dtype=np.int64)
     requested = np.asarray(requested_walltime, dtype=np.int64)
@@ -147,9 +155,11 @@ def jobs_from_log(
         raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
     limit = np.maximum(longest, estimate)
     one_of("reserve_by", reserve_by, RESERVE_BY)
-    hold = np.where(requested < 1, estimate, limit) if reserve_by == "requested" else estimate
     given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
-    return Jobs(np.asarray(submit, dtype=np.int64), runtime, procs, estimate, limit, hold=hold, **given)
+    admit_by = one_of("admit_by", given.pop("admit_by", "estimate"), ADMIT_BY)
+    by = {"estimate": estimate, "requested": np.where(requested < 1, estimate, limit)}
+    submit = np.asarray(submit, dtype=np.int64)
+    return Jobs(submit, runtime, procs, estimate, limit, hold=by[reserve_by], admit=by[admit_by], **given)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:

@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 class Tasks(NamedTuple):
     """Tasks are, in this order, jobs that run already, the jobs to schedule, and outages by start.
 
-    Columns are as in `simulator.jobs.jobs.Jobs`. An outage's run time, estimate, limit and hold are its length.
+    Columns are as in `simulator.jobs.jobs.Jobs`. An outage's run time, estimate, limit, hold and admit are its length.
     """
 
     submit: IntArray  # (tasks,), submission of a job, start of a running job or an outage
@@ -27,6 +27,7 @@ class Tasks(NamedTuple):
     user: IntArray  # (tasks,)
     cancel: IntArray  # (tasks,)
     hold: IntArray  # (tasks,)
+    admit: IntArray  # (tasks,)
     first: int  # the jobs to schedule are tasks first : last
     last: int
     announced: IntArray  # (outages announced before their start,), seconds, ascending
@@ -45,7 +46,17 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
             f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster.procs}: "
             "give the cluster's true processor count"
         )
-    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel, jobs.hold)
+    columns = (
+        jobs.submit,
+        jobs.runtime,
+        jobs.procs,
+        jobs.estimate,
+        jobs.limit,
+        jobs.user,
+        jobs.cancel,
+        jobs.hold,
+        jobs.admit,
+    )
     cancel_order = np.flatnonzero(jobs.cancel < NEVER)
     if len(cancel_order):
         cancel_order = cancel_order[np.argsort(jobs.cancel[cancel_order], kind="stable")]
@@ -69,6 +80,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
         column_of(np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)])),
         column_of(np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)])),
         column_of(np.concatenate([running.estimate, jobs.hold, length])),
+        column_of(np.concatenate([running.estimate, jobs.admit, length])),
     )
     ahead = np.flatnonzero(outages.announced < outages.start)
     ahead = ahead[np.argsort(outages.announced[ahead], kind="stable")]

@@ -12,6 +12,8 @@ CORRECTIONS = ("requested", "increments", "doubling")
 """What the scheduler believes of a job that outlives its estimate."""
 RESERVE_BY = ("estimate", "requested")
 """What a reservation believes of jobs that run."""
+ADMIT_BY = ("estimate", "requested")
+"""How long a job behind the blocked head is believed to run when it is decided whether it may go first."""
 RULE_SETS = ("standard", "rlscheduler", "rlscheduler-corrected")
 """Our rules, those of the RLScheduler code, and the same with the true wait in WFP3 and UNICEP."""
 

@@ -51,6 +51,7 @@ CHANGING = {
 
 OPTIONS: dict[str, dict[str, float]] = {
     "random": {"seed": 1},
+    "bounded-key": {"factor": 10, "cap_hours": 12},
     "fairshare": {"half_life_days": 7},
     "multifactor": {"age": 1000, "max_age_days": 14, "fairshare": 10000, "size": 1000, "half_life_days": 7},
 }
@@ -153,6 +154,9 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
     for key in ("half_life_days", "max_age_days"):
         if options.get(key, 1.0) <= 0.0:
             raise ValueError(f"{text!r}: option {key} must be greater than 0")
+    for key in ("factor", "cap_hours"):
+        if options.get(key, 0.0) < 0.0:
+            raise ValueError(f"{text!r}: option {key} must not be negative")
     changed = ",".join(f"{key}={value:g}" for key, value in options.items() if value != OPTIONS[name][key])
     full_name = f"{name}:{changed}" if changed else name
     if name == "random":
@@ -165,6 +169,9 @@ def _policy_with_options(text: str, name: str, options: dict[str, float]) -> Pol
             lambda jobs, cluster_procs: np.random.default_rng(seed).random(len(jobs)),
             scores_whole_replay=True,
         )
+    if name == "bounded-key":
+        factor, cap_s = options["factor"], options["cap_hours"] * 3600.0
+        return Policy(full_name, scoring.FIXED, lambda jobs, cluster_procs: _bounded(jobs, factor, cap_s))
     half_life_s = options["half_life_days"] * _DAY_S
     if name == "fairshare":
         return Policy(full_name, scoring.FAIRSHARE, half_life_s=half_life_s)
@@ -196,6 +203,19 @@ def _plugin_policy(text: str, plug_in: PlugIn | None) -> Policy:
     if plug_in.is_fixed:
         return Policy(text, scoring.FIXED, plug_in.fixed_scores, scores_whole_replay=True)
     return Policy(text, scoring.ASKED_SCORES, follows_free="free" in plug_in.reads, plug_in=plug_in)
+
+
+def bounded_formula(policy: Policy) -> str:
+    """The policy `bounded-key` as a formula, highest first, for estimates that change while jobs wait."""
+    options = parse_options(policy.name, policy.name.partition(":")[2], OPTIONS["bounded-key"])
+    cap_s = options["cap_hours"] * 3600.0
+    return f"formula:-(submit + min({options['factor']!r} * estimate * sqrt(procs), {cap_s!r}))"
+
+
+def _bounded(jobs: Jobs, factor: float, cap_s: float) -> FloatArray:
+    """The time from which the job has its place: its submission, and at most `cap_s` seconds later the longer and wider it is. So
+    nobody waits in the queue behind a job that came more than `cap_s` seconds later."""
+    return (jobs.submit - jobs.origin) + np.minimum(factor * jobs.estimate * np.sqrt(jobs.procs), cap_s)
 
 
 def _area(jobs: Jobs) -> NDArray[np.int64] | FloatArray:

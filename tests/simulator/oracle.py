@@ -283,7 +283,7 @@ class Replay:
         for job in behind:
             if job.procs > self.free():
                 continue
-            ends_in_time = self.t + job.estimate <= shadow_time
+            ends_in_time = self.t + job.admitted_for.estimate <= shadow_time
             if not ends_in_time and job.procs > extra:
                 continue
             if not ends_in_time:
@@ -310,7 +310,7 @@ class Replay:
         extra = [free for time, free in self.plan(for_head) if time <= shadow_time][-1]
         self.outcome.blocked_heads.append(BlockedHead(self.t, head.order, shadow_time, extra))
         for job in behind:
-            if self.earliest_start(job, for_head) == self.t:
+            if self.earliest_start(job.admitted_for, for_head) == self.t:
                 self.start_now(job)
 
     # Conservative and selective backfilling.

@@ -23,6 +23,7 @@ OPTIONS: dict[str, dict[str, float]] = {
     **{name: {} for name in ("fcfs", "lcfs", "sjf", "ljf", "smallest", "largest", "saf", "sexp", "lexp")},
     **{name: {} for name in ("wfp3", "unicep", "f1", "f2", "f3", "f4", "tetris", "tetris-star")},
     "random": {"seed": 1},
+    "bounded-key": {"factor": 10, "cap_hours": 12},
     "fairshare": {"half_life_days": 7},
     "multifactor": {"age": 1000, "max_age_days": 14, "fairshare": 10_000, "size": 1000, "half_life_days": 7},
 }
@@ -35,7 +36,7 @@ LOOKS_AT_FREE = ("tetris", "tetris-star")
 TOLERANCE = 1e-12
 TOLERANCE_OF_SUMS = 1e-9
 SUMS = ("fairshare", "multifactor", "tetris-star")
-FORMULAS = ("wfp3", "unicep", "f1", "f2", "f3", "f4")
+FORMULAS = ("wfp3", "unicep", "f1", "f2", "f3", "f4", "bounded-key")
 """Scores that rounding may order; those of all other policies are exact, or one division of whole numbers."""
 
 
@@ -179,6 +180,9 @@ def terms(policy: Policy, job: Job, now: Moment) -> tuple[float, ...]:
             return e * p, 6_860_000 * log_submit
         case "f4":
             return e * math.sqrt(p), 530_000 * log_submit
+        case "bounded-key":
+            delay = policy.options["factor"] * e * math.sqrt(p)
+            return job.submit - now.origin, min(delay, 3600 * policy.options["cap_hours"])
         case "tetris-star":
             return -alignment(job, now), now.mean_alignment / now.mean_estimate * e
         case "multifactor":

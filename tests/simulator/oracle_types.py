@@ -32,7 +32,10 @@ INCREMENTS_S = (
 
 
 class Job(NamedTuple):
-    """One job of the workload: `order` is its place in the log; times in s; `cancel` None: it waits until it starts."""
+    """One job of the workload: `order` is its place in the log; times in s; `cancel` None: it waits until it starts.
+
+    admit: by which it may go before a blocked head; None: its estimate.
+    """
 
     order: int
     submit: int
@@ -42,6 +45,12 @@ class Job(NamedTuple):
     limit: int
     user: int = 0
     cancel: int | None = None
+    admit: int | None = None
+
+    @property
+    def admitted_for(self) -> Job:
+        """The job with the estimate that decides whether it may go before a blocked head."""
+        return self if self.admit is None else self._replace(estimate=self.admit)
 
 
 class RunningJob(NamedTuple):
@@ -114,7 +123,8 @@ class Workload(NamedTuple):
         names = ("submit", "runtime", "procs", "estimate", "limit", "user")
         columns = {name: _column(getattr(job, name) for job in self.jobs) for name in names}
         cancel = _column(NEVER if job.cancel is None else job.cancel for job in self.jobs)
-        return Jobs(**columns, cancel=cancel, origin=self.origin)
+        admit = _column(job.admitted_for.estimate for job in self.jobs)
+        return Jobs(**columns, cancel=cancel, admit=admit, origin=self.origin)
 
     def as_cluster(self) -> Cluster:
         """Return the cluster as the engine takes it."""
@@ -133,9 +143,12 @@ class Workload(NamedTuple):
 def workload_of(jobs: Jobs, cluster: int | Cluster) -> Workload:
     """Return the engine's input as the oracle takes it."""
     cluster = Cluster.of(cluster)
-    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel)
+    columns = (jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.cancel, jobs.admit)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    listed = [Job(order, *row[:6], None if row[6] >= NEVER else row[6]) for order, row in enumerate(rows)]
+    listed = [
+        Job(order, *row[:6], None if row[6] >= NEVER else row[6], None if row[7] == row[3] else row[7])
+        for order, row in enumerate(rows)
+    ]
     warm = cluster.running
     columns = (warm.start, warm.runtime, warm.procs, warm.estimate, warm.limit, warm.user)
     rows = zip(*(column.tolist() for column in columns), strict=True)

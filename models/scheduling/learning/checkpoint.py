@@ -98,7 +98,16 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     """Which training this is: a hash of all that it depends on. settings: whatever JSON can write."""
     digest = hashlib.sha256()
     jobs = arena.jobs
-    arrays: list[Any] = [jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold]
+    arrays: list[Any] = [
+        jobs.submit,
+        jobs.runtime,
+        jobs.procs,
+        jobs.estimate,
+        jobs.limit,
+        jobs.user,
+        jobs.hold,
+        jobs.admit,
+    ]
     arrays += [jobs.facts[name] for name in sorted(jobs.facts)] + list(start or ())
     arrays += [windows.first for windows in (lessons.windows, lessons.filtered, lessons.validation)]
     for array in arrays:

@@ -167,6 +167,10 @@ class SlowReplay:
             "FCFS": lambda job: job,
             "SJF": lambda job: (self.estimate[job], job),
             "SAF": lambda job: (self.estimate[job] * self.log.procs[job], job),
+            "bounded-key": lambda job: (
+                self.log.submit[job] + min(10 * self.estimate[job] * math.sqrt(self.log.procs[job]), 43_200),
+                job,
+            ),
         }[self.policy]
         order = sorted(self.waiting, key=key)
         while order and self.log.procs[order[0]] <= self.free():
@@ -184,7 +188,8 @@ class SlowReplay:
         if self.backfill == "easy-sjbf":
             behind.sort(key=lambda job: (self.estimate[job], job))
         for job in behind:
-            in_time = self.now + self.estimate[job] <= shadow
+            by_request = self.settings.admit_by == "requested" and self.requested[job] is not None
+            in_time = self.now + (self.limit[job] if by_request else self.estimate[job]) <= shadow
             if self.log.procs[job] <= self.free() and (in_time or self.log.procs[job] <= extra):
                 extra -= 0 if in_time else int(self.log.procs[job])
                 self.begin(job)

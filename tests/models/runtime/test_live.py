@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -27,6 +28,7 @@ from tests.models.runtime.live_oracle import (
 )
 
 RESERVE_BY = ("estimate", "requested")
+ADMIT_BY = ("estimate", "requested")
 
 
 def live(log: Log, policy: str, backfill: str, correction: str, settings: LiveSettings) -> LiveReplay:
@@ -74,6 +76,22 @@ def test_the_logs_are_worth_it() -> None:
         for policy, backfill, statistic, by in product(POLICIES, BACKFILLS, ("mean", "last_two", "given"), RESERVE_BY)
     }
     assert len(starts) > 20
+
+
+@pytest.mark.parametrize("admit_by", ADMIT_BY)
+@pytest.mark.parametrize("statistic", ["mean", "last_two", "given"])
+def test_who_may_go_before_a_blocked_head(statistic: str, admit_by: str) -> None:
+    """By request while the order is by live estimates: the shipped advice is among the rules."""
+    rules = list(product((*POLICIES, "bounded-key"), BACKFILLS, CORRECTIONS, RESERVE_BY))
+    same = differs = 0
+    for seed, (policy, backfill, correction, reserve_by) in enumerate(rules):
+        log = random_log(seed + 100)
+        settings = LiveSettings(statistic, reserve_by=reserve_by, admit_by=admit_by)
+        same += compare(log, policy, backfill, correction, settings)
+        other = replace(settings, admit_by="requested" if admit_by == "estimate" else "estimate")
+        starts = [live(log, policy, backfill, correction, each).schedule.start for each in (settings, other)]
+        differs += not np.array_equal(*starts)
+    assert same >= len(rules) - 4 and differs > 5
 
 
 # -------------------------------------------------------------------------------------------- estimates that are given

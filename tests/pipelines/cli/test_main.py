@@ -20,7 +20,7 @@ OPTIONS = {
     "export": ["SOURCE", "FILE", "--format"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [
-        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--correction", "--rules", "--window",
+        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by", "--correction", "--rules", "--window",
         "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
