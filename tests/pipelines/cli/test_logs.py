@@ -78,7 +78,7 @@ def test_another_log_takes_a_name_only_when_asked_to(
     other.write_text(swf_line(1, 0, 0, 10, 2) + swf_line(2, 5, 0, 10, 2))
     catalogue, jobs = sources.read_text(), succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv")
     message = fail("ingest", other, "--name", "mine", "--procs", "8")
-    assert "source 'mine' is the log" in message and "mine.swf" in message and "--replace" in message
+    assert "'mine' is the log" in message and "mine.swf" in message and "--replace" in message
     assert sources.read_text() == catalogue
     assert succeed("sql", "FROM core.jobs ORDER BY job_index", "--format", "csv") == jobs
     succeed("ingest", other, "--name", "mine", "--procs", "8", "--replace")
