@@ -43,13 +43,15 @@ _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", " ": "blanks"}
 class FileLook:
     """What the first lines of a file look like.
 
-    format: "swf", "pbs" or "slurm"; None for none of them, and for an empty file. otherwise: what it looks like instead, or why
-    that format is in doubt, or "". beginning: its first lines, shortened, without anything that a terminal would act on.
+    format: "swf", "pbs" or "slurm"; None for none of them, and for an empty file. otherwise: what it looks like instead, or "".
+    few: how many lines look like its likeliest format, where these are some but less than half; else "". beginning: its first
+    lines, shortened, without anything that a terminal would act on.
     """
 
     path: Path
     format: str | None
     otherwise: str = ""
+    few: str = ""
     beginning: str = ""
 
 
@@ -69,8 +71,9 @@ def guess_format(path: Path) -> str:
 def look_at_log(path: Path) -> LogLook:
     """Which format a log has, from the first lines of each file.
 
-    Raises LogError when it is none of them, when files have different formats, when two of three lines of a file are of none, or
-    most files of a folder. The message says what was looked for, how the file begins, and what to do.
+    A file has a format if at least one in three of its first lines has it. Comments and blank lines do not count.
+    Raises LogError when no file has a format, when files have different ones, or when more than half of the files of a folder have
+    none. The message says what was looked for, how the file begins, and what to do.
     """
     files = log_files(path)
     looks = [look_at_file(path)] if files == [path] else [_look_at_file_or_fault(file) for file in files]
@@ -82,7 +85,7 @@ def look_at_log(path: Path) -> LogLook:
         raise LogError(_message_of_none(filled))
     if len(formats) > 1 or 2 * sum(look.format is None for look in filled) > len(filled):
         raise LogError(_message_of_mixed(path, filled))
-    return LogLook(formats.pop(), [look for look in filled if look.otherwise or not look.format])
+    return LogLook(formats.pop(), [look for look in filled if look.few or not look.format])
 
 
 def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
@@ -99,8 +102,8 @@ def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
     if len(head) == most and len(lines) > 1:
         lines.pop()  # it may be cut
     texts = [text for line in lines if (text := line.decode("utf-8", errors="backslashreplace").strip())]
-    log_format, otherwise = _format_of(texts) if texts else (None, "")
-    return FileLook(path, log_format, otherwise, ", ".join(shown(text) for text in texts[:_SHOWN_LINES]))
+    beginning = ", ".join(shown(text) for text in texts[:_SHOWN_LINES])
+    return _look_at_lines(path, texts, beginning) if texts else FileLook(path, None)
 
 
 def shown(text: str) -> str:
@@ -116,25 +119,26 @@ def _look_at_file_or_fault(path: Path) -> FileLook:
         return FileLook(path, None, str(error).removeprefix(f"{path}: "))
 
 
-def _format_of(texts: list[str]) -> tuple[str | None, str]:
-    """The format of most of the lines, None for none, and then what they look like instead. texts: not blank."""
+def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
+    """What a file of text looks like. texts: its first lines, not blank."""
     header = next((text for text in texts[:10] if is_header_line(text)), "")
     columns = header.count("|")
     kinds = Counter(_kind_of(text, columns) for text in texts)
     comments = kinds.pop("comment", 0)
     lines = kinds.total()
     if not lines:
-        return "swf", ""
+        return FileLook(path, "swf", beginning=beginning)
     log_format, count = max(((kind, kinds[kind]) for kind in ("pbs", "slurm", "swf")), key=lambda item: item[1])
-    few = f"only {count} of the first {lines} lines look like {log_format}"
+    few = f"only {count} of the first {lines} lines look like {log_format}" if 2 * count < lines else ""
     if 3 * count >= lines:
-        return log_format, "" if 2 * count >= lines else few
+        return FileLook(path, log_format, few=few, beginning=beginning)
     if count:
-        return None, few
+        return FileLook(path, None, few=few, beginning=beginning)
+    otherwise = _other_kind(texts[0], kinds, lines)
     if comments:
         first = next(text for text in texts if not text.startswith(";"))
-        return None, f"SWF's comments, but a line with {len(first.split())} fields: {shown(first)}"
-    return None, _other_kind(texts[0], kinds, lines)
+        otherwise = f"SWF's comments, but a line with {len(first.split())} fields: {shown(first)}"
+    return FileLook(path, None, otherwise, beginning=beginning)
 
 
 def _kind_of(text: str, columns: int) -> str:
@@ -174,8 +178,8 @@ def _message_of_none(looks: list[FileLook]) -> str:
     look = looks[0]
     more = f" None of {len(looks)} files is a log." if len(looks) > 1 else ""
     otherwise = f" It looks like {look.otherwise}." if look.otherwise else ""
-    if look.otherwise.startswith("only"):
-        otherwise = f" {look.otherwise.capitalize()}."
+    if look.few:
+        otherwise = f" {look.few.capitalize()}."
     beginning = f" It begins with {look.beginning}." if look.beginning else ""
     return f"{look.path}: unknown log format; {EXPECTED}.{otherwise}{beginning}{more} {WAY_OUT}"
 

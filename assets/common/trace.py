@@ -150,12 +150,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
     with warehouse.read() as connection:
-        about = first_row(
-            connection,
-            "SELECT cluster_procs, cluster_procs_from, origin_s, clock_zero, time_zone, format FROM core.sources "
-            "WHERE source = ?",
-            [source],
-        )
+        about = first_row(connection, sql.load("core.source_facts"), {"source": source})
         if about is None:
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
@@ -173,7 +168,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         ).fetchall()
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
-    procs, procs_from, origin, clock_zero, time_zone, log_format = about
+    procs, procs_from, origin, clock_zero, time_zone, has_dates = about
     replayable = rows.filter(pl.col("cancel_s").is_null())
     return Trace(
         source,
@@ -184,25 +179,20 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         jobs_left_out=faults.pop("records") - rows.height,
         test_position=int(np.searchsorted(replayable["job_index"].to_numpy(), split[0])) if split else None,
         clock_zero=clock_zero,
-        has_calendar=has_dates(log_format, clock_zero),
+        has_calendar=has_dates,
         time_zone=time_zone,
         procs_per_node=_procs_per_node(header),
         log_faults=faults,
     )
 
 
-def has_dates(log_format: str, clock_zero: datetime) -> bool:
-    """Whether a log tells the dates of its times: SWF without UnixStartTime counts from a second 0 that nobody knows."""
-    return log_format != "swf" or clock_zero.year > 1970
-
-
 def load_clock(warehouse: Warehouse, source: str) -> LogClock:
     """How times of a source are said. Raises ValueError for one that is not in the warehouse."""
     with warehouse.read() as connection:
-        row = first_row(connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source])
+        row = first_row(connection, sql.load("core.source_facts"), {"source": source})
     if row is None:
         raise ValueError(f"source {source!r} is not in the warehouse: load it with `tracehouse run --source {source}`")
-    return LogClock(row[1], row[2], has_dates(row[0], row[1]))
+    return LogClock(*row[3:])
 
 
 def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:

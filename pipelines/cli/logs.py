@@ -137,7 +137,8 @@ def format_to_read(name: str, path: Path, log_format: str | None, columns: str |
         return log_format or "slurm"
     look = look_at_log(path)
     for odd in look.odd[:5]:
-        kind = f" ({odd.otherwise})" if odd.otherwise else ""
+        said = odd.few or odd.otherwise
+        kind = f" ({said})" if said else ""
         text = f"{odd.path}: looks odd among {look.format} logs{kind}: what is no {look.format} line will be rejected"
         click.secho(f"  ! {text}", fg="yellow", err=True)
     return look.format

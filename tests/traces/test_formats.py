@@ -10,7 +10,7 @@ import pytest
 from tests.traces.pbs.pbs_lines import end_record
 from tests.traces.slurm.slurm_lines import document, job_line
 from traces.common.log import LogError
-from traces.formats import guess_format, look_at_log, shown
+from traces.formats import _NO_TEXT, guess_format, look_at_log, shown
 
 SWF_LINE = " ".join(["1"] * 18) + "\n"
 PBS_LINE = end_record() + "\n"
@@ -121,7 +121,22 @@ def test_other_files_beside_logs(tmp_path: Path) -> None:
 def test_a_file_with_many_other_lines_is_not_taken_silently(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(2 * PBS_LINE + 3 * "rubbish\n")
     look = look_at_log(tmp_path / "log")
-    assert look.format == "pbs" and look.odd[0].otherwise == "only 2 of the first 5 lines look like pbs"
+    assert look.format == "pbs" and look.odd[0].few == "only 2 of the first 5 lines look like pbs"
+
+
+def test_one_line_in_three_is_enough_for_a_format(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("; a comment\n\n" + 2 * SWF_LINE + 4 * "rubbish\n")
+    assert look_at_log(tmp_path / "log").odd[0].few == "only 2 of the first 6 lines look like swf"
+    (tmp_path / "log").write_text("; a comment\n\n" + 2 * SWF_LINE + 5 * "rubbish\n")
+    assert "Only 2 of the first 7 lines look like swf." in fault(tmp_path / "log")
+
+
+def test_what_a_file_looks_like_instead_may_begin_with_any_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_NO_TEXT, b"only", "only a test")
+    (tmp_path / "log").write_bytes(b"only\n")
+    assert "It looks like only a test." in fault(tmp_path / "log")
 
 
 def test_text_is_shown_short_and_harmless() -> None:

@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (1, "97f46d630fd0"),
-    "slurm": (2, "ba35a892f3aa"),
-    "pbs": (2, "d4db6c1159ab"),
-    "vasp": ("2", "4dbd3d2fbd0c"),
+    "swf": (1, "d4fecd66baf5"),
+    "slurm": (2, "253bba6b6699"),
+    "pbs": (2, "5ff13b427d17"),
+    "vasp": ("3", "8c96985ac190"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

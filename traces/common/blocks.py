@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from traces.common.log import REJECT_SCHEMA, LogError, ParsedLines, ParsedLog
+from traces.common.log import REJECT_SCHEMA, LogError, ParsedLines, ParsedLog, open_log
 
 BLOCK_BYTES = 16 << 20
 LONGEST_LINE = 16 << 20
@@ -62,12 +62,17 @@ class LogStream:
     cut: how many bytes of a block are complete records; whole lines, unless a format says otherwise (0: none yet).
     seen: what was read of the file before. If the file still begins with it, only what came after is read, and `grew` says so.
     size_bytes: as stored. modified_ns: time of the last change. sha256: of the content, unpacked; a file that has grown
-    is hashed from its beginning. ends_line: whether the last line has its end.
+    is hashed from its beginning. ends_line: whether the last line has its end. open_file: opens it for reading.
     Raises LogError while it is read: no such file, a damaged one, or one that unpacks to far too much.
     """
 
     def __init__(
-        self, path: Path, cut: Callable[[bytes], int] | None = None, seen: Seen | None = None, block_bytes: int = 0
+        self,
+        path: Path,
+        cut: Callable[[bytes], int] | None = None,
+        seen: Seen | None = None,
+        block_bytes: int = 0,
+        open_file: Callable[[Path], IO[bytes]] = open_log,
     ) -> None:
         self.path = path
         self.grew = False
@@ -78,10 +83,11 @@ class LogStream:
         self._cut = cut or (lambda content: content.rfind(b"\n") + 1)
         self._seen = seen if path.suffix not in PACKED else None
         self._block_bytes = block_bytes or BLOCK_BYTES
+        self._open = open_file
 
     def __iter__(self) -> Iterator[Block]:
         try:
-            with self.path.open("rb") as file:
+            with self._open(self.path) as file:
                 status = os.fstat(file.fileno())
                 self.size_bytes, self.modified_ns = status.st_size, status.st_mtime_ns
                 yield from self._blocks(file)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -107,18 +110,54 @@ def log_files(path: Path) -> list[Path]:
     return [path]
 
 
+def open_log(path: Path) -> IO[bytes]:
+    """A log file, opened for reading: what `log_files` has looked at may have been exchanged since.
+
+    Raises LogError for a link that `log_files` refuses, and for a file that is exchanged meanwhile, and OSError.
+    """
+    named = path.lstat()
+    if not stat.S_ISLNK(named.st_mode):
+        try:
+            return open(path, "rb", opener=_open_no_link)
+        except OSError as error:
+            raise _exchanged(path) if error.errno == errno.ELOOP else error from None
+    file = path.open("rb")
+    try:
+        _refuse_foreign_owner(path, named.st_uid, os.fstat(file.fileno()).st_uid)
+        now = path.lstat()
+        if (now.st_ino, now.st_ctime_ns) != (named.st_ino, named.st_ctime_ns):  # another link may have been opened
+            raise _exchanged(path)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
+def _exchanged(path: Path) -> LogError:
+    return LogError(
+        f"{path}: was exchanged for something else while it was opened; look at what is there, and try again"
+    )
+
+
 def _refuse_foreign_link(path: Path) -> None:
+    if path.is_symlink() and path.exists():
+        _refuse_foreign_owner(path, path.lstat().st_uid, path.stat().st_uid)
+
+
+def _refuse_foreign_owner(path: Path, link_owner: int, file_owner: int) -> None:
     """Who may write to a folder of logs could link to a file that only tracehouse may read, and find its lines among the rejects.
 
     Links of the user of this process, of root, or of the owner of the file are followed.
     """
-    if path.is_symlink() and path.exists():
-        owner = path.lstat().st_uid
-        if owner not in (os.geteuid(), 0, path.stat().st_uid):
-            raise LogError(
-                f"{path}: a link by user {owner} to {path.resolve()}, a file of user {path.stat().st_uid}, which is not followed; "
-                "remove it, or lay the link yourself"
-            )
+    if link_owner not in (os.geteuid(), 0, file_owner):
+        raise LogError(
+            f"{path}: a link by user {link_owner} to {path.resolve()}, a file of user {file_owner}, which is not followed; "
+            "remove it, or lay the link yourself"
+        )
 
 
 def file_name(path: Path) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zoneinfo import ZoneInfo
 
 from traces.common.blocks import LogStream
@@ -19,7 +19,7 @@ from traces.vasp.outcar import Launch, cut_before_table, read_outcar
 from traces.vasp.settings import VASP_SETTINGS
 from traces.vasp.tables import LAUNCH_KEY, ReadFolder
 
-VASP_READER_VERSION = "2"
+VASP_READER_VERSION = "3"
 """Raise it when the same files give other rows: each folder is then read again."""
 _NO_HEAD = "its head is missing: the steps behind it were read, and what only the head tells is unknown"
 _NO_MIDDLE = "lines are missing in the middle of it: the steps that are left were read"
@@ -82,7 +82,7 @@ def read_folder(
 
 def _launches(path: Path, free: Any) -> tuple[list[Launch], str, int, datetime]:
     """(launches, what is wrong with the file or "", its size, its last change in UTC)."""
-    stream = LogStream(path, cut_before_table)
+    stream = LogStream(path, cut_before_table, open_file=_open_run_file)
     fault = ""
 
     def whole_lines() -> Iterator[bytes]:
@@ -105,6 +105,11 @@ def _launches(path: Path, free: Any) -> tuple[list[Launch], str, int, datetime]:
     elif launches and fault:
         fault = f"{fault}; what stands before the damage was read"
     return launches, fault, stream.size_bytes, changed
+
+
+def _open_run_file(path: Path) -> IO[bytes]:
+    """Which links are followed is a rule of its own: `traces.vasp.folders`."""
+    return path.open("rb")
 
 
 def _run_row(
@@ -146,11 +151,13 @@ def _run_row(
 
 
 def _started_again(launch: Launch, name: str, last: bool, begun: list[tuple[datetime, str]]) -> str | None:
-    """Where the run was started again after this launch, or None. begun: when launches of the folder began, in which file."""
+    """Where the run was started again next after this launch, or None. begun: when launches of the folder began, in which file.
+
+    Of two that began in the same second, the first by name."""
     if not last:
         return "started again in the same file"
-    later = [other for at, other in begun if launch.started_at and at > launch.started_at and other != name]
-    return f"started again in {later[0]}" if later else None
+    later = [(at, other) for at, other in begun if launch.started_at and at > launch.started_at and other != name]
+    return f"started again in {min(later)[1]}" if later else None
 
 
 def _state(

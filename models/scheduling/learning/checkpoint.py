@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
+import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -56,29 +60,60 @@ class TrainingProgress:
 def save_checkpoint(path: Path | None, training: str, state: dict[str, Any]) -> None:
     """Writes the state, complete or not at all. It holds numbers, text, tensors, and dictionaries and lists of them.
 
-    path: None for no checkpoint.
+    path: None for no checkpoint. Files that killed processes have left beside it are removed. Raises OSError, which names it.
     """
     import torch
 
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    # another run may train the same, and on another host it may have the same number
-    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    _remove_unfinished(path)
     content = io.BytesIO()  # torch would raise an error that does not say that the disk is full
     torch.save({"training": training, "state": state}, content)
+    unfinished = None
     try:
-        unfinished.write_bytes(content.getvalue())
-        unfinished.replace(path)
+        with _unfinished_file(path) as file:
+            unfinished = Path(file.name)
+            file.write(content.getbuffer())
+            file.flush()
+            unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        if unfinished is not None:
+            unfinished.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def _unfinished_file(path: Path) -> IO[bytes]:
+    """A new file beside the checkpoint, open for writing and locked as long as it is open, so that nobody removes it.
+
+    Another run may train the same at the same time, and on another host it may have the same number.
+    """
+    while True:
+        file = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(8)}.part").open("xb")
+        with suppress(OSError):  # the file system knows no locks: then nobody gets one, and nobody removes the file
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:  # it was not removed before it was locked
+            return file
+        file.close()
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Removes what processes have left that were killed while they wrote this checkpoint: a lock ends with its process."""
+    for unfinished in path.parent.glob(f"{escape(path.name)}.*.part"):
+        with suppress(OSError), unfinished.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            unfinished.unlink()
+
+
 def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
-    """The state, or None where there is none of this training. Raises ValueError for a file that cannot be read."""
+    """The state, or None where there is none of this training. Raises ValueError for a file that cannot be read.
+
+    Files that killed processes have left beside it are removed.
+    """
     import torch
 
+    if path is not None:
+        _remove_unfinished(path)
     try:
         whole = path.read_bytes() if path else None
     except FileNotFoundError:  # none yet, or another run of the same training has just ended

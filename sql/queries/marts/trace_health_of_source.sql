@@ -4,8 +4,8 @@ WITH here AS (
         cluster_procs,
         time_zone,
         clock_zero,
-        format <> 'swf' OR year(clock_zero) > 1970 AS has_dates,
-        coalesce(time_zone_from = 'assumed' AND format <> 'swf', FALSE) AS zone_assumed
+        coalesce(time_zone_from = 'assumed' AND format <> 'swf', FALSE) AS zone_assumed,
+{{ has_dates }}
     FROM core.sources WHERE source = $source
 ),
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.common.trace import Trace, load_trace, trace_sha256
+from assets.common.trace import Trace, load_clock, load_trace, trace_sha256
 from simulator.jobs.jobs import NEVER
 from tests.tiny import swf_line, warehouse_of
 
@@ -85,6 +85,14 @@ def test_processors_per_node_need_both_headers(tmp_path: Path) -> None:
     for number, header in enumerate(("; MaxProcs: 8\n", "; MaxNodes: 8\n", "; MaxProcs: 8\n; MaxNodes: 0\n", "")):
         warehouse = warehouse_of(tmp_path / str(number), header + swf_line(1, 0, 0, 5, 8))
         assert load_trace(warehouse, "mine").procs_per_node == 1.0
+
+
+@pytest.mark.parametrize(
+    ("header", "known"), [("", False), ("; UnixStartTime: 0\n", False), ("; UnixStartTime: 1767225600\n", True)]
+)
+def test_a_log_has_dates_where_its_header_tells_second_0(tmp_path: Path, header: str, known: bool) -> None:
+    warehouse = warehouse_of(tmp_path, header + swf_line(1, 0, 0, 10, 1))
+    assert load_clock(warehouse, "mine").has_dates == load_trace(warehouse, "mine").has_calendar == known
 
 
 def test_running_jobs_are_those_that_the_log_says_ran_then(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from tests.traces.common.logs import written
+from traces.common.blocks import LogStream
 from traces.common.log import LogError, log_files
 from traces.swf.fields import FIELDS
 from traces.swf.reader import read_swf
@@ -101,3 +102,51 @@ def test_a_link_to_a_file_of_another_user_is_not_followed(tmp_path: Path, monkey
             log_files(path)
     monkeypatch.setattr(os, "geteuid", lambda: theirs)
     assert len(log_files(folder)) == 2
+
+
+def exchange(path: Path, target: Path) -> None:
+    """Puts a link in the place of a file or link, as an attacker would: at once."""
+    other = path.with_name("other")
+    other.symlink_to(target)
+    other.replace(path)
+
+
+@pytest.mark.parametrize("before", ["file", "link"])
+def test_a_link_that_is_laid_while_a_log_is_opened_is_not_followed(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, log, path = tmp_path / "secret", tmp_path / "log", tmp_path / "logs" / "a.swf"
+    secret.write_text("the key\n")
+    log.write_text("; a log\n")
+    path.parent.mkdir()
+    if before == "file":
+        path.write_bytes(log.read_bytes())
+    else:
+        path.symlink_to(log)
+    assert b"".join(block.content for block in LogStream(path)) == b"; a log\n"
+    lstat, looks = Path.lstat, []
+
+    def lstat_and_exchange(of: Path) -> os.stat_result:
+        status = lstat(of)
+        looks.append(of)
+        if looks == [path]:
+            exchange(path, secret)
+        return status
+
+    monkeypatch.setattr(Path, "lstat", lstat_and_exchange)
+    with pytest.raises(LogError, match=r"a\.swf: was exchanged for something else while it was opened"):
+        list(LogStream(path))
+
+
+def test_a_link_of_another_user_that_was_laid_after_the_look_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("the key\n")
+    (tmp_path / "a.swf").write_text("")
+    (path,) = log_files(tmp_path / "a.swf")
+    exchange(path, tmp_path / "secret")
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    lstat = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda of: os.stat_result([*lstat(of)[:4], 12_345, *lstat(of)[5:]]))
+    with pytest.raises(LogError, match=r"a\.swf: a link by user 12345 to .*secret"):
+        list(LogStream(path))

@@ -142,6 +142,22 @@ def test_a_restart_in_the_same_file(tmp_path: Path) -> None:
     assert read.electronic.select("launch", "position").rows() == [(1, 1), (2, 1), (2, 2)]
 
 
+def test_the_launch_that_came_next_is_named_by_its_time(tmp_path: Path) -> None:
+    """Of three that were cut off before the last one; OUTCAR.10 comes before OUTCAR.2 by name."""
+    for name, time in (("OUTCAR.1", "10:50:43"), ("OUTCAR.10", "12:00:00"), ("OUTCAR.2", "11:00:00")):
+        written(tmp_path / name, TOP.replace("10:50:43", time) + electronic())
+    for name in ("OUTCAR", "OUTCAR.same"):
+        written(tmp_path / name, WHOLE.replace("10:50:43", "12:30:00"))
+    (read,) = read_runs(tmp_path).values()
+    assert dict(read.runs.select("outcar", "state_reason").iter_rows()) == {
+        "OUTCAR.1": "started again in OUTCAR.2",
+        "OUTCAR.2": "started again in OUTCAR.10",
+        "OUTCAR.10": "started again in OUTCAR",
+        "OUTCAR": None,
+        "OUTCAR.same": None,
+    }
+
+
 # NEB.
 
 

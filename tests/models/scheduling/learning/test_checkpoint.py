@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from models.scheduling.arena import Arena
-from models.scheduling.learning.checkpoint import load_checkpoint
+from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
@@ -20,6 +22,7 @@ from models.scheduling.options import (
     PPOOptions,
 )
 from simulator.policies.network import KernelWeights
+from tests.kills import killed_at
 
 QUICK = PPOOptions(epochs=4, filtered_epochs=2, trajectories=16)
 
@@ -84,3 +87,62 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a checkpoint that training can go on from"):
         load_checkpoint(tmp_path / "checkpoint", "t")
     assert not (tmp_path / "made").exists()
+
+
+def test_a_file_is_unfinished_by_its_name_and_nobody_removes_it_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, names = tmp_path / "policy.checkpoint", []
+    replace = Path.replace
+
+    def replace_while_another_run_reads(unfinished: Path, target: Path) -> Path:
+        names.append(unfinished.name)
+        assert load_checkpoint(path, "t") is None
+        return replace(unfinished, target)
+
+    monkeypatch.setattr(Path, "replace", replace_while_another_run_reads)
+    save_checkpoint(path, "t", {"epoch": 1})
+    (name,) = names
+    assert name.startswith(f"policy.checkpoint.{os.getpid()}-") and name.endswith(".part")
+    assert load_checkpoint(path, "t") == {"epoch": 1} and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_killed_processes_left_is_removed(reads: bool, tmp_path: Path) -> None:
+    path = tmp_path / "policy[1].checkpoint"
+    save_checkpoint(path, "t", {"epoch": 1})
+    left, being_written, of_another = (
+        path.with_name(f"{name}.part") for name in (f"{path.name}.1-a", f"{path.name}.2-b", "policy1.checkpoint.3-c")
+    )
+    for part in (left, being_written, of_another):
+        part.write_bytes(b"half of one")
+    with being_written.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # as its process does
+        if reads:
+            assert load_checkpoint(path, "t") == {"epoch": 1}
+        else:
+            save_checkpoint(path, "t", {"epoch": 2})
+        assert set(tmp_path.iterdir()) == {path, being_written, of_another}
+
+
+def test_a_process_that_is_killed_at_any_moment_leaves_the_old_checkpoint_or_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "policy.checkpoint"
+    seen, left = [], 0
+    save_checkpoint(path, "t", {"epoch": 1})
+    while killed_at(lambda: save_checkpoint(path, "t", {"epoch": 2}), len(seen)):
+        left += len(list(tmp_path.iterdir())) - 1
+        state = load_checkpoint(path, "t")
+        assert state is not None and list(tmp_path.iterdir()) == [path]
+        seen.append(state["epoch"])
+        save_checkpoint(path, "t", {"epoch": 1})
+    assert seen == sorted(seen) and seen[0] == 1 and left > 0
+
+
+def test_a_disk_that_is_full_leaves_no_unfinished_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*policy\.checkpoint'$"):
+        save_checkpoint(tmp_path / "policy.checkpoint", "t", {"epoch": 1})
+    assert list(tmp_path.iterdir()) == []
