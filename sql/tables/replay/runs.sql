@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     backfill VARCHAR NOT NULL, -- backfilling rule: none, easy, easy-sjbf, conservative or selective:threshold=X
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, actual, predicted (or a quantile of it), live:STATISTIC, or as logged (RLScheduler rules)
     reserve_by VARCHAR, -- run times that reservations used for running jobs: estimate or requested; NULL under RLScheduler rules
-    admit_by VARCHAR, -- run times that decided who went before a blocked job: estimate or requested; NULL under RLScheduler rules
+    admit_by VARCHAR, -- run times that decided who went before a blocked job, estimate or requested (NULL under RLScheduler rules)
     correction VARCHAR, -- what followed for jobs past their estimate: requested, increments or doubling; NULL under RLScheduler rules
     rules VARCHAR NOT NULL, -- standard, rlscheduler or rlscheduler-corrected
     window_first BIGINT, -- position of the first job among the replayable jobs, from 0; NULL for the whole trace
