@@ -1,0 +1,363 @@
+"""How often the intervals of `models/judging` hold: `python -m benchmarks.coverage`, where the archive logs are.
+
+Four logs are replayed from the first job to the last, with FCFS + EASY and four rivals, by requested times. The second half of
+the jobs is the original series of a pair of log and rival. Each resample draws runs of neighbouring jobs from it, around the
+circle and with geometric lengths (the stationary bootstrap of Politis and Romano 1994), until it has as many jobs. It is cut
+into blocks and gets an interval, which should hold the target.
+
+The target is computed from the original series and not drawn. It is the mean log ratio of all blocks of the original series,
+one from each position around the circle, with as many jobs as a block of a resample. Resamples mix runs, so their own typical
+block differs a little. The column `own` is the coverage of that one, the mean over all resamples. The old method is a
+percentile bootstrap of the mean difference. Its target is the mean difference of the same blocks of the original series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.run import REAL_LOGS, SHARED, jobs_of
+from models.judging.blocks import BLOCKS, block_edges
+from models.judging.intervals import WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import bounded_slowdown
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+LOGS = {
+    "KTH-SP2": "KTH-SP2-1996-2.1-cln.swf.gz",
+    "CTC-SP2": "CTC-SP2-1996-3.1-cln.swf.gz",
+    "SDSC-SP2": "SDSC-SP2-1998-derived.swf.gz",
+    "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
+}
+RIVALS = {"SJF": ("SJF", "easy"), "SAF": ("SAF", "easy"), "F1": ("F1", "easy"), "EASY-SJBF": ("FCFS", "easy-sjbf")}
+RUN_SHARES = (0.05, 0.2)
+"""Mean length of a run, as a share of the judged half."""
+BLOCK_COUNTS = (8, 10, 16, 40)
+DRAWS = 2000
+PERCENTILE_DRAWS = 400
+"""Of the p99, which needs the jobs of a resample and not just their sums, and of the old method."""
+POSITIONS_PER_BLOCK = 32
+"""Positions of the p99's blocks of the original series; of the other metrics every job is one."""
+RESAMPLES = 1000
+FEWEST_CASES = 50
+"""Intervals that a pair needs for its coverage to be looked at."""
+ENOUGH = 0.92
+"""A metric whose mean coverage is not surely as high gets no interval on pages."""
+SYNTHETIC_DRAWS = 20_000
+
+
+# --- series and their resamples
+
+
+@dataclass(frozen=True)
+class Runs:
+    """One resample: int64 (runs,) each. Run k has the jobs start[k], start[k] + 1, ... of the original, around the circle."""
+
+    start: IntArray
+    length: IntArray
+
+
+def draw_runs(random: np.random.Generator, num_jobs: int, mean_length: float) -> Runs:
+    """Runs of geometric lengths that together have `num_jobs` jobs; the last one is cut."""
+    lengths: list[int] = []
+    left = num_jobs
+    while left > 0:
+        lengths.append(min(left, int(random.geometric(1 / mean_length))))
+        left -= lengths[-1]
+    return Runs(random.integers(num_jobs, size=len(lengths)), np.array(lengths, dtype=np.int64))
+
+
+class MeanSeries:
+    """A metric that is a mean of jobs: its sums over any run without touching the jobs.
+
+    values: float64 (policies, jobs), the first row is FCFS. weights: float64 (jobs,). counted: bool (jobs,), which jobs count.
+    """
+
+    draws = DRAWS
+
+    def __init__(self, values: FloatArray, weights: FloatArray, counted: BoolArray, offset: float) -> None:
+        self.jobs, self.offset = values.shape[1], offset
+        rows = np.concatenate([values * weights, weights[None]])[:, counted]
+        self.sums = _running_sums(np.concatenate([rows, rows], axis=1))  # (policies + 1, 2 * counted jobs + 1)
+        # place of each job among those that count, so that runs of jobs become runs of those
+        self.place = _running_sums(np.concatenate([counted, counted]).astype(np.int64))
+
+    def block_means(self, runs: Runs, counts: tuple[int, ...]) -> list[FloatArray]:
+        """The means of a resample, float64 (policies, blocks) for each number of blocks."""
+        start, stop = self.place[runs.start], self.place[runs.start + runs.length]
+        start, length = start[stop > start], (stop - start)[stop > start]
+        return [self._means(start, length, count) for count in counts]
+
+    def _means(self, start: IntArray, length: IntArray, count: int) -> FloatArray:
+        begin = np.concatenate([[0], np.cumsum(length)])
+        if begin[-1] < count:
+            raise ValueError(f"a resample has {begin[-1]} jobs that count, too few for {count} blocks")
+        edges = block_edges(int(begin[-1]), count)
+        cuts = np.union1d(begin, edges)  # pieces that are within one run and one block
+        run = np.searchsorted(begin, cuts[:-1], side="right") - 1
+        origin = start[run] + cuts[:-1] - begin[run]
+        pieces = self.sums[:, origin + np.diff(cuts)] - self.sums[:, origin]
+        sums = np.add.reduceat(pieces, np.searchsorted(cuts, edges[:-1]), axis=1)
+        return sums[:-1] / sums[-1]
+
+    def originals(self, count: int) -> FloatArray:
+        """The means of the blocks of the original series at every position, float64 (policies, positions)."""
+        counted = (self.sums.shape[1] - 1) // 2
+        size = counted // count
+        sums = self.sums[:, size : size + counted] - self.sums[:, :counted]
+        return sums[:-1] / sums[-1]
+
+
+class PercentileSeries:
+    """The 99th percentile of a value in each block. values: float64 (policies, jobs), the first row is FCFS."""
+
+    draws = PERCENTILE_DRAWS
+
+    def __init__(self, values: FloatArray, offset: float) -> None:
+        self.values, self.jobs, self.offset = values, values.shape[1], offset
+
+    def block_means(self, runs: Runs, counts: tuple[int, ...]) -> list[FloatArray]:
+        """The percentiles of a resample, float64 (policies, blocks) for each number of blocks."""
+        drawn = np.concatenate([np.arange(a, a + n) for a, n in zip(runs.start, runs.length, strict=True)]) % self.jobs
+        resample = self.values[:, drawn]
+        return [
+            _p99s(resample[:, a:b] for a, b in pairwise(edges))
+            for edges in (block_edges(self.jobs, count) for count in counts)
+        ]
+
+    def originals(self, count: int) -> FloatArray:
+        """The percentiles of the blocks of the original series, float64 (policies, positions)."""
+        size, twice = self.jobs // count, np.concatenate([self.values, self.values], axis=1)
+        return _p99s(twice[:, at : at + size] for at in block_edges(self.jobs, count * POSITIONS_PER_BLOCK)[:-1])
+
+
+def _p99s(parts: Iterator[FloatArray]) -> FloatArray:
+    return np.stack([np.percentile(part, 99, axis=1) for part in parts], axis=1)
+
+
+def _running_sums(rows: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([np.zeros_like(rows[..., :1]), np.cumsum(rows, axis=-1)], axis=-1)
+
+
+def series_of(log: str) -> dict[str, MeanSeries | PercentileSeries]:
+    """The judged half of a log, by metric; policies are FCFS and then RIVALS."""
+    jobs, procs = jobs_of(SHARED / LOGS[log]), REAL_LOGS[LOGS[log]]
+    starts = [replay(jobs, procs, *rules).start for rules in (("FCFS", "easy"), *RIVALS.values())]
+    judged = slice(len(jobs) // 2, None)
+    wait = (np.array(starts) - jobs.submit)[:, judged].astype(np.float64)
+    runtime, width = jobs.runtime[judged], jobs.procs[judged]
+    one, every = np.ones(len(runtime)), np.ones(len(runtime), dtype=np.bool_)
+    area = (runtime * width).astype(np.float64)
+    return {
+        "bounded slowdown": MeanSeries(bounded_slowdown(wait, runtime), one, every, 0.0),
+        "mean wait": MeanSeries(wait, one, every, WAIT_OFFSET_S),
+        "area-weighted wait": MeanSeries(wait, area, every, WAIT_OFFSET_S),
+        "wide jobs' wait": MeanSeries(wait, one, width > procs / 4, WAIT_OFFSET_S),
+        "p99 of wait": PercentileSeries(wait, WAIT_OFFSET_S),
+    }
+
+
+# --- how often intervals hold
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of the cases of one pair of log and rival, or of one synthetic series.
+
+    cases: how many have an interval. holds: share of the intervals that hold the target. too_low: that lie below it as a
+    whole, which may call a rival better by mistake. own: that hold the mean of all resamples. All three are nan with fewer
+    than FEWEST_CASES intervals. width: mean of ln high - ln low. none: share of the cases without an interval. old: coverage
+    of the percentile bootstrap of the mean difference. unjoined: cases without an interval if pairs are not joined. joined:
+    how many of them get one. joined_hold: how many of those hold."""
+
+    pair: str
+    cases: int
+    holds: float
+    too_low: float
+    own: float
+    width: float
+    none: float
+    old: float
+    unjoined: int
+    joined: int
+    joined_hold: int
+
+
+def outcome(pair: str, series: FloatArray, target: float, old: float) -> Outcome:
+    """series: log ratios, float64 (draws, blocks). target: what intervals should hold. old: coverage of the old method."""
+    estimate, plain = estimate_mean(series), plain_estimate(series)
+    has, joined = estimate.has_interval, estimate.blocks < series.shape[1]
+    error, margin = estimate.mean - target, estimate.margin
+    holds = np.abs(error) <= margin
+
+    def share(cases: BoolArray) -> float:
+        return float(cases[has].mean()) if has.sum() >= FEWEST_CASES else float("nan")
+
+    return Outcome(
+        pair,
+        int(has.sum()),
+        share(holds),
+        share(error < -margin),
+        share(np.abs(estimate.mean - series.mean()) <= margin),
+        float(2 * margin[has].mean()) if has.any() else float("nan"),
+        float(1 - has.mean()),
+        old,
+        int((~plain.has_interval).sum()),
+        int(joined.sum()),
+        int((holds & joined).sum()),
+    )
+
+
+def percentile_coverage(values: FloatArray, target: float) -> float:
+    """How often the 95 % percentile bootstrap of the mean holds the target. values: float64 (draws, blocks).
+
+    This is what `models.scheduling.comparison` computes for windows that share no job, but all draws use the same resamples."""
+    blocks = values.shape[1]
+    picks = np.random.default_rng(blocks).multinomial(blocks, np.full(blocks, 1 / blocks), RESAMPLES)
+    low, high = np.percentile(values @ (picks.T / blocks), [2.5, 97.5], axis=1)
+    return float(((low <= target) & (target <= high)).mean())
+
+
+def pair_outcome(pair: str, means: FloatArray, originals: FloatArray, offset: float) -> Outcome:
+    """means: float64 (2, draws, blocks), FCFS and rival. originals: float64 (2, positions)."""
+    differences = (means[1] - means[0])[:PERCENTILE_DRAWS]
+    old = percentile_coverage(differences, float((originals[1] - originals[0]).mean()))
+    target = float(log_ratios(originals[1], originals[0], offset).mean())
+    return outcome(pair, log_ratios(means[1], means[0], offset), target, old)
+
+
+def resampled(series: MeanSeries | PercentileSeries, share: float) -> list[FloatArray]:
+    """The block means of all resamples, float64 (policies, draws, blocks) for each of BLOCK_COUNTS."""
+    random = np.random.default_rng(1)
+    runs = (draw_runs(random, series.jobs, share * series.jobs) for _ in range(series.draws))
+    return [
+        np.stack(means, axis=1) for means in zip(*(series.block_means(run, BLOCK_COUNTS) for run in runs), strict=True)
+    ]
+
+
+Outcomes = dict[tuple[str, int, float], list[Outcome]]
+"""The outcomes of all pairs, by metric, number of blocks and mean length of the runs."""
+
+
+def study(log: str, outcomes: Outcomes) -> None:
+    """Adds the outcomes of a log."""
+    for metric, series in series_of(log).items():
+        originals = {count: series.originals(count) for count in BLOCK_COUNTS}
+        for share in RUN_SHARES:
+            for count, means in zip(BLOCK_COUNTS, resampled(series, share), strict=True):
+                pairs = outcomes.setdefault((metric, count, share), [])
+                for k, rival in enumerate(RIVALS, start=1):
+                    both = means[[0, k]], originals[count][[0, k]]
+                    pairs.append(pair_outcome(f"{log} {rival}", *both, series.offset))
+
+
+def synthetic(name: str, draws: int, blocks: int) -> tuple[FloatArray, float]:
+    """Series of blocks as such, float64 (draws, blocks), and their true mean."""
+    random = np.random.default_rng(blocks)
+    noise = random.normal(size=(draws, blocks))
+    if name == "lognormal":
+        return np.exp(noise), float(np.exp(0.5))
+    if name == "AR(1) .5":
+        for k in range(1, blocks):
+            noise[:, k] = 0.5 * noise[:, k - 1] + np.sqrt(0.75) * noise[:, k]
+    if name == "bursts":
+        begin, end, height = 0.05, 0.4, 3.0  # chances at each block, and what a burst adds
+        often = begin / (begin + end)
+        bursting = random.random(draws) < often
+        for k in range(blocks):
+            noise[:, k] += height * bursting
+            bursting = random.random(draws) < np.where(bursting, 1 - end, begin)
+        return noise, height * often
+    return noise, 0.0
+
+
+# --- tables
+
+
+def print_synthetic() -> None:
+    """Coverage on series whose mean is known."""
+    print(
+        f"\n{'synthetic series':<20}{'blocks':>7}{'holds':>8}{'width':>8}{'none':>8}{'joined holds':>14}{'percentile bootstrap':>22}"
+    )
+    for name in ("normal", "lognormal", "AR(1) .5", "bursts"):
+        for count in BLOCK_COUNTS:
+            series, mean = synthetic(name, SYNTHETIC_DRAWS, count)
+            row = outcome(name, series, mean, percentile_coverage(series[:DRAWS], mean))
+            joined = f"{row.joined_hold / row.joined:.3f}" if row.joined >= FEWEST_CASES else ""
+            cells = f"{row.holds:>8.3f}{row.width:>8.2f}{row.none:>8.3f}{joined:>14}{row.old:>22.3f}"
+            print(f"{name:<20}{count:>7}{cells}")
+
+
+def mean_and_worst(values: list[float], worst: Callable[[list[float]], float]) -> str:
+    return f"{np.nanmean(values):.3f}/{worst(values):.3f}"
+
+
+def print_real(outcomes: Outcomes) -> None:
+    """One line for each metric, number of blocks and length of runs."""
+    print(
+        f"\n{'mean / worst pair':<20}{'blocks':>7}{'runs':>6}{'holds':>13}{'  worst pair':<20}{'below 92 %':>11}{'too low':>13}"
+        f"{'own':>13}{'width':>7}{'none':>7}{'percentile bootstrap':>22}"
+    )
+    for (metric, count, share), pairs in outcomes.items():
+        holds = [pair.holds for pair in pairs]
+        few = sum(value < ENOUGH for value in holds)
+        print(
+            f"{metric:<20}{count:>7}{share:>6.0%}{mean_and_worst(holds, np.nanmin):>13}"
+            f"  {pairs[int(np.nanargmin(holds))].pair:<18}{few:>5} of {len(pairs)}"
+            f"{mean_and_worst([pair.too_low for pair in pairs], np.nanmax):>13}"
+            f"{mean_and_worst([pair.own for pair in pairs], np.nanmin):>13}"
+            f"{np.nanmean([pair.width for pair in pairs]):>7.2f}{np.mean([pair.none for pair in pairs]):>7.3f}"
+            f"{mean_and_worst([pair.old for pair in pairs], np.nanmin):>22}"
+        )
+
+
+def print_joined(outcomes: Outcomes) -> None:
+    """What joining pairs of blocks does where a case has no interval without it."""
+    print(f"\n{f'{BLOCKS} blocks, all pairs':<20}{'without an interval':>21}{'joined':>9}{'of them hold':>14}")
+    for metric in dict.fromkeys(metric for metric, *_ in outcomes):
+        pairs = [pair for share in RUN_SHARES for pair in outcomes[metric, BLOCKS, share]]
+        unjoined, joined = sum(pair.unjoined for pair in pairs), sum(pair.joined for pair in pairs)
+        hold = sum(pair.joined_hold for pair in pairs) / max(joined, 1)
+        print(f"{metric:<20}{unjoined:>21,}{joined:>9,}{hold:>14.3f}")
+
+
+def print_verdict(outcomes: Outcomes) -> None:
+    """Which metrics get an interval on pages: those whose mean coverage of BLOCKS blocks reaches ENOUGH for both lengths of runs,
+    less two standard errors of the study. Pairs of one log share its resamples, so each draw of a log counts once."""
+    reaches: dict[str, bool] = {}
+    for (metric, count, _), pairs in outcomes.items():
+        if count == BLOCKS:
+            mean = float(np.nanmean([pair.holds for pair in pairs]))
+            cases = sum(pair.cases for pair in pairs) / len(RIVALS)
+            reaches[metric] = reaches.get(metric, True) and mean - 2 * np.sqrt(mean * (1 - mean) / cases) >= ENOUGH
+    for text, which in (
+        (f"mean coverage of {BLOCKS} blocks reaches {ENOUGH:.0%}", True),
+        ("no interval on pages", False),
+    ):
+        print(f"{text}: {', '.join(metric for metric, value in reaches.items() if value == which) or 'none'}")
+
+
+def main() -> None:
+    print_synthetic()
+    outcomes: Outcomes = {}
+    for log, file in LOGS.items():
+        if (SHARED / file).exists():
+            study(log, outcomes)
+    if not outcomes:
+        print(f"no real logs at {SHARED}: name the folder with TRACEHOUSE_SHARED")
+        return
+    print_real(outcomes)
+    print_joined(outcomes)
+    print_verdict(outcomes)
+
+
+if __name__ == "__main__":
+    main()
