@@ -43,10 +43,9 @@ class Jobs:
     origin: second of the log's clock from which F1 to F4 count submit times.
     user: number of the user, 0 <= user; left out: all jobs are user 0's.
     cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
-    hold: how long the scheduler believes that the job will hold its processors once it runs, seconds, 1 <= hold <= limit; left
+    hold: the time that the job is expected to hold its processors once it runs, seconds, 1 <= hold <= limit; left
     out: the estimate.
-    admit: how long the scheduler believes that the job will run when it decides whether it may go before a blocked head, seconds,
-    1 <= admit <= limit; left out: the estimate.
+    admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit (left out: the estimate).
     facts: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.

@@ -1,0 +1,66 @@
+"""One policy beside the incumbent, on the same jobs of whole replays: panels, intervals and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
+from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
+from models.judging.panel import Panel, panel_of
+from models.judging.verdict import PolicyVerdict, verdict_of
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import bounded_slowdown
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One whole replay and which of its jobs are scored. scored: bool (jobs,)."""
+
+    jobs: Jobs
+    cluster: int | Cluster
+    schedule: Schedule
+    scored: NDArray[np.bool_]
+
+    def panel(self) -> Panel:
+        """Raises ValueError where no scored job started."""
+        return panel_of(self.jobs, self.schedule, self.cluster, self.scored)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """panels, incumbents: one for each shift. bounded_slowdown, wait: intervals of the first shift, about the typical block."""
+
+    panels: tuple[Panel, ...]
+    incumbents: tuple[Panel, ...]
+    bounded_slowdown: RatioInterval
+    wait: RatioInterval
+    verdict: PolicyVerdict
+
+
+def judge(ours: Sequence[Replayed], incumbent: Sequence[Replayed], blocks: int = BLOCKS) -> Judgement:
+    """Compares replays of the same jobs, shift by shift; the first shift is the whole log.
+
+    Raises ValueError where the replays are not of the same jobs, and where no scored job started.
+    """
+    for one, other in zip(ours, incumbent, strict=True):
+        if not (np.array_equal(one.jobs.submit, other.jobs.submit) and np.array_equal(one.scored, other.scored)):
+            raise ValueError("a judgement needs replays of the same jobs, of which the same are scored")
+    panels, incumbents = (tuple(each.panel() for each in side) for side in (ours, incumbent))
+    slowdown, wait = block_intervals(ours[0], incumbent[0], blocks)
+    return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
+
+
+def block_intervals(ours: Replayed, theirs: Replayed, blocks: int = BLOCKS) -> tuple[RatioInterval, RatioInterval]:
+    """The ratios of bounded slowdown and of mean wait in the typical block of the scored jobs, with their intervals."""
+    starts = np.stack([ours.schedule.start, theirs.schedule.start])
+    cut = cut_into_blocks(ours.scored & started_everywhere(starts), blocks)
+    wait = (starts - ours.jobs.submit).astype(np.float64)
+    slowdowns = cut.means(bounded_slowdown(wait, ours.jobs.runtime))
+    waits = cut.means(wait)
+    return ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(waits[0], waits[1], WAIT_OFFSET_S)

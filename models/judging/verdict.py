@@ -1,0 +1,167 @@
+"""Is a policy worth adopting? A word for how its panel compares with that of what runs today. Rules: docs/semantics.md, "Verdicts"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.judging.intervals import WAIT_OFFSET_S, RatioInterval
+from models.judging.panel import Panel
+
+DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms", "worse", "no difference"
+MOST_OF_A_GUARD = 1.10
+"""No guard of a policy that dominates is above this ratio."""
+MOST_LOST = 0.01
+"""Nor does it lose more of the capacity than this."""
+HARMFUL = 2.0
+"""A policy that gains and has a guard above this ratio harms."""
+HARDLY = 0.01
+"""Where every ratio is within this of 1, and a tenth of it is all that the lost capacity changes, there is no difference."""
+GUARDS = ("p99_wait", "area_wait", "wide_wait")
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """One panel over another. wide_wait: None where no job is wide. lost_capacity: a difference of shares. max_wait is told, and no
+    verdict rests on it: another start of the log moves it by three quarters."""
+
+    bounded_slowdown: float
+    wait: float
+    p99_wait: float
+    area_wait: float
+    wide_wait: float | None
+    max_wait: float
+    lost_capacity: float
+
+    @property
+    def guards(self) -> dict[str, float]:
+        """The ratios that must not grow, by name."""
+        return {name: ratio for name in GUARDS if (ratio := getattr(self, name)) is not None}
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether bounded slowdown or mean wait is less."""
+        return self.bounded_slowdown < 1 or self.wait < 1
+
+    @property
+    def dominates(self) -> bool:
+        """Whether both are less, and nobody pays."""
+        return (
+            self.bounded_slowdown < 1
+            and self.wait < 1
+            and max(self.guards.values()) <= MOST_OF_A_GUARD
+            and self.lost_capacity <= MOST_LOST
+        )
+
+
+@dataclass(frozen=True)
+class PolicyVerdict:
+    """word: one of those above. is_certain: it dominates, and both intervals lie below 1. ratios: one for each shift.
+
+    payers: what is worse than the verdict's limits allow, as text, worst first.
+    """
+
+    word: str
+    is_certain: bool
+    ratios: tuple[Ratios, ...]
+    payers: tuple[str, ...]
+
+    @property
+    def rank_value(self) -> float:
+        """By which policies that dominate are ranked, least first: the logarithms of both gains, on average over the shifts."""
+        return sum(math.log(each.bounded_slowdown) + math.log(each.wait) for each in self.ratios) / len(self.ratios)
+
+    def __str__(self) -> str:
+        return f"{self.word}{', certain' if self.is_certain else ''}"
+
+
+def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
+    """Our panel over theirs."""
+    both_wide = ours.wide_wait_s is not None and theirs.wide_wait_s is not None
+    return Ratios(
+        bounded_slowdown=_ratio(ours.bounded_slowdown, theirs.bounded_slowdown),
+        wait=_ratio(ours.wait_s, theirs.wait_s),
+        p99_wait=_ratio(ours.p99_wait_s, theirs.p99_wait_s),
+        area_wait=_ratio(ours.area_wait_s, theirs.area_wait_s),
+        wide_wait=_ratio(ours.wide_wait_s or 0.0, theirs.wide_wait_s or 0.0) if both_wide else None,
+        max_wait=_ratio(ours.max_wait_s, theirs.max_wait_s),
+        lost_capacity=ours.lost_capacity - theirs.lost_capacity,
+    )
+
+
+def verdict_of(
+    ours: Sequence[Panel],
+    incumbent: Sequence[Panel],
+    bounded_slowdown: RatioInterval | None = None,
+    wait: RatioInterval | None = None,
+) -> PolicyVerdict:
+    """How a policy compares with the incumbent. Raises ValueError without a panel, and for different numbers of them.
+
+    ours, incumbent: panels of the same jobs, one for each shift. bounded_slowdown, wait: intervals of the typical block. A policy
+    dominates only if it does so in every shift. It harms if a guard is above HARMFUL in any.
+    """
+    if not ours or len(ours) != len(incumbent):
+        raise ValueError(
+            f"a verdict needs panels of both policies in the same shifts, got {len(ours)} and {len(incumbent)}"
+        )
+    ratios = tuple(ratios_of(*pair) for pair in zip(ours, incumbent, strict=True))
+    payers = _payers(ours, incumbent, ratios)
+    if all(_hardly_differ(*pair) for pair in zip(ours, incumbent, strict=True)):
+        return PolicyVerdict(NO_DIFFERENCE, False, ratios, ())
+    if all(each.dominates for each in ratios):
+        certain = all(interval is not None and interval.is_certain_below_one for interval in (bounded_slowdown, wait))
+        return PolicyVerdict(DOMINATES, certain, ratios, payers)
+    if not any(each.has_gain for each in ratios):
+        return PolicyVerdict(WORSE, False, ratios, payers)
+    harms = any(max(each.guards.values()) > HARMFUL for each in ratios)
+    return PolicyVerdict(HARMS if harms else TRADES, False, ratios, payers)
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    if theirs == 0:
+        return 1.0 if ours == 0 else math.inf
+    return ours / theirs
+
+
+def _hardly_differ(ours: Panel, theirs: Panel) -> bool:
+    """The exact test of "no difference". Waits get WAIT_OFFSET_S on both sides, so that seconds count for nothing where hardly
+    anything queues."""
+    waits = [
+        (ours.wait_s, theirs.wait_s),
+        (ours.p99_wait_s, theirs.p99_wait_s),
+        (ours.area_wait_s, theirs.area_wait_s),
+        (ours.wide_wait_s or 0.0, theirs.wide_wait_s or 0.0),
+    ]
+    pairs = [(a + WAIT_OFFSET_S, b + WAIT_OFFSET_S) for a, b in waits]
+    pairs.append((ours.bounded_slowdown, theirs.bounded_slowdown))
+    within = all(abs(math.log(a / b)) <= math.log1p(HARDLY) for a, b in pairs)
+    return within and abs(ours.lost_capacity - theirs.lost_capacity) <= HARDLY / 10
+
+
+_NAMES = {
+    "bounded_slowdown": ("bounded_slowdown", "bounded slowdown"),
+    "wait": ("wait_s", "mean wait"),
+    "p99_wait": ("p99_wait_s", "99th percentile of waits"),
+    "area_wait": ("area_wait_s", "wait weighted by work"),
+    "wide_wait": ("wide_wait_s", "wait of wide jobs"),
+}
+
+
+def _payers(ours: Sequence[Panel], incumbent: Sequence[Panel], ratios: Sequence[Ratios]) -> tuple[str, ...]:
+    """What grows by more than a policy that dominates may let it grow, in the shift where it grows most."""
+    payers: list[tuple[float, str]] = []
+    for name, (field, words) in _NAMES.items():
+        most = 1.0 if name in ("bounded_slowdown", "wait") else MOST_OF_A_GUARD
+        grown = [(ratio, k) for k, each in enumerate(ratios) if (ratio := getattr(each, name)) is not None]
+        if grown and max(grown)[0] > most:
+            ratio, k = max(grown)
+            a, b = getattr(ours[k], field), getattr(incumbent[k], field)
+            amounts = f"{a:,.1f} instead of {b:,.1f}"
+            if field.endswith("_s"):
+                amounts = f"{a / 3600:,.1f} h instead of {b / 3600:,.1f} h"
+            payers.append((ratio, f"{words} {amounts}"))
+    lost = max(each.lost_capacity for each in ratios)
+    if lost > MOST_LOST:
+        payers.append((1 + lost, f"{lost:.1%} more of the capacity lost"))
+    return tuple(text for _, text in sorted(payers, reverse=True))

@@ -1,0 +1,63 @@
+"""Replays side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from models.judging.blocks import block_edges
+from models.judging.intervals import ratio_interval
+from models.judging.judge import Replayed, block_intervals, judge
+from models.judging.panel import scored_after
+from models.judging.verdict import NO_DIFFERENCE
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import bounded_slowdown
+from tests.simulator.busy import busy_jobs
+
+PROCS = 32
+
+
+def replayed(policy: str, seed: int = 1, jobs: int = 800) -> Replayed:
+    busy = busy_jobs(jobs, load=0.9, seed=seed)
+    return Replayed(busy, PROCS, replay(busy, PROCS, policy), scored_after(jobs, jobs // 2))
+
+
+def test_a_policy_beside_itself_makes_no_difference() -> None:
+    found = judge([replayed("SAF")], [replayed("SAF")])
+    assert found.verdict.word == NO_DIFFERENCE and found.panels == found.incumbents
+    assert (found.wait.low, found.wait.ratio, found.wait.high) == (1.0, 1.0, 1.0)
+
+
+def test_intervals_are_those_of_the_blocks_of_scored_jobs() -> None:
+    ours, theirs = replayed("SJF"), replayed("FCFS")
+    slowdown, wait = block_intervals(ours, theirs)
+    edges = 400 + block_edges(400, 16)
+    means = []
+    for each in (ours, theirs):
+        waits = each.schedule.start - each.jobs.submit
+        of_job = bounded_slowdown(waits, each.jobs.runtime)
+        means.append([[x[a:b].mean() for a, b in pairwise(edges)] for x in (of_job, waits)])
+    (slow, long), (their_slow, their_long) = np.array(means)
+    for found, expected in (
+        (slowdown, ratio_interval(slow, their_slow)),
+        (wait, ratio_interval(long, their_long, 60.0)),
+    ):
+        assert (found.ratio, found.effective_size) == pytest.approx((expected.ratio, expected.effective_size))
+        assert (found.blocks, found.why_none) == (expected.blocks, expected.why_none)
+
+
+def test_every_shift_has_its_panel() -> None:
+    ours, theirs = ([replayed(policy, seed) for seed in (1, 2, 3)] for policy in ("SJF", "FCFS"))
+    found = judge(ours, theirs)
+    assert [panel.wait_s for panel in found.panels] == [each.panel().wait_s for each in ours]
+    assert len(found.verdict.ratios) == 3
+
+
+def test_other_jobs_are_an_error() -> None:
+    ours = replayed("SJF")
+    for other in (replayed("FCFS", seed=2), replace(ours, scored=scored_after(800, 300))):
+        with pytest.raises(ValueError, match="same jobs"):
+            judge([ours], [other])

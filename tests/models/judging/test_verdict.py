@@ -1,0 +1,97 @@
+"""Verdicts, by the rules of docs/semantics.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from models.judging.intervals import RatioInterval
+from models.judging.panel import Panel
+from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, TRADES, WORSE, ratios_of, verdict_of
+
+FCFS = Panel(10.0, 7200.0, 50_000.0, 90_000.0, 20_000.0, 15_000.0, 0.05)
+
+
+def over(bsld: float, wait: float, p99: float = 1, area: float = 1, wide: float = 1, lost: float = 0) -> Panel:
+    """FCFS's panel times these ratios."""
+    return Panel(10 * bsld, 7200 * wait, 50_000 * p99, 90_000, 20_000 * area, 15_000 * wide, 0.05 + lost)
+
+
+@pytest.mark.parametrize(
+    ("panel", "word"),
+    [
+        (over(0.8, 0.9), DOMINATES),
+        (over(0.8, 0.9, p99=1.09, area=1.09, wide=1.09, lost=0.0099), DOMINATES),
+        (over(0.8, 0.9, p99=1.11), TRADES),
+        (over(0.8, 0.9, area=1.11), TRADES),
+        (over(0.8, 0.9, wide=1.11), TRADES),
+        (over(0.8, 0.9, lost=0.011), TRADES),
+        (over(0.8, 1.1), TRADES),
+        (over(1.1, 0.8), TRADES),
+        (over(0.4, 0.8, area=2.01), HARMS),
+        (over(0.4, 0.8, wide=12), HARMS),
+        (over(1.4, 0.8, p99=3), HARMS),
+        (over(1.1, 1.1), WORSE),
+        (over(1.1, 1.1, area=5), WORSE),
+        (over(1, 1), NO_DIFFERENCE),
+        (over(0.991, 0.991), NO_DIFFERENCE),
+        (over(1, 1, lost=0.002), WORSE),
+        (over(0.98, 0.98), DOMINATES),
+    ],
+)
+def test_one_replay(panel: Panel, word: str) -> None:
+    assert verdict_of([panel], [FCFS]).word == word
+
+
+def test_every_shift_counts() -> None:
+    good, poor = over(0.8, 0.9), over(0.8, 0.9, wide=1.2)
+    assert verdict_of([good, good], [FCFS, FCFS]).word == DOMINATES
+    found = verdict_of([good, poor], [FCFS, FCFS])
+    assert found.word == TRADES and found.payers == ("wait of wide jobs 5.0 h instead of 4.2 h",)
+    assert verdict_of([good, over(0.8, 0.9, area=2.5)], [FCFS, FCFS]).word == HARMS
+    assert verdict_of([over(1, 1), good], [FCFS, FCFS]).word == TRADES  # it gains in one of two
+    with pytest.raises(ValueError, match="same shifts, got 2 and 1"):
+        verdict_of([good, good], [FCFS])
+
+
+def interval(high: float | None) -> RatioInterval:
+    return RatioInterval(0.8, 0.7 if high else None, high, 0.1, 16, 12.0, None if high else "8 blocks")
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "wait", "certain"),
+    [(0.9, 0.95, True), (0.9, 1.02, False), (1.02, 0.9, False), (None, 0.9, False), (0.9, None, False)],
+)
+def test_certain_only_where_both_intervals_lie_below_one(
+    slowdown: float | None, wait: float | None, certain: bool
+) -> None:
+    found = verdict_of([over(0.8, 0.9)], [FCFS], interval(slowdown), interval(wait))
+    assert (found.word, found.is_certain) == (DOMINATES, certain)
+    assert str(found) == ("dominates, certain" if certain else "dominates")
+    assert not verdict_of([over(0.8, 0.9)], [FCFS]).is_certain
+    assert not verdict_of([over(0.8, 0.9, wide=3)], [FCFS], interval(0.9), interval(0.9)).is_certain
+
+
+def test_a_log_in_which_nobody_waits_tells_no_difference() -> None:
+    """Seconds, and twice as many of them."""
+    idle = Panel(1.001, 0.2, 3.0, 20.0, 0.3, None, 0.0)
+    assert verdict_of([replace(idle, wait_s=0.4, p99_wait_s=3.5)], [idle]).word == NO_DIFFERENCE
+    none = replace(idle, wait_s=0.0, p99_wait_s=0.0, max_wait_s=0.0, area_wait_s=0.0)
+    assert ratios_of(none, none).wait == 1.0
+    assert ratios_of(idle, none).wait == float("inf")
+
+
+def test_who_pays_is_told_worst_first() -> None:
+    found = verdict_of([over(1.2, 0.8, area=8, wide=10, lost=0.03)], [FCFS])
+    assert found.payers == (
+        "wait of wide jobs 41.7 h instead of 4.2 h",
+        "wait weighted by work 44.4 h instead of 5.6 h",
+        "bounded slowdown 12.0 instead of 10.0",
+        "3.0% more of the capacity lost",
+    )
+
+
+def test_those_that_dominate_are_ranked_by_both_gains() -> None:
+    strong, weak = (verdict_of([panel], [FCFS]) for panel in (over(0.5, 0.9), over(0.8, 0.8)))
+    assert strong.rank_value < weak.rank_value < 0
