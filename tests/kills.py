@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -32,6 +33,13 @@ from traces.catalogue.sources import Source
 from traces.common.pseudonyms import read_key
 
 Work = Callable[[], object]
+REGISTRIES = (
+    "predictions.model_versions",
+    "predictions.remaining_time_models",
+    "policies.scheduling_policies",
+    "experiments.policies",
+)
+"""Tables that name model files."""
 EACH = 4
 """After every fourth kill the work is done again, and must leave nothing behind."""
 FILE_EVENTS = ("open", "os.", "shutil.")
@@ -40,13 +48,16 @@ FILE_EVENTS = ("open", "os.", "shutil.")
 
 @dataclass
 class Outcome:
-    """What kills have left. old, new: how often the state before and that after. broken: what was neither, in words."""
+    """What kills have left. writing: kills after which files were not those from before. too_late: tries that were over before the
+    kill. old: how often the state before was left. broken: what was neither that nor the state after, in words. seconds: of the
+    work when nobody kills it."""
 
     kills: int = 0
+    writing: int = 0
     too_late: int = 0
     old: int = 0
-    new: int = 0
     broken: list[str] = field(default_factory=list)
+    seconds: float = 0.0
 
 
 def file_operations(work: Work) -> int:
@@ -137,7 +148,7 @@ def in_home(folder: Path) -> Iterator[None]:
 
 
 def make_small_home(folder: Path, jobs: int) -> None:
-    """A home with one source of so many jobs, model files, a key, a catalogue and a report."""
+    """A home with one source of so many jobs, a model file in each registry, a key, a catalogue and a report."""
     with in_home(folder):
         folder.mkdir(parents=True)
         log = folder / "mine.swf"
@@ -147,10 +158,25 @@ def make_small_home(folder: Path, jobs: int) -> None:
         )
         update_raw_log(open_warehouse(), Source("mine", "swf", log))
         write_jobs(open_warehouse(), "mine")
-        for number in range(3):
-            store_model("mine", f"policy-{number}", f"{folder.name} {number}".encode())
+        for number, table in enumerate(REGISTRIES):
+            _register(table, *store_model("mine", f"model-{number}", f"{folder.name} {number}".encode()))
         read_key(pseudonym_key_path())
         write_whole(data_folder() / "reports" / "mine.html", b"report")
+
+
+def _register(table: str, file: str, sha256: str) -> None:
+    """A row of a registry that names a model file. Columns that must not be empty get a value of their type."""
+    values = {"BIGINT": 1, "DOUBLE": 1.0, "BOOLEAN": True, "TIMESTAMP": datetime(2026, 3, 1), "VARCHAR": "x"}
+    with open_warehouse().write() as connection:
+        columns = {name: values[kind] for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+        columns |= {"source": "mine", "file": file, "sha256": sha256}
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(columns.values()))
+        if table == "predictions.model_versions":
+            connection.execute(
+                "INSERT INTO predictions.model_events (source, event, data_until, kind, version, champion, reason) "
+                "VALUES ('mine', 1, '2026-03-01', 'first', 1, 1, 'x')"
+            )
 
 
 def state_of_home() -> dict[str, str]:
@@ -164,6 +190,12 @@ def state_of_home() -> dict[str, str]:
         and path.suffix != ".lock"
         and not any(p.startswith(".") for p in path.relative_to(home()).parts)
     }
+
+
+def files_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """(size in bytes, time of change in ns) of each file, by its place."""
+    stats = {os.path.relpath(path, folder): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
 
 
 def random_kills(work: Work, kills: int, seed: int) -> Iterator[Callable[[], bool]]:
@@ -187,7 +219,7 @@ def kill_restores(folder: Path, kills: int, seed: int = 1) -> Outcome:
     make_small_home(folder / "new", 70)
     archive, victim = folder / "new.tar.zst", folder / "victim"
     with in_home(folder / "new"):
-        back_up(archive)
+        assert back_up(archive).lost == []
     outcome = Outcome()
 
     def fresh() -> None:
@@ -197,18 +229,21 @@ def kill_restores(folder: Path, kills: int, seed: int = 1) -> Outcome:
     fresh()
     with in_home(victim):
         before = state_of_home()
+        began = monotonic()
         restore_backup(archive, replace=True)
+        outcome.seconds = monotonic() - began
         after = state_of_home()
         assert before != after
         for kill in random_kills(lambda: restore_backup(archive, replace=True), kills, seed):
             fresh()
+            untouched = files_of(victim)
             killed = kill()
+            outcome.writing += killed and files_of(victim) != untouched
             open_warehouse().settle()
             state = state_of_home()
             outcome.kills += killed
             outcome.too_late += not killed
             outcome.old += state == before
-            outcome.new += state == after
             if state not in (before, after) or (not killed and state != after):
                 outcome.broken.append(f"kill {outcome.kills} of a restore: {sorted(state.items() ^ before.items())}")
             if outcome.kills % EACH:
@@ -226,16 +261,19 @@ def kill_backups(folder: Path, kills: int, seed: int = 1) -> Outcome:
     outcome = Outcome()
     with in_home(folder / "home"):
         before = state_of_home()
-        back_up(kept)
+        began = monotonic()
+        assert back_up(kept).lost == []
+        outcome.seconds = monotonic() - began
         for kill in random_kills(lambda: back_up(archive, replace=True), kills, seed):
             shutil.copy(kept, archive)
             copied = archive.stat().st_ino
+            untouched = files_of(folder)
             killed = kill()
+            outcome.writing += killed and files_of(folder) != untouched
             outcome.kills += killed
             outcome.too_late += not killed
             is_old = archive.stat().st_ino == copied  # a new one may have the same bytes
             outcome.old += is_old
-            outcome.new += not is_old
             unpacked = folder / "unpacked"
             unpack_archive(archive, unpacked, lambda _: None, lambda _: None)
             shutil.rmtree(unpacked)

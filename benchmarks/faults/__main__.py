@@ -1,6 +1,6 @@
 """`python -m benchmarks.faults [PART ...] [--quick] [--seed N]`: faults on purpose, and what they leave.
 
-Exit code 1 where a part has found anything, or where a planted fault was not found.
+Exit code 1 where a part has found anything, where it has not done what it was asked for, and where a planted fault was not found.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def _run(part: str, folder: Path, seed: int, quick: bool) -> Result:
     print("\n".join(result.lines))
     for finding in result.findings:
         print(f"FOUND: {finding}")
+    for what in result.undone:
+        print(f"NOT DONE: {what}")
     sys.stdout.flush()
     return result
 
@@ -58,13 +60,16 @@ def _summary(results: list[Result], seconds: float, quick: bool) -> int:
     for result in results:
         total.add(result.difference)
     findings = sum(len(result.findings) for result in results)
+    undone = sum(len(result.undone) for result in results)
     tracebacks = sum(result.tracebacks for result in results)
     print(f"\n## summary ({seconds / 60:.0f} minutes{', QUICK' if quick else ''})\n")
     print(
-        "| rows lost | doubled | wrong | tracebacks | findings | exit code |\n| ---: | ---: | ---: | ---: | ---: | ---: |"
+        "| rows lost | doubled | wrong | tracebacks | findings | not done | exit code |\n"
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     )
-    code = int(bool(total or tracebacks or findings))
-    print(f"| {total.lost:,} | {total.doubled:,} | {total.wrong:,} | {tracebacks:,} | {findings:,} | {code} |")
+    code = int(bool(total or tracebacks or findings or undone))
+    counts = (total.lost, total.doubled, total.wrong, tracebacks, findings, undone, code)
+    print(f"| {' | '.join(f'{count:,}' for count in counts)} |")
     return code
 
 

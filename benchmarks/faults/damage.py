@@ -33,7 +33,7 @@ from traces.common.log import LogError
 from warehouse import Warehouse
 
 LINES, FILES, CHANGED = 20_000, 500, 60
-"""In the full campaign, over all formats."""
+"""In the full campaign, over all formats. Beside the files that change, as many others stay what they are."""
 LINES_A_FILE = 500
 PACKED_SHARE = 5
 """Every fifth damaged file is a packed one."""
@@ -41,13 +41,14 @@ PACKED_SHARE = 5
 
 @dataclass
 class Damage:
-    """What became of damaged logs of one format. outcomes: of damaged files."""
+    """What became of damaged logs of one format. changed: files whose bytes differ. touched: files that have only a new time."""
 
     lines: int = 0
     rejected: int = 0
     files: int = 0
     refused: int = 0
     changed: int = 0
+    touched: int = 0
     findings: list[str] = field(default_factory=list)
     tracebacks: int = 0
     lost: int = 0
@@ -174,23 +175,27 @@ def _damaged_files(
 def _changed_files(
     log_format: str, folder: Path, rng: np.random.Generator, count: int, warehouse: Warehouse, damage: Damage
 ) -> None:
-    """A digit of a file that was ingested becomes another one: the tables are those of the files as they are."""
+    """A line of so many files that were ingested becomes another one of the same length. As many files keep their bytes, and every
+    second one of these has a new time. The tables are those of the files as they are."""
     folder.mkdir(parents=True)
-    for number in range(count):
+    for number in range(2 * count):
         (folder / f"{number}.log").write_bytes(sound_log(log_format, 100 * number + 11))
     source = Source("changed", log_format, folder, procs=1024)
     update_raw_log(warehouse, source)
     write_jobs(warehouse, "changed")
-    for number in range(0, count, 2):
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    for number in range(0, 2 * count, 2):
         path = folder / f"{number}.log"
-        content = bytearray(path.read_bytes())
         new, old = (sound_line(log_format, 100 * number + 11 + shift).encode() for shift in (50, 3))
-        content[content.index(old) : content.index(old) + len(old)] = new if len(new) == len(old) else old
-        path.write_bytes(bytes(content))
+        path.write_bytes(before[path][0].replace(old, new, 1))
         new_time(path, int(rng.integers(1, 99)))
-    for number in range(1, count, 4):
-        new_time(folder / f"{number}.log")  # touched only
-    damage.changed = count
+    for number in range(1, 2 * count, 4):
+        new_time(folder / f"{number}.log")
+    for path, (content, modified_ns) in before.items():
+        assert path.stat().st_size == len(content)
+        differs = path.read_bytes() != content
+        damage.changed += differs
+        damage.touched += not differs and path.stat().st_mtime_ns != modified_ns
     fresh = Warehouse(warehouse.path.with_name("fresh.duckdb"))
     for each in (warehouse, fresh):
         update_raw_log(each, source)
@@ -206,9 +211,9 @@ def _parts(count: int) -> list[int]:
 
 def damage_part(
     result: Result, folder: Path, seed: int, share: float, plant: str = "", formats: tuple[str, ...] = FORMATS
-) -> None:
-    """One format after another. share: of the full number of lines and files. Folders of VASP runs have no lines to count, and
-    are not part of it."""
+) -> list[int]:
+    """One format after another; returns the cells of the last row. share: of the full number of lines and files. Folders of VASP
+    runs have no lines to count, and are not part of it."""
     shares = [_parts(max(int(count * share), 2 * len(FORMATS))) for count in (LINES, FILES, CHANGED)]
     totals: Counter[int] = Counter()
     with Worker(folder / "home", plant) as worker:
@@ -227,15 +232,20 @@ def damage_part(
             result.tracebacks += damage.tracebacks
             result.difference.add(Difference(damage.lost, damage.doubled, damage.wrong))
             result.findings += damage.findings
-            row = (damage.lines, damage.rejected, damage.files, damage.refused, damage.changed, len(damage.findings))
+            counted = (damage.lines, damage.rejected, damage.files, damage.refused, damage.changed, damage.touched)
+            row = (*counted, len(damage.findings))
             totals.update(dict(enumerate(row)))
             result.add(log_format, *row)
     result.add("all", *totals.values())
+    return list(totals.values())
 
 
 def damage(folder: Path, seed: int, quick: bool) -> Result:
     """The part of the campaign."""
     result = Result("damage")
-    result.head("format", "damaged lines", "rejected", "damaged files", "refused", "changed files", "findings")
-    damage_part(result, folder, seed, 0.05 if quick else 1.0)
+    columns = ("damaged lines", "rejected", "damaged files", "refused", "changed files", "touched only", "findings")
+    result.head("format", *columns)
+    counts = damage_part(result, folder, seed, 0.05 if quick else 1.0)
+    for column, count in zip(columns[:-1], counts or [0] * len(columns), strict=False):
+        result.require(count > 0, f"{column}: none at all")
     return result

@@ -23,28 +23,33 @@ ROOM = "2g"
 COMMAND = "benchmarks.faults.disk:command_with_little_room"
 
 
+class MountError(RuntimeError):
+    """A file system in memory could not be made, or not be given another size."""
+
+
 def can_mount(folder: Path) -> bool:
     """Whether a file system in memory may be made here."""
     folder.mkdir(parents=True, exist_ok=True)
-    if _mount(folder, "1m"):
-        subprocess.run(["umount", str(folder)], check=True)
-        return True
-    return False
+    try:
+        _mount(folder, "1m")
+    except MountError:
+        return False
+    subprocess.run(["umount", str(folder)], check=True)
+    return True
 
 
-def _mount(folder: Path, size: str, again: bool = False) -> bool:
+def _mount(folder: Path, size: str, again: bool = False) -> None:
     options = f"{'remount,' if again else ''}size={size}"
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=False, capture_output=True
-    )
-    return made.returncode == 0
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)
+    if made.returncode:
+        raise MountError(f"{folder}: no file system with {options}: {made.stderr.strip()}")
 
 
 @contextmanager
 def file_system(folder: Path) -> Iterator[None]:
     """A file system in memory at this folder, with room enough at first."""
-    if not _mount(folder, ROOM):
-        raise RuntimeError(f"{folder}: cannot mount")
+    _mount(folder, ROOM)
     try:
         yield
     finally:
@@ -120,6 +125,7 @@ def fill(victim: Victim, sizes: int, random: Random, result: Result) -> None:
         len(result.findings) - before_findings,
     )
     result.add(victim.name, sizes, *row)
+    result.require(failed > 0, f"{victim.name}: no command ended for lack of room")
 
 
 def fill_files(victim: Victim, sizes: int, random: Random, result: Result) -> None:
@@ -138,6 +144,7 @@ def fill_files(victim: Victim, sizes: int, random: Random, result: Result) -> No
     result.add(
         victim.name, sizes, f"files up to {needed / 1e6:.1f}", failed, sizes - failed, len(result.findings) - before
     )
+    result.require(failed > 0, f"{victim.name}: no command ended for lack of room")
 
 
 def _go_on(what: str, victim: Victim, result: Result) -> None:
@@ -163,9 +170,12 @@ def disk(folder: Path, seed: int, quick: bool) -> Result:
         home = here / "home"
         home.mkdir(parents=True)
         if mounts:
-            with file_system(home), Worker(home) as worker:
-                fill(make(worker, here, seed), sizes, random, result)
-                empty_folder(home)
+            try:
+                with file_system(home), Worker(home) as worker:
+                    fill(make(worker, here, seed), sizes, random, result)
+                    empty_folder(home)
+            except MountError as error:
+                result.undone.append(f"{name}: {error}")
         else:
             with Worker(home) as worker:
                 fill_files(make(worker, here, seed), sizes, random, result)

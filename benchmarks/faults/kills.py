@@ -5,25 +5,26 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import duckdb
 
 import assets.ingest.rows
-from assets.ingest.rows import RECORDS
+import sql
+from assets.ingest.rows import OF_A_FILE
 from benchmarks.faults.results import Result, Tables, read_tables
 from benchmarks.faults.workers import COMMAND, Worker, command
 from benchmarks.pbs_logs import write_days
-from tests.assets.ingest.incremental import CHECKS, faults
-from tests.kills import Outcome, kill_backups, kill_restores
+from tests.kills import Outcome, files_of, kill_backups, kill_restores
 from tests.tiny import CATALOGUE, SOURCE, busy_log
 from tests.warehouse.released import make_warehouse, versions
-from warehouse import Warehouse
 
 MOMENTS = {"ingest": 28, "training": 12, "replay --save": 16, "migration": 16, "backup": 14, "restore": 14}
 """How often each is killed in the full campaign: 100 times."""
+MOST_TRIES = 4
+"""For each kill that is asked for: a command may be over before it is killed, or not yet have written."""
 CONFIG = """
 ops:
   predictions__runtime_evaluation: {config: {predictors: [requested, similar_jobs], days: 60}}
@@ -42,11 +43,13 @@ ops:
 
 @dataclass
 class Killed:
-    """What kills of one command have left."""
+    """Kills of one command. again: of a command that went on after a kill. writing: after which files of the data folder were not
+    those from before. too_late: tries that were over before the kill."""
 
     kills: int = 0
+    again: int = 0
+    writing: int = 0
     too_late: int = 0
-    phases: set[str] = field(default_factory=set)
 
 
 def database_of(home: Path) -> Path:
@@ -91,26 +94,28 @@ def write_log(folder: Path, seed: int, days: int, jobs: int, share: float = 1.0)
             path.write_bytes(content[: len(content) // 2])
 
 
-def partly_there(home: Path, source: str = "mine") -> list[str]:
-    """Files that are in a warehouse in part, by its own check, and rows of no file; a kill may not leave any."""
-    if not database_of(home).exists():
+def partly_there(database: Path) -> list[str]:
+    """Files of all sources that are in a warehouse in part, by its own check, and rows of no file; a kill may not leave any.
+
+    The warehouse is not opened by its door, which would upgrade it. Its tables may be of any release.
+    """
+    if not database.exists():
         return []
-    with duckdb.connect(str(database_of(home)), read_only=True) as connection:
-        schemas = {
-            name for (name,) in connection.execute("SELECT DISTINCT schema_name FROM duckdb_tables()").fetchall()
-        }
-    if "raw" not in schemas:
-        return []
-    warehouse = Warehouse(database_of(home))
-    wrong = [str(row) for row in faults(warehouse, source, CHECKS[:1])]
-    with warehouse.read() as connection:
-        for table in RECORDS.values():
-            rows = connection.execute(
-                f"SELECT DISTINCT file FROM {table} WHERE source = ? AND file NOT IN "
-                "(SELECT file FROM raw.log_files WHERE source = ?)",
-                [source, source],
-            ).fetchall()
-            wrong += [f"rows of {file}, which is not in the ledger" for (file,) in rows]
+    check, wrong = "checks.counts_add_up", []
+    try:
+        with duckdb.connect(str(database), read_only=True) as connection:
+            if connection.execute("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'raw'").fetchone() is None:
+                return []
+            for (source,) in connection.execute("SELECT DISTINCT source FROM raw.log_files ORDER BY ALL").fetchall():
+                rows = connection.execute(sql.load(check), {"source": source}).fetchall()
+                wrong += [f"{check}, {source}, {', '.join(map(str, row))}" for row in rows]
+            for table in OF_A_FILE:
+                rows = connection.execute(
+                    f"SELECT source, file FROM {table} EXCEPT SELECT source, file FROM raw.log_files ORDER BY ALL"
+                ).fetchall()
+                wrong += [f"{table} has rows of {source}, {file}, which is not in the ledger" for source, file in rows]
+    except duckdb.Error as error:
+        wrong.append(f"the file cannot be read: {error}")
     return wrong
 
 
@@ -123,14 +128,22 @@ def command_in_small_commits(*arguments: str) -> None:
 class Victim:
     """One command, its home as it is before, and the tables that it leaves when nobody disturbs it.
 
-    disturbed: the function that does it where it is killed.
+    disturbed: the function that does it where it is killed. at_once: whether all that it writes appears at once, so that a kill
+    leaves the tables as they were or as they become.
     """
 
     def __init__(
-        self, name: str, worker: Worker, base: Path, arguments: list[object], disturbed: str = COMMAND
+        self,
+        name: str,
+        worker: Worker,
+        base: Path,
+        arguments: list[object],
+        disturbed: str = COMMAND,
+        at_once: bool = False,
     ) -> None:
         self.name, self.worker, self.base, self.arguments = name, worker, base, [*map(str, arguments)]
-        self.disturbed = disturbed
+        self.disturbed, self.at_once = disturbed, at_once
+        self.before = read_tables(database_of(base))
         put_back(base, worker.home)
         call_surely(worker, *arguments)
         self.undisturbed = self.tables()
@@ -141,25 +154,41 @@ class Victim:
         return read_tables(database_of(self.worker.home))
 
     def kill(self, count: int, random: Random, result: Result, until_found: bool = False) -> Killed:
-        """Kills it so many times, now and then several times in a row; every time it is run to its end afterwards.
+        """Kills it so many times, and goes on until one kill came while it wrote. Now and then it is killed several times in a row;
+        every time it is run to its end afterwards.
 
         until_found: no longer than until something is found.
         """
         killed = Killed()
         tries = 0
-        while killed.kills < count and tries < 4 * count and not (until_found and result.findings):
+        while (killed.kills < count or not killed.writing) and tries < MOST_TRIES * count:
+            if until_found and result.findings:
+                return killed
             tries += 1
             put_back(self.base, self.worker.home)
-            for _ in range(min(random.choice((1, 1, 1, 2, 3)), count - killed.kills)):
+            was_killed = False
+            for _ in range(min(random.choice((1, 1, 1, 2, 3)), max(count - killed.kills, 1))):
+                before = files_of(database_of(self.worker.home).parent)
                 ended = self.worker.call(self.disturbed, *self.arguments, kill_after=random.uniform(0, self.seconds))
                 killed.kills += ended.was_killed
                 killed.too_late += not ended.was_killed
-                result.look_at(f"{self.name}, killed", ended.printed)
-                for line in partly_there(self.worker.home)[:3]:
-                    result.difference.wrong += 1
-                    result.findings.append(f"{self.name}, kill {killed.kills}: left in part: {line}")
+                killed.again += was_killed and ended.was_killed
+                killed.writing += ended.was_killed and files_of(database_of(self.worker.home).parent) != before
+                was_killed = ended.was_killed
+                self._look(f"{self.name}, kill {killed.kills}", ended.printed, result)
             self._finish(killed, result)
+        result.require(killed.kills >= count, f"{self.name}: only {killed.kills} of {count} kills")
+        result.require(killed.writing > 0, f"{self.name}: no kill came while it wrote")
         return killed
+
+    def _look(self, what: str, printed: str, result: Result) -> None:
+        """Right after a kill, before anything else opens the warehouse."""
+        result.look_at(what, printed)
+        wrong = [f"left in part: {line}" for line in partly_there(database_of(self.worker.home))[:3]]
+        if self.at_once and not wrong and self.tables() not in (self.before, self.undisturbed):
+            wrong = ["left the tables neither as they were nor as they become"]
+        result.difference.wrong += len(wrong)
+        result.findings += [f"{what}: {line}" for line in wrong]
 
     def _finish(self, killed: Killed, result: Result) -> None:
         ended = self.worker.command(*self.arguments)
@@ -199,7 +228,7 @@ def replay_victim(worker: Worker, folder: Path, seed: int, jobs: int = 3000) -> 
     call_surely(worker, "ingest", folder / "busy.swf", "--name", "mine")
     shutil.copytree(worker.home, folder / "base-replay")
     arguments = ["replay", "mine", "--policy", "SJF", "--save", "trial"]
-    return Victim("replay --save", worker, folder / "base-replay", list(arguments))
+    return Victim("replay --save", worker, folder / "base-replay", list(arguments), at_once=True)
 
 
 def training_victim(worker: Worker, folder: Path) -> Victim:
@@ -218,7 +247,7 @@ def migration_victim(worker: Worker, folder: Path) -> Victim:
     base = folder / "base-migration"
     database_of(base).parent.mkdir(parents=True)
     make_warehouse(versions()[0], database_of(base))
-    return Victim("migration", worker, base, ["sql", "SELECT count(*) FROM core.jobs"])
+    return Victim("migration", worker, base, ["sql", "SELECT count(*) FROM core.jobs"], at_once=True)
 
 
 VICTIMS: dict[str, Callable[[Worker, Path, int], Victim]] = {
@@ -237,9 +266,11 @@ def kill_archives(kind: str, folder: str, count: int, seed: int) -> None:
         tries += 1
         outcome = kill(Path(folder) / f"{tries}", count - total.kills, seed + tries)
         total.kills += outcome.kills
+        total.writing += outcome.writing
         total.too_late += outcome.too_late
         total.broken += outcome.broken
-    print(json.dumps([total.kills, total.too_late, total.broken]))
+        total.seconds = outcome.seconds
+    print(json.dumps([total.kills, total.writing, total.too_late, total.broken, total.seconds]))
 
 
 def kill_part(
@@ -259,17 +290,21 @@ def kill_part(
                 result.findings.append(f"{kind}: {lines[-1][:300] if lines else 'ended'}")
                 result.difference.wrong += 1
                 return
-            kills, too_late, broken = json.loads(lines[-1])
-            killed, seconds = Killed(kills, too_late), "below 1"
+            done, writing, too_late, broken, took_s = json.loads(lines[-1])
+            killed, seconds = Killed(done, 0, writing, too_late), f"{took_s:.1f}"
+            result.require(done >= count or broken, f"{kind}: only {done} of {count} kills")
+            result.require(writing > 0, f"{kind}: no kill came while it wrote")
             result.difference.wrong += len(broken)
             result.findings += [f"{kind}: {line[:300]}" for line in broken]
-    result.add(kind, killed.kills, killed.too_late, seconds, len(result.findings) - before)
+    counts = (killed.kills, killed.again, killed.writing, killed.too_late)
+    result.add(kind, *counts, seconds, len(result.findings) - before)
 
 
 def kills(folder: Path, seed: int, quick: bool) -> Result:
     """The part of the campaign."""
     result = Result("kills")
-    result.head("killed", "kills", "over before", "seconds undisturbed", "findings")
+    columns = ("kills", "of them again", "had written", "over before", "seconds undisturbed", "findings")
+    result.head("killed", *columns)
     for kind, count in MOMENTS.items():
         kill_part(kind, max(count // 10, 1) if quick else count, folder / kind.split()[0], seed, result)
     return result

@@ -39,13 +39,18 @@ class Difference:
 
 @dataclass
 class Result:
-    """What one part has seen. lines: its table, as it is printed. findings: what is wrong, in words."""
+    """What one part has seen.
+
+    lines: its table, as it is printed. findings: what is wrong, in words. undone: what the part was asked for and has not done, so
+    that finding nothing proves nothing.
+    """
 
     part: str
     lines: list[str] = field(default_factory=list)
     difference: Difference = field(default_factory=Difference)
     tracebacks: int = 0
     findings: list[str] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)
 
     def compare(self, what: str, ours: Tables, undisturbed: Tables) -> Difference:
         """Counts the rows that differ, and notes where."""
@@ -61,12 +66,10 @@ class Result:
             self.tracebacks += 1
             self.findings.append(f"{what}: traceback: {text.strip().splitlines()[-1][:200]}")
 
-    def row(self, *cells: object, widths: tuple[int, ...] = (34, 9, 9, 9, 9, 9, 9)) -> None:
-        """A line of the table: the first cell on the left, the others on the right."""
-        first, *others = (f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in cells)
-        self.lines.append(
-            f"{first:<{widths[0]}}" + "".join(f"{c:>{w}}" for c, w in zip(others, widths[1:], strict=False))
-        )
+    def require(self, done: bool, what: str) -> None:
+        """Notes what was not done."""
+        if not done:
+            self.undone.append(what)
 
     def head(self, *cells: str) -> None:
         """A Markdown table begins, with these columns."""

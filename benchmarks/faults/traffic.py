@@ -39,12 +39,17 @@ SHARED = "shared"
 
 @dataclass
 class Seen:
-    """What one process has done and seen. wait_s: the longest time until the warehouse was open."""
+    """What one process has done and seen.
+
+    operations: how many of each kind. waits_s: seconds of each operation of a writer, and until each reader could read. violated:
+    what did not hold. tracebacks: exceptions that should not have come. lasted_s: seconds that the process has worked.
+    """
 
     operations: Counter[str] = field(default_factory=Counter)
     waits_s: list[float] = field(default_factory=list)
     violated: list[str] = field(default_factory=list)
     tracebacks: list[str] = field(default_factory=list)
+    lasted_s: float = 0.0
 
     def note(self, what: str) -> None:
         """An exception that should not have come."""
@@ -101,6 +106,7 @@ def write_for(folder: str, number: int, seed: int, seconds: float, shares: dict[
             seen.note(f"writer {number}, {what}")
         seen.operations[what] += 1
         seen.waits_s.append(time.monotonic() - began)
+    seen.lasted_s = time.monotonic() - end + seconds
     print(json.dumps(vars(seen)))
 
 
@@ -110,7 +116,7 @@ def _ingest(warehouse: Warehouse, here: Path, name: str) -> None:
 
 
 def read_for(folder: str, number: int, seed: int, seconds: float) -> None:
-    """A reader: opens the warehouse about three times a second, and asks what must hold."""
+    """A reader: opens the warehouse, asks what must hold, and pauses for 0.1 to 0.5 s."""
     seen, random = Seen(), Random(f"reader {number} {seed}")
     warehouse, end = Warehouse(Path(folder) / "w.duckdb"), time.monotonic() + seconds
     while time.monotonic() < end:
@@ -126,6 +132,7 @@ def read_for(folder: str, number: int, seed: int, seconds: float) -> None:
         except BaseException:
             seen.note(f"reader {number}")
         time.sleep(random.uniform(0.1, 0.5))
+    seen.lasted_s = time.monotonic() - end + seconds
     print(json.dumps(vars(seen)))
 
 
@@ -144,8 +151,8 @@ def violations(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
                 yield f"{source}: records and jobs differ: {row}"
     for row in connection.execute(
         "SELECT source, count(*), count(DISTINCT job_index), min(job_index), max(job_index) FROM core.jobs GROUP BY source "
-        "HAVING count(*) <> count(DISTINCT job_index) OR min(job_index) NOT IN (0, 1) "
-        "OR count(*) <> max(job_index) - min(job_index) + 1"
+        "HAVING count(*) <> count(DISTINCT job_index) OR min(job_index) <> 0 "
+        "OR count(*) <> max(job_index) + 1"
     ).fetchall():
         yield f"job_index has gaps or repeats: {row}"
     for row in connection.execute("SELECT source, file FROM raw.log_files GROUP BY ALL HAVING count(*) > 1").fetchall():
@@ -213,9 +220,11 @@ def _add_row(name: str, seen: Seen, result: Result) -> None:
     waits = sorted(seen.waits_s) or [0.0]
     done = ", ".join(f"{count:,} {what}" for what, count in sorted(seen.operations.items()))
     is_reader = name.startswith("reader")
-    result.add(
-        name, done, f"{waits[len(waits) // 2]:.2f}", f"{waits[-1]:.2f}", len(seen.violated), len(seen.tracebacks)
-    )
+    total = sum(seen.operations.values())
+    rate = f"{total / seen.lasted_s:.2f}" if seen.lasted_s else ""
+    times = (f"{waits[len(waits) // 2]:.2f}", f"{waits[-1]:.2f}")
+    result.add(name, done, rate, *times, len(seen.violated), len(seen.tracebacks))
+    result.require(total > 0, f"{name} has {'read' if is_reader else 'ingested'} nothing")
     result.tracebacks += len(seen.tracebacks)
     result.difference.wrong += len(seen.violated)
     result.findings += [f"{name}: {line}" for line in (*seen.tracebacks[:3], *seen.violated[:3])]
@@ -230,6 +239,6 @@ def traffic(folder: Path, seed: int, quick: bool) -> Result:
     result.lines.append(
         f"{seconds:,.0f} seconds. Of a writer: seconds of an ingest. Of a reader: seconds until it may read."
     )
-    result.head("process", "operations", "median, s", "longest, s", "violated", "tracebacks")
+    result.head("process", "operations", "a second", "median, s", "longest, s", "violated", "tracebacks")
     traffic_part(result, folder, seed, seconds)
     return result

@@ -75,6 +75,7 @@ def _upgrade(version: int, worker: Worker, folder: Path, result: Result) -> None
     with duckdb.connect(str(database), read_only=True) as connection:
         (row,) = connection.execute("SELECT version FROM core.schema_version").fetchall()
     result.add(f"{version} to {row[0]}", len(before), rows, history, result.difference.lost - lost_before)
+    result.require(rows > 0, f"{what}: it has no rows")
     if row[0] != CURRENT_VERSION:
         result.findings.append(f"{what}: it has version {row[0]} now")
 

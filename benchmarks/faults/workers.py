@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -78,8 +79,9 @@ class Worker:
         self.began = time.monotonic()
 
     def kill(self) -> None:
-        """Ends the child as the system does it, without a warning."""
-        os.kill(self.child, signal.SIGKILL)
+        """Ends the child as the system does it, without a warning. One that has just ended stays as it ended."""
+        with suppress(ProcessLookupError):
+            os.kill(self.child, signal.SIGKILL)
 
     def end(self, kill_after: float | None = None) -> Ended:
         """Waits for the child; kills it after so many seconds since it began."""

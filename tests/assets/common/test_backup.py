@@ -16,7 +16,7 @@ from assets.common.archive import CATALOGUE, PSEUDONYM_KEY, Advance, ArchivedFil
 from assets.common.backup import back_up, require_space
 from assets.common.journal import DATABASE, beside, unpacked_folder
 from assets.common.storage import data_folder, open_warehouse, store_model
-from tests.kills import in_home, kill_backups, make_small_home, state_of_home
+from tests.kills import REGISTRIES, in_home, kill_backups, make_small_home, state_of_home
 from tests.studies import size
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from warehouse import WarehouseBusy, WarehouseError
@@ -41,19 +41,20 @@ def count_rows(database: Path, table: str = "core.jobs") -> int:
 
 
 def test_what_cannot_be_made_again_is_in_it(home: Path, tmp_path: Path) -> None:
-    (data_folder() / "models" / "mine" / "policy-1.checkpoint").write_text("half a training")
-    (data_folder() / "models" / "mine" / ".policy-1.json.77.part").write_text("half a file")
+    (data_folder() / "models" / "mine" / "model-1.checkpoint").write_text("half a training")
+    (data_folder() / "models" / "mine" / ".model-1.json.77.part").write_text("half a file")
     done = back_up(tmp_path / "a.tar.zst")
     folder = unpack(tmp_path / "a.tar.zst", tmp_path / "new")
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     models = {
-        path.relative_to(data_folder()).as_posix() for path in (data_folder() / "models" / "mine").glob("policy*.json")
+        path.relative_to(data_folder()).as_posix() for path in (data_folder() / "models" / "mine").glob("model*.json")
     }
-    assert names == {DATABASE, PSEUDONYM_KEY, CATALOGUE} | models and len(models) == 3
+    assert names == {DATABASE, PSEUDONYM_KEY, CATALOGUE} | models and len(models) == 4
     assert (folder / PSEUDONYM_KEY).read_bytes() == pseudonym_key_path().read_bytes()
     assert (folder / CATALOGUE).read_bytes() == local_catalogue_path().read_bytes()
     assert (folder / DATABASE).read_bytes() == (data_folder() / DATABASE).read_bytes()
     assert done.size_bytes == (tmp_path / "a.tar.zst").stat().st_size and done.lost == []
+    assert [count_rows(folder / DATABASE, table) for table in REGISTRIES] == [1, 1, 1, 1]
     assert not (data_folder() / ".backup").exists()
 
 
@@ -158,6 +159,17 @@ def test_models_in_use_that_are_missing_are_named(home: Path, tmp_path: Path) ->
     assert back_up(tmp_path / "a.tar.zst").lost == [lost[0]]
     (data_folder() / lost[0]).unlink()
     assert back_up(tmp_path / "b.tar.zst").lost == [lost[0]]
+
+
+@pytest.mark.parametrize("table", REGISTRIES)
+def test_the_files_of_every_registry_are_looked_for(home: Path, tmp_path: Path, table: str) -> None:
+    with open_warehouse().read() as connection:
+        ((file,),) = connection.execute(f"SELECT file FROM {table}").fetchall()
+    (data_folder() / file).unlink()
+    assert back_up(tmp_path / "a.tar.zst").lost == [file]
+    with open_warehouse().write() as connection:
+        connection.execute(f"DELETE FROM {table}")
+    assert back_up(tmp_path / "b.tar.zst").lost == []  # no row needs it now
 
 
 def test_an_archive_that_is_there_is_replaced_only_when_asked(home: Path, tmp_path: Path) -> None:

@@ -14,8 +14,16 @@ from assets.common.archive import Manifest, describe_file, write_archive
 from assets.common.backup import BACKUP_LOCK, back_up
 from assets.common.journal import DATABASE, JOURNAL
 from assets.common.restore import restore_backup
-from assets.common.storage import data_folder, open_warehouse
-from tests.kills import file_operations, in_home, kill_restores, killed_at, make_small_home, state_of_home
+from assets.common.storage import data_folder, open_warehouse, read_model
+from tests.kills import (
+    REGISTRIES,
+    file_operations,
+    in_home,
+    kill_restores,
+    killed_at,
+    make_small_home,
+    state_of_home,
+)
 from tests.studies import size
 from tests.warehouse.released import make_warehouse
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
@@ -55,7 +63,7 @@ def archive_of(database: Path, target: Path, tables: int = 1) -> Path:
 
 def test_an_empty_home_gets_everything(home: Path, saved: Path) -> None:
     manifest = restore_backup(saved / "a.tar.zst")
-    assert state_of(home) == state_of(saved / "home") and manifest.models == 3
+    assert state_of(home) == state_of(saved / "home") and manifest.models == 4
     assert pseudonym_key_path().stat().st_mode & 0o777 == 0o600
     assert not [path for path in (*home.iterdir(), *data_folder().iterdir()) if ".restore" in path.name]
     others_may_read = (data_folder() / DATABASE).stat().st_mode & 0o777
@@ -63,6 +71,8 @@ def test_an_empty_home_gets_everything(home: Path, saved: Path) -> None:
     assert others_may_read == (home / "plain").stat().st_mode & 0o777
     with open_warehouse().read() as connection:
         assert connection.execute("SELECT count(*) FROM core.jobs").fetchall() == [(70,)]
+        models = [connection.execute(f"SELECT file, sha256 FROM {table}").fetchall() for table in REGISTRIES]
+    assert [read_model(*row) for (row,) in models] == [b"home 0", b"home 1", b"home 2", b"home 3"]
 
 
 def test_a_home_that_is_not_empty_needs_replace(home: Path, saved: Path) -> None:
