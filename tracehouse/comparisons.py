@@ -16,7 +16,7 @@ from tracehouse.replays import Run
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_rows
 
-_NUMBERS = ("a", "b", "difference", "low", "high")
+_NUMBERS = ("a", "b", "difference")
 _SHARES = ("better_share", "equal_share", "worse_share")
 
 
@@ -26,18 +26,16 @@ class Comparison:
     Attributes
     ----------
     summary : dict
-        What `tracehouse compare --json` prints: the runs, the settings that differ, the blocks of the intervals, and
-        all differences.
+        What `tracehouse compare --json` prints: the runs, the settings that differ, the verdict, and all differences.
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
         self.summary = summary
 
     def __repr__(self) -> str:
-        wait = self.summary["metrics"]["average_wait_s"]
-        low, high = (wait.get(name) for name in ("low", "high"))
-        interval = "no interval" if low is None else f"{low:+,.0f} to {high:+,.0f}"
-        return f"Comparison({self.summary['jobs']:,} jobs, average wait {wait['difference']:+,.0f} s ({interval}))"
+        wait = self.summary["metrics"]["average_wait_s"]["difference"]
+        verdict = self.summary["verdict"].get("word", "no verdict")
+        return f"Comparison({self.summary['jobs']:,} jobs, average wait {wait:+,.0f} s, {verdict})"
 
     def __str__(self) -> str:
         return compare_text(self.summary)
@@ -54,8 +52,7 @@ class Comparison:
         Returns
         -------
         polars.DataFrame
-            metric, a, b, difference (B minus A), and low and high of its 95 % interval. These are null for metrics
-            that are no means over jobs, and with fewer than five blocks of submission time.
+            metric, a, b and difference (B minus A).
 
         Examples
         --------
@@ -63,10 +60,22 @@ class Comparison:
         >>> log = tracehouse.load_log("lublin-256")
         >>> found = tracehouse.compare(tracehouse.replay(log, "FCFS"), tracehouse.replay(log, "SAF"))
         >>> found.metrics.columns
-        ['metric', 'a', 'b', 'difference', 'low', 'high']
+        ['metric', 'a', 'b', 'difference']
         """
         rows = [{"metric": name} | {n: row.get(n) for n in _NUMBERS} for name, row in self.summary["metrics"].items()]
         return pl.DataFrame(rows, schema={"metric": pl.String} | dict.fromkeys(_NUMBERS, pl.Float64))
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """Whether B is worth adopting where A runs.
+
+        Returns
+        -------
+        dict
+            word ("dominates", "trades", "harms", "worse" or "no difference"), is_certain, scored_jobs, panel, payers and
+            typical_block. Or why_none alone, where there is no verdict.
+        """
+        return self.summary["verdict"]
 
     @property
     def paired(self) -> pl.DataFrame:
@@ -76,7 +85,7 @@ class Comparison:
         -------
         polars.DataFrame
             One row for each group of jobs (all, then size classes of run A's cluster) and metric: jobs_of, jobs,
-            metric, a, b, difference, low, high, and the shares of jobs that wait less (better_share), as long
+            metric, a, b, difference, and the shares of jobs that wait less (better_share), as long
             (equal_share) and longer (worse_share) under B.
         """
         rows = []
@@ -88,10 +97,9 @@ class Comparison:
 
 
 def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Comparison:
-    """Compare two runs over the same jobs: every metric under A and B, and B minus A.
+    """Compare two runs over the same jobs: every metric under A and B, and whether B is worth adopting where A runs.
 
-    Differences of the mean wait, turnaround and bounded slowdown are paired job by job and have a 95 % interval. Whole
-    blocks of submission time are resampled, since waits of neighbouring jobs depend on each other.
+    The verdict is on the later half of the jobs of a whole trace. docs/semantics.md, "Verdicts", has its rules.
 
     Parameters
     ----------

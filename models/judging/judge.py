@@ -27,9 +27,9 @@ class Replayed:
     schedule: Schedule
     scored: NDArray[np.bool_]
 
-    def panel(self) -> Panel:
-        """Raises ValueError where no scored job started."""
-        return panel_of(self.jobs, self.schedule, self.cluster, self.scored)
+    def panel(self, wide_of: int | None = None) -> Panel:
+        """As `panel_of`."""
+        return panel_of(self.jobs, self.schedule, self.cluster, self.scored, wide_of)
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,17 @@ class Judgement:
     verdict: PolicyVerdict
 
 
-def judge(ours: Sequence[Replayed], incumbent: Sequence[Replayed], blocks: int = BLOCKS) -> Judgement:
-    """Compares replays of the same jobs, shift by shift; the first shift is the whole log.
+def judge(
+    ours: Sequence[Replayed], incumbent: Sequence[Replayed], blocks: int = BLOCKS, wide_of: int | None = None
+) -> Judgement:
+    """Compares replays of the same jobs, shift by shift; the first shift is the whole log. wide_of: as in `panel_of`.
 
     Raises ValueError where the replays are not of the same jobs, and where no scored job started.
     """
     for one, other in zip(ours, incumbent, strict=True):
         if not (np.array_equal(one.jobs.submit, other.jobs.submit) and np.array_equal(one.scored, other.scored)):
             raise ValueError("a judgement needs replays of the same jobs, of which the same are scored")
-    panels, incumbents = (tuple(each.panel() for each in side) for side in (ours, incumbent))
+    panels, incumbents = (tuple(each.panel(wide_of) for each in side) for side in (ours, incumbent))
     slowdown, wait = block_intervals(ours[0], incumbent[0], blocks)
     return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
 

@@ -51,11 +51,14 @@ def wide_jobs(jobs: Jobs, cluster_procs: int) -> NDArray[np.bool_]:
     return jobs.procs > WIDE_SHARE * cluster_procs
 
 
-def panel_of(jobs: Jobs, schedule: Schedule, cluster: int | Cluster, scored: NDArray[np.bool_]) -> Panel:
-    """The panel of a replay. scored: bool (jobs,). Raises ValueError where no scored job started."""
+def panel_of(
+    jobs: Jobs, schedule: Schedule, cluster: int | Cluster, scored: NDArray[np.bool_], wide_of: int | None = None
+) -> Panel:
+    """The panel of a replay. scored: bool (jobs,). wide_of: processors of the cluster on which wide jobs are wide, where it is
+    another one. Raises ValueError where no scored job started."""
     cluster = Cluster.of(cluster)
     measured = metrics(jobs, schedule, cluster, measured=scored)
-    wide = scored & schedule.started & wide_jobs(jobs, cluster.procs)
+    wide = scored & schedule.started & wide_jobs(jobs, wide_of or cluster.procs)
     return Panel(
         bounded_slowdown=measured["average_bounded_slowdown"],
         wait_s=measured["average_wait_s"],

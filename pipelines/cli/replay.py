@@ -187,12 +187,11 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
-    """Compare two saved runs of a source over the same jobs: every metric under A and B, and B minus A.
+    """Compare two saved runs of a source over the same jobs: is B worth adopting where A runs?
 
-    Differences of mean wait, turnaround and bounded slowdown are paired job by job and come with a 95 % interval. Waits of jobs
-    submitted close to each other depend on each other, so whole blocks of submission time are resampled (2,000 times): weeks,
-    or as many days as give at least 20 blocks, one at least. Fewer than 5 blocks give no interval. An interval that contains 0
-    says that the difference could be chance.
+    The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and nobody
+    pays. It trades if somebody does, and harms if that is more than twofold. 95 % intervals are of the ratio in the typical of
+    16 blocks of jobs. Every metric over all jobs follows, and B minus A job by job.
     """
     comparison = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison))

@@ -123,26 +123,43 @@ def compare_text(comparison: dict[str, Any]) -> str:
     if comparison["paired_jobs"] < comparison["jobs"]:
         lines.append(f"{comparison['paired_jobs']:,} of them started in both")
     lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
-    lines += ["", f"  {'metric':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}  95 % interval"]
-    for name, row in comparison["metrics"].items():
-        lines.append(f"  {name:<{LABEL}} {_columns(row)}  {_interval(row)}")
-    lines += ["", f"  {'job by job':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}  95 % interval"]
+    lines += ["", *_verdict_lines(comparison["verdict"])]
+    lines += ["", f"  {'metric, all jobs':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
+    lines += [f"  {name:<{LABEL}} {_columns(row)}" for name, row in comparison["metrics"].items()]
+    lines += ["", f"  {'job by job':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
     for group in comparison["paired"]:
         lines.append(
             f"  {group['jobs_of']}: {group['jobs']:,} jobs; under B {100 * group['better_share']:.1f} % wait less, "
             f"{100 * group['equal_share']:.1f} % as long, {100 * group['worse_share']:.1f} % longer"
         )
         for name in ("average_wait_s", "average_bounded_slowdown"):
-            lines.append(f"    {name:<{LABEL - 2}} {_columns(group[name])}  {_interval(group[name])}")
-    length = "a week" if comparison["block_days"] == 7 else f"{comparison['block_days']} day(s)"
-    if comparison["paired"][0]["average_wait_s"]["low"] is not None:  # the first group is all jobs
-        lines += ["", f"Intervals: {comparison['blocks']} blocks of submission time, {length} each, resampled whole."]
-    else:
-        lines += [
-            "",
-            f"No intervals: {comparison['blocks']} block(s) of submission time, {length} each; fewer than 5 say nothing.",
-        ]
+            lines.append(f"    {name:<{LABEL - 2}} {_columns(group[name])}")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _verdict_lines(verdict: dict[str, Any]) -> list[str]:
+    """verdict: what assets.what_if.judged.verdict_of_runs returns."""
+    if "why_none" in verdict:
+        return [f"no verdict: {verdict['why_none']}"]
+    certain = ", certain" if verdict["is_certain"] else ""
+    lines = [f"verdict on B over the later {verdict['scored_jobs']:,} jobs: {verdict['word']}{certain}"]
+    lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
+    lines += ["", f"  {'measure, later jobs':<{LABEL}} {'A':>16} {'B':>16} {'B / A':>16}  95 % interval, typical block"]
+    for name, row in verdict["panel"].items():
+        if row["a"] is None or "ratio" not in row:
+            continue
+        interval = verdict["typical_block"].get(name)
+        lines.append(f"  {name:<{LABEL}} {_cells(row, 'ratio')}  {_typical(interval) if interval else ''}")
+    lost = verdict["panel"]["lost_capacity"]
+    return [*lines, f"  {'lost_capacity':<{LABEL}} {_cells(lost, 'difference')}  (B - A)"]
+
+
+def _typical(interval: dict[str, Any]) -> str:
+    """The ratio in the typical block with its interval, or why there is none."""
+    ratio = f"{interval['ratio']:.2f}"
+    if interval["why_none"]:
+        return f"{ratio}, none: {interval['why_none']}"
+    return f"{ratio}, {interval['low']:.2f} to {interval['high']:.2f} ({interval['blocks']} blocks)"
 
 
 def _metrics(summary: dict[str, Any], prefix: str) -> list[str]:
@@ -161,10 +178,8 @@ def _columns(row: dict[str, Any]) -> str:
     return f"{_number(row['a']):>16} {_number(row['b']):>16} {sign + difference:>16}"
 
 
-def _interval(row: dict[str, Any]) -> str:
-    if row.get("low") is None:
-        return ""
-    return " to ".join(("" if x < 0 else "+") + _number(x) for x in (row["low"], row["high"]))
+def _cells(row: dict[str, Any], last: str) -> str:
+    return f"{_number(row['a']):>16} {_number(row['b']):>16} {_number(row[last]):>16}"
 
 
 def _line(name: str, value: Any) -> str:

@@ -1,20 +1,18 @@
-"""Comparisons: paired differences by hand, and intervals that know that neighbours depend on each other."""
+"""Comparisons: paired differences by hand."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from assets.what_if.compare import blocks_of, compare_runs, paired_interval
+from assets.what_if.compare import compare_runs
 from simulator.metrics.metrics import METRICS
 from tests.assets.what_if.test_replay_runs import materialize
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
-DAY_S = 86_400
 RUNS: list[dict[str, Any]] = [
     {"name": "a"},
     {"name": "b", "policy": "SAF"},
@@ -42,14 +40,11 @@ def test_a_comparison_agrees_with_the_saved_rows(busy: Warehouse) -> None:
         assert (told["a"], told["b"]) == (rows["a"][name], rows["b"][name])
         assert told["difference"] == rows["b"][name] - rows["a"][name]
     assert found["settings"] == {"policy": ["FCFS", "SAF"]}
-    assert (found["jobs"], found["paired_jobs"], found["block_days"]) == (400, 400, 1)
-    assert 25 <= found["blocks"] <= 30
+    assert (found["jobs"], found["paired_jobs"]) == (400, 400)
     total = found["paired"][0]
     assert (total["jobs_of"], total["jobs"]) == ("all", 400)
     for name in ("average_wait_s", "average_turnaround_s", "average_bounded_slowdown"):
-        told = found["metrics"][name]
-        assert total[name]["difference"] == pytest.approx(told["difference"], rel=1e-9)
-        assert told["low"] <= told["difference"] <= told["high"]
+        assert total[name]["difference"] == pytest.approx(found["metrics"][name]["difference"], rel=1e-9)
     assert sum(group["jobs"] for group in found["paired"][1:]) == 400
     assert [group["jobs_of"] for group in found["paired"][1:]] == ["serial", "medium", "large"]  # 1/16 is one processor
     for group in found["paired"]:
@@ -59,15 +54,16 @@ def test_a_comparison_agrees_with_the_saved_rows(busy: Warehouse) -> None:
 def test_a_run_compared_with_itself_differs_in_nothing(busy: Warehouse) -> None:
     found = compare_runs(busy, "mine", "a", "a")
     assert all(row["difference"] == 0 for row in found["metrics"].values())
-    assert found["metrics"]["average_wait_s"]["low"] == found["metrics"]["average_wait_s"]["high"] == 0
     assert found["paired"][0]["equal_share"] == 1
+    assert found["verdict"]["word"] == "no difference"
 
 
 def test_another_cluster_is_a_question_worth_asking(busy: Warehouse) -> None:
     found = compare_runs(busy, "mine", "a", "bigger")
     assert found["settings"] == {"procs": [16, 32]}
-    assert found["metrics"]["average_wait_s"]["high"] < 0
+    assert found["metrics"]["average_wait_s"]["difference"] < 0
     assert found["paired"][0]["worse_share"] == 0
+    assert found["verdict"]["word"] == "dominates"
 
 
 def test_what_cannot_be_compared(busy: Warehouse, tmp_path: Path) -> None:
@@ -106,7 +102,7 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, log)
     materialize(warehouse, [{"name": "a"}, {"name": "b", "policy": "SJF"}])
     (everything, large) = compare_runs(warehouse, "mine", "a", "b")["paired"]
-    assert everything["average_wait_s"] == {"a": 90, "b": 60, "difference": -30, "low": None, "high": None}
+    assert everything["average_wait_s"] == {"a": 90, "b": 60, "difference": -30}
     slow = everything["average_bounded_slowdown"]
     assert (slow["a"], slow["b"]) == pytest.approx(((1 + 1.9 + 19) / 3, (1 + 2.0 + 9) / 3))
     assert [everything[f"{how}_share"] for how in ("better", "equal", "worse")] == pytest.approx([1 / 3] * 3)
@@ -123,45 +119,3 @@ def test_jobs_that_started_in_one_run_only_are_in_no_pair(tmp_path: Path) -> Non
     assert (found["jobs"], found["paired_jobs"]) == (3, 2)  # J3 leaves the queue at 150, or starts at 100
     assert found["paired"][0]["average_wait_s"]["difference"] == 5  # J2 starts at 110 rather than at 100
     assert found["metrics"]["average_wait_s"] == {"a": 45, "b": 60, "difference": 15}
-
-
-def test_blocks_are_whole_days_up_to_a_week() -> None:
-    for days, length in ((1, 1), (20, 1), (39, 1), (40, 2), (100, 5), (139, 6), (140, 7), (2000, 7)):
-        submit = np.arange(0, days * DAY_S, 3600) + 12345
-        found, block = blocks_of(submit)
-        assert found == length, days
-        assert len(np.unique(block)) == -(-days // length)
-        assert len(np.unique(block)) >= min(20, days)
-        assert (np.diff(block) >= 0).all()
-
-
-def test_few_blocks_give_no_interval() -> None:
-    block = np.repeat(np.arange(4), 10)
-    assert paired_interval(np.arange(40.0), block) == (None, None)
-    assert paired_interval(np.full(50, 3.0), np.repeat(np.arange(5), 10)) == (3.0, 3.0)
-
-
-def test_intervals_know_that_neighbours_depend_on_each_other() -> None:
-    """Whole blocks share their difference: jobs taken one by one would make the interval far too narrow."""
-    rng = np.random.default_rng(0)
-    covered = narrow = 0
-    for trial in range(100):
-        effect = rng.normal(0, 1, 40)
-        block = np.repeat(np.arange(40), rng.integers(10, 50, 40))
-        difference = effect[block] + rng.normal(0, 0.5, len(block))
-        low, high = paired_interval(difference, block, resamples=400, seed=trial)
-        assert low is not None and high is not None
-        covered += low <= 0 <= high
-        half = 1.96 * difference.std() / np.sqrt(len(difference))
-        narrow += abs(difference.mean()) <= half
-    assert covered >= 85
-    assert narrow <= 50
-
-
-def test_the_interval_depends_on_nothing_but_its_arguments() -> None:
-    rng = np.random.default_rng(1)
-    difference, block = rng.normal(size=300), np.sort(rng.integers(0, 30, 300))
-    order = rng.permutation(300)
-    assert paired_interval(difference, block) == paired_interval(difference, block)
-    shuffled = paired_interval(difference[order], block[order])
-    assert shuffled == pytest.approx(paired_interval(difference, block), rel=1e-9)
