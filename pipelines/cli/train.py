@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COMPARED_HEURISTICS = ("FCFS", "SJF", "F1")
 """Besides SAF, what a trained policy is shown beside."""
+THIS_POLICY = "this policy"
 FILE_CARD = (
     *(
         "source",
@@ -35,7 +36,7 @@ FILE_CARD = (
         "window_jobs",
         "trained_jobs",
     ),
-    *("best_epoch", "validation_cost", "parameters", "unseen_windows"),
+    *("best_epoch", "validation_cost", "parameters", "unseen_windows", "verdicts"),
 )
 """What the policy file says of itself."""
 TASK_OPTIONS = (
@@ -154,7 +155,9 @@ def train(
     best = best_by_validation(policies)
     key, rivals = _rivals(setup, policies, best)
     scores = {rival.name: {"cost": rival.mean, "minus_saf": list(asdict(rival.minus_saf).values())} for rival in rivals}
-    card = setup.card(best, FILE_CARD, unseen_windows=scores)
+    judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
+    words = {name: str(judgement.verdict) for name, judgement in judged.items()}
+    card = setup.card(best, FILE_CARD, unseen_windows=scores, verdicts=words)
     write_whole(path, policy_to_bytes(best.trained.weights, card))
     for seed in numbers:
         _checkpoint_of(path, seed).unlink(missing_ok=True)
@@ -162,6 +165,8 @@ def train(
         click.echo(json.dumps(card | {"file": str(path), "key": key}, indent=1))
         return
     _print_scores(setup, rivals)
+    if judged:
+        _print_verdicts(setup, judged)
     click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
     under = "" if setup.task.rules == "standard" else f" --rules {setup.task.rules}"
     click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
@@ -212,7 +217,7 @@ def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPoli
     costs = {name: arena.costs(name, judging) for name in COMPARED_HEURISTICS}
     costs["key"] = arena.costs(key.policy, judging)
     costs[f"{best.recipe.method}, all seeds"] = np.stack([policy.costs for policy in policies])
-    costs["this policy"] = best.costs
+    costs[THIS_POLICY] = best.costs
     return key.formula, scores_against_saf(arena, judging, costs)
 
 
@@ -228,6 +233,45 @@ def _print_scores(setup: TrainingSetup, rivals: list[RivalScore]) -> None:
         interval = "too few windows for an interval" if low is None else f"{low:+.2f} to {high:+.2f}"
         against_saf = "" if rival.name == "SAF" else f"{difference.mean:+10.2f} against SAF ({interval})"
         click.echo(f"{rival.name:<22} {rival.mean:>12.2f} {against_saf}")
+
+
+def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any]:
+    """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
+    from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
+
+    task = setup.task
+    ours = (
+        JudgedRule("key", key, task.backfill, task.estimates),
+        JudgedRule(THIS_POLICY, "learned", task.backfill, task.estimates, weights=best.trained.weights),
+    )
+    return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
+
+
+def _print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
+    """A line for each rule, and what to use."""
+    from assets.policies.verdicts import best_of, rivals_with
+
+    scored = setup.trace.rows.height - setup.trained_jobs
+    click.echo(
+        f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n\n"
+        f"{'':<14} {'bounded slowdown':>17} {'mean wait':>10} {'p99 wait':>10} {'wait by work':>13} {'wide jobs':>10}  verdict"
+    )
+    for name, judgement in judged.items():
+        ratios = judgement.verdict.ratios[0]
+        wide = "" if ratios.wide_wait is None else f"{ratios.wide_wait:.2f}"
+        click.echo(
+            f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
+            f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
+        )
+    best = best_of(judged)
+    if best is None:
+        click.echo("\nNone of them dominates FCFS with EASY: keep that")
+    elif best != THIS_POLICY:
+        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
+        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
+        click.echo(f"\nUse {best} instead of the trained policy{how}")
+    else:
+        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
 
 
 @click.command()

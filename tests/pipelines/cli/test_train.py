@@ -32,6 +32,7 @@ def policy(home: Path) -> Path:
     text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "jobs, easy, requested times" in text and "against SAF (" in text and f"policy: {path}" in text
+    assert "one replay of the whole log, over its later 450 jobs" in text
     return path
 
 
@@ -39,6 +40,9 @@ def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     card = json.loads(policy.read_text())["card"]
     assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 450)
     assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
+    words = {"dominates", "dominates, certain", "trades", "harms", "worse", "no difference"}
+    rivals = {"SJF", "SAF", "F1", "EASY-SJBF", "bounded-key", "key", "this policy"}
+    assert set(card["verdicts"]) == rivals and set(card["verdicts"].values()) <= words
     found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
     assert found["policy"] == str(policy) and found["jobs_seen_in_training"] == 450
     code = json.loads(succeed("replay", home / "mine.swf", "--policy", policy, "--rules", "rlscheduler", "--json"))

@@ -1,0 +1,101 @@
+"""Policies judged on whole replays of a source: which of them is worth adopting where FCFS with EASY runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from assets.common.progress import progress
+from assets.common.trace import Trace
+from models.judging.judge import Judgement, Replayed, judge
+from models.judging.panel import SHIFTS, scored_after
+from models.judging.verdict import DOMINATES
+from models.runtime.estimates import Estimates
+from models.runtime.live import LiveSettings, replay_live
+from simulator.engine.replay import replay
+from simulator.policies.network import KernelWeights
+
+LIVE_SHIFTS = SHIFTS[:4]
+"""Starts of a policy that learns from its own replay. The first is the whole log."""
+
+
+@dataclass(frozen=True)
+class JudgedRule:
+    """A policy with the rules under which it is replayed.
+
+    name: as it is shown. policy: as simulator.policies.registry.parse_policy takes it; "learned" needs weights. The others are as
+    in `tracehouse replay`.
+    """
+
+    name: str
+    policy: str = "FCFS"
+    backfill: str = "easy"
+    estimates: str = "requested"
+    reserve_by: str = "estimate"
+    admit_by: str = "estimate"
+    weights: KernelWeights | None = None
+
+    @property
+    def options(self) -> str:
+        """What `tracehouse replay` is given for it, after the source."""
+        usual = JudgedRule("")
+        words = [f'--policy "{self.policy}"' if " " in self.policy else f"--policy {self.policy}"]
+        for name in ("backfill", "estimates", "reserve_by", "admit_by"):
+            if getattr(self, name) != getattr(usual, name):
+                words.append(f"--{name.replace('_', '-')} {getattr(self, name)}")
+        return " ".join(words)
+
+
+INCUMBENT = JudgedRule("FCFS")
+PLAIN_RIVALS = (
+    JudgedRule("SJF", "SJF"),
+    JudgedRule("SAF", "SAF"),
+    JudgedRule("F1", "F1"),
+    JudgedRule("EASY-SJBF", backfill="easy-sjbf"),
+)
+"""Rules that anybody can have without training anything."""
+BOUNDED_KEY = JudgedRule("bounded-key", "bounded-key", "easy", "live", "requested", "requested")
+
+
+def rivals_with(estimates: str) -> tuple[JudgedRule, ...]:
+    """The rules that a policy has to face which uses these estimates: the same estimates for all, but for the bounded key."""
+    return (*(replace(rule, estimates=estimates) for rule in PLAIN_RIVALS), BOUNDED_KEY)
+
+
+def judge_rules(trace: Trace, rules: Sequence[JudgedRule], first_scored: int) -> dict[str, Judgement]:
+    """Every rule beside FCFS with EASY and requested times, by name. The log is replayed from its first job, and jobs from position
+    `first_scored` on are scored. Raises ValueError as the replays do."""
+    incumbents = {
+        shift: _replayed(trace, INCUMBENT, shift, first_scored) for shift in _shifts(rules, trace, first_scored)
+    }
+    judgements = {}
+    for rule in progress(list(rules), "whole replays"):
+        shifts = _shifts([rule], trace, first_scored)
+        ours = [_replayed(trace, rule, shift, first_scored) for shift in shifts]
+        judgements[rule.name] = judge(ours, [incumbents[shift] for shift in shifts])
+    return judgements
+
+
+def best_of(judgements: Mapping[str, Judgement]) -> str | None:
+    """The rule that dominates FCFS with EASY by most, None where none does."""
+    dominating = [name for name, judgement in judgements.items() if judgement.verdict.word == DOMINATES]
+    return min(dominating, key=lambda name: judgements[name].verdict.rank_value, default=None)
+
+
+def _shifts(rules: Sequence[JudgedRule], trace: Trace, first_scored: int) -> list[int]:
+    if not any(Estimates.parse(rule.estimates).is_live for rule in rules):
+        return [0]
+    return [shift for shift in LIVE_SHIFTS if shift < first_scored]
+
+
+def _replayed(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> Replayed:
+    """The replay without the first `shift` jobs. The same jobs are scored for every shift."""
+    rows, estimates = trace.rows[shift:], Estimates.parse(rule.estimates)
+    jobs = trace.jobs_of(rows, estimates, rule.reserve_by, rule.admit_by)
+    scored = scored_after(len(jobs), first_scored - shift)
+    if estimates.is_live:
+        settings = LiveSettings(estimates.detail, reserve_by=rule.reserve_by, admit_by=rule.admit_by)
+        live = replay_live(jobs, rows, trace.cluster_procs, rule.policy, rule.backfill, settings=settings)
+        return Replayed(jobs, trace.cluster_procs, live.schedule, scored)
+    schedule = replay(jobs, trace.cluster_procs, rule.policy, rule.backfill, rule.weights)
+    return Replayed(jobs, trace.cluster_procs, schedule, scored)
