@@ -172,6 +172,8 @@ class Victim:
                 ended = self.worker.call(self.disturbed, *self.arguments, kill_after=random.uniform(0, self.seconds))
                 killed.kills += ended.was_killed
                 killed.too_late += not ended.was_killed
+                if not (was_killed or ended.was_killed):
+                    self.seconds = min(self.seconds, ended.seconds)  # it was measured while the machine was busy
                 killed.again += was_killed and ended.was_killed
                 killed.writing += ended.was_killed and files_of(database_of(self.worker.home).parent) != before
                 was_killed = ended.was_killed

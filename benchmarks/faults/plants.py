@@ -43,8 +43,8 @@ class _Autocommit:
         if query in ("BEGIN", "COMMIT", "ROLLBACK"):
             return self
         result = self._connection.execute(query, *arguments)
-        if query.startswith(("INSERT", "DELETE", "UPDATE")):
-            time.sleep(0.02)  # as on a slow disk, so that a kill between two statements need not be luck
+        if query.startswith("INSERT"):
+            time.sleep(0.05)  # as on a slow disk, so that a kill between two of them need not be luck
         return result
 
     def __getattr__(self, name: str) -> Any:
