@@ -36,6 +36,7 @@ class ReplaySettings(TypedDict, total=False):
     cancelled: bool
     drop_wider: bool
     trim: float
+    load: float
     procs: int | None
 
 
@@ -157,6 +158,7 @@ def replay(
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
         * `trim` (0.0): share of the submission span cut at both ends for a second set of metrics.
+        * `load` (1.0): how many times as densely jobs are submitted.
         * `procs` (None): processors of the cluster; None takes those of the log.
 
     Returns

@@ -29,6 +29,7 @@ COMPARED_SETTINGS = (
     "cancelled",
     "drop_wider",
     "procs",
+    "load",
     "engine",
 )
 

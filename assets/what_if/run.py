@@ -172,7 +172,7 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
     settings = check_settings(settings)
-    rows = trace.rows
+    rows = _at_load(trace.rows, settings.load)
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
@@ -200,6 +200,15 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     schedule, fate = _schedule(trace, settings, policy, jobs, cluster, replayed)
     counts |= fate
     return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
+
+
+def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
+    """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
+    if load == 1 or rows.is_empty():
+        return rows
+    first = rows["submit_s"].min()
+    submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
+    return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
 
 
 def _without_wider(

@@ -18,6 +18,7 @@ from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, o
 from simulator.policies.registry import parse_options
 
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
+LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -80,6 +81,9 @@ class RunSettings(BaseModel):
         default=0.0, description="Share of the submission span cut at both ends for the trimmed metrics"
     )
     procs: int | None = Field(default=None, description="Processors of the cluster; left out: those of the source")
+    load: float = Field(
+        default=1.0, description="How many times as densely jobs are submitted: 1.1 for 10 % more work in the same time"
+    )
 
     @property
     def is_standard(self) -> bool:
@@ -121,6 +125,13 @@ def check_settings(settings: RunSettings) -> RunSettings:
         raise ValueError(f"trim must be at least 0 and below 0.5 (a share cut at either end), got {settings.trim}")
     if settings.procs is not None and settings.procs < 1:
         raise ValueError(f"procs must be at least 1, got {settings.procs}")
+    if not LEAST_LOAD <= settings.load <= MOST_LOAD:
+        raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
+    for name, given in (("warm-start", settings.warm_start), ("outages", bool(settings.outages))):
+        if given and settings.load != 1:
+            raise ValueError(
+                f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
+            )
     if settings.is_standard:
         settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
         _check_beliefs(settings)
@@ -193,6 +204,15 @@ def parse_window(text: str) -> tuple[int, int]:
             "1), such as 0:1024"
         )
     return int(numbers.group(1)), int(numbers.group(2))
+
+
+def parse_load(text: str) -> float:
+    """The factor that a user wrote: 1.1, or +10% and -20% for 1.1 and 0.8. Raises ValueError that says what is expected."""
+    written = re.fullmatch(r"(?:(\d+(?:\.\d+)?)|([+-]\d+(?:\.\d+)?) ?%)", text.strip())
+    if written is None:
+        raise ValueError(f"load {text!r}: expected a factor such as 1.1, or a change such as +10% or -20%")
+    factor, change = written.groups()
+    return float(factor) if factor else 1 + float(change) / 100
 
 
 def check_run_name(name: str) -> str:

@@ -50,6 +50,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "cancelled": settings.cancelled,
         "drop_wider": settings.drop_wider,
         "trim_share": settings.trim,
+        "load": settings.load,
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **{name: run.counts[name] for name in COUNT_COLUMNS},

@@ -91,6 +91,13 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Also give metrics without warm-up and cool-down: this share of the submission span cut at both ends.",
 )
+@click.option(
+    "--load",
+    metavar="FACTOR",
+    default="1",
+    show_default=True,
+    help="Submit jobs so many times as densely: 1.1 or +10% for a tenth more work in the same time, -20% for less.",
+)
 @click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
@@ -118,6 +125,7 @@ def replay(
     plots: Path | None,
     save: str | None,
     outages: Path | None,
+    load: str,
     **settings: Any,
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
@@ -142,7 +150,7 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.settings import RunSettings, read_outages
+    from assets.what_if.settings import RunSettings, parse_load, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     if save is not None:
@@ -150,7 +158,8 @@ def replay(
     if schedule is not None and not schedule.absolute().parent.is_dir():
         raise click.ClickException(f"{schedule.parent}: no such folder for --schedule")
     run = replay_trace(
-        trace_or_source, RunSettings(outages=read_outages(outages) if outages is not None else [], **settings)
+        trace_or_source,
+        RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **settings),
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))

@@ -70,9 +70,10 @@ def replay_text(summary: dict[str, Any]) -> str:
         "rules",
         "procs_per_node",
         "window",
+        "load",
         "trim",
     ):
-        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate"}
+        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]

@@ -60,6 +60,7 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "warm_start": settings.warm_start,
         "cancelled": settings.cancelled,
         "drop_wider": settings.drop_wider,
+        "load": settings.load,
         "trim": settings.trim,
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,

@@ -18,6 +18,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"policy": "saf", "backfill": "conservative"}, ["-p", "saf", "-b", "conservative"]),
     ({"estimates": "live:median", "reserve_by": "requested", "correction": "doubling"},
      ["--estimates", "live:median", "--reserve-by", "requested", "--correction", "doubling"]),
+    ({"load": 1.25, "admit_by": "requested"}, ["--load", "+25%", "--admit-by", "requested"]),
     ({"window": (50, 200), "warm_start": True, "trim": 0.1}, ["--window", "50:200", "--warm-start", "--trim", "0.1"]),
     ({"outages": "outages.csv"}, ["--outages", "outages.csv"]),
     ({"procs": 8, "drop_wider": True, "cancelled": True}, ["--procs", "8", "--drop-wider", "--cancelled"]),

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     outages VARCHAR, -- processors missing for a while, JSON list of start, end, procs, announced in the log's own seconds
     cancelled BOOLEAN NOT NULL, -- whether jobs that were cancelled before they started were replayed
     drop_wider BOOLEAN NOT NULL, -- whether jobs wider than the cluster were left out
+    load DOUBLE NOT NULL, -- how many times as densely as in the log jobs were submitted
     trim_share DOUBLE NOT NULL, -- share of the submission span cut at both ends for trimmed_metrics
     procs BIGINT NOT NULL, -- processors of the cluster
     procs_from VARCHAR NOT NULL, -- where that number comes from: catalogue, header, peak, or the command line (the run's settings)

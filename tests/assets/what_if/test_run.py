@@ -10,7 +10,7 @@ import pytest
 from assets.common.trace import Trace, load_trace
 from assets.what_if.run import choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_settings
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +69,21 @@ def test_jobs_wider_than_the_cluster(trace: Trace) -> None:
     run = run_of(trace, procs=8, drop_wider=True)
     assert run.counts["jobs"] + run.counts["jobs_wider_than_cluster"] == 120
     assert run.procs_from == "command line"
+
+
+def test_a_load_moves_submissions_together_and_nothing_else(trace: Trace) -> None:
+    usual, dense = run_of(trace), run_of(trace, load=2.0)
+    since, twice = (run.jobs.submit - run.jobs.submit[0] for run in (usual, dense))
+    assert (abs(twice - since / 2) <= 0.5).all()
+    for name in ("runtime", "procs", "estimate", "user"):
+        assert getattr(dense.jobs, name).tolist() == getattr(usual.jobs, name).tolist()
+    assert dense.metrics()["average_wait_s"] > usual.metrics()["average_wait_s"]
+    assert dense.trace_sha256 != usual.trace_sha256
+    assert run_of(trace, load=1.0).trace_sha256 == usual.trace_sha256
+
+
+def test_a_cancelled_job_is_as_patient_under_another_load(tmp_path: Path) -> None:
+    log = "; MaxProcs: 4\n" + swf_line(1, 0, 0, 900, 4) + swf_line(2, 200, 130, 0, 4, 10, status=5)
+    mine = load_trace(warehouse_of(tmp_path, log), "mine", cancelled=True)
+    jobs = run_of(mine, load=2.0, cancelled=True).jobs
+    assert (jobs.submit.tolist(), int(jobs.cancel[1])) == ([0, 100], 230)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from assets.what_if.settings import Outage, RunSettings, check_run_name, check_settings, outages_of, read_outages
+from assets.what_if.settings import (
+    Outage,
+    RunSettings,
+    check_run_name,
+    check_settings,
+    outages_of,
+    parse_load,
+    read_outages,
+)
 from simulator.jobs.cluster import FOREVER
 
 
@@ -32,6 +40,12 @@ def test_the_usual_form_of_backfilling() -> None:
         ({"procs": 0}, "procs must be at least 1"),
         ({"rules": "rlscheduler", "backfill": "conservative"}, "'conservative' is not one of the RLScheduler rules"),
         ({"rules": "rlscheduler", "warm_start": True}, "know no --warm-start"),
+        ({"rules": "rlscheduler", "admit_by": "requested"}, "know no --admit-by"),
+        ({"admit_by": "request"}, "unknown admit_by 'request'; expected one of estimate, requested"),
+        ({"admit_by": "requested", "backfill": "conservative"}, "--admit-by requested does not go with conservative"),
+        ({"load": 0.0}, "load must be between 0.01 and 100, got 0"),
+        ({"load": 1.1, "warm_start": True}, "which --warm-start needs: leave one of them out"),
+        ({"load": 1.1, "outages": [{"start": 0, "procs": 1}]}, "which --outages needs: leave one of them out"),
         ({"rules": "rlscheduler", "cancelled": True}, "know no --cancelled"),
         ({"rules": "rlscheduler", "correction": "doubling"}, "know no --correction"),
         ({"rules": "rlscheduler", "estimates": "actual"}, "know no --estimates"),
@@ -43,6 +57,19 @@ def test_faults_of_settings(settings: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError) as caught:
         check_settings(RunSettings(**settings))  # type: ignore[arg-type]
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "load"), [("1.1", 1.1), ("2", 2.0), ("+10%", 1.1), ("-20 %", 0.8), (" +12.5% ", 1.125), ("1", 1.0)]
+)
+def test_a_load_is_a_factor_or_a_change(text: str, load: float) -> None:
+    assert parse_load(text) == pytest.approx(load)
+
+
+@pytest.mark.parametrize("text", ["", "x", "10%", "-1", "1e3", "+10", "%"])
+def test_other_loads_are_errors(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected a factor such as 1.1, or a change such as \+10% or -20%"):
+        parse_load(text)
 
 
 def test_windows_lie_inside_the_trace() -> None:

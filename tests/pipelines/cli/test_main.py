@@ -22,7 +22,7 @@ OPTIONS = {
     "replay": [
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by", "--correction", "--rules", "--window",
         "--warm-start",
-        "--outages", "--cancelled", "--drop-wider", "--trim", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
+        "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
     "train": [
