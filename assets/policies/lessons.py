@@ -20,6 +20,11 @@ def judging_part(test_position: int) -> int:
     return (learning_part(test_position) + test_position) // 2
 
 
+def judged_jobs(test_position: int) -> range:
+    """Positions of the jobs that judge a challenger: the newest of the training part."""
+    return range(judging_part(test_position), test_position)
+
+
 def judging_windows(test_position: int, window_jobs: int, most: int) -> Windows:
     """At most `most` of the newest windows of the training part, shorter ones where eight would share jobs."""
     first = judging_part(test_position)

@@ -1,6 +1,7 @@
 """Which trained policy is champion.
 
-A challenger takes over only if it is better on the newest windows that neither has seen.
+A challenger takes over only if it dominates the champion in a replay of the whole training part, over the newest jobs that
+neither has seen. A window that begins on an empty cluster would end before anybody starves.
 """
 
 from __future__ import annotations
@@ -9,18 +10,37 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import duckdb
+import numpy as np
 import polars as pl
 
 from assets.common.storage import read_model
+from models.judging.judge import Replayed, judge
+from models.judging.panel import scored_after
+from models.judging.verdict import DOMINATES, PolicyVerdict
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import Difference, paired_difference
 from models.scheduling.policy_file import policy_from_bytes
+from simulator.jobs.schedule import Schedule
 from simulator.policies.network import KernelWeights
 from warehouse import Warehouse, replace_partition
 
 TASK_COLUMNS = ("goal", "backfill", "estimates")
-BOOTSTRAP_SEED = 1
-EVENT_FLOATS = ("champion_cost", "challenger_cost", "cost_difference", "difference_low", "difference_high")
+EVENT_TYPES: dict[str, pl.DataType] = {
+    "windows": pl.Int64(),
+    "verdict": pl.String(),
+    **dict.fromkeys(
+        (
+            "champion_cost",
+            "challenger_cost",
+            "cost_difference",
+            "difference_low",
+            "difference_high",
+            "bounded_slowdown_ratio",
+            "wait_ratio",
+        ),
+        pl.Float64(),
+    ),
+}
+"""Columns of policies.policy_events that may be NULL in every row of a training."""
 
 
 @dataclass(frozen=True)
@@ -33,26 +53,31 @@ class Candidate:
 
 @dataclass(frozen=True)
 class ChallengeResult:
-    """What became of a challenger. champion_cost, difference: of challenger and champion, None where they were not compared."""
+    """What became of a challenger. champion_cost, verdict: None where the two were not compared."""
 
     kind: Literal["first", "replaced", "promoted", "refused"]
     happened: str
     challenger_cost: float
     champion_cost: float | None = None
-    difference: Difference | None = None
+    verdict: PolicyVerdict | None = None
 
-    def event(self, card: dict[str, Any], windows: int) -> dict[str, Any]:
-        """The row of policies.policy_events, without its numbers."""
+    def event(self, card: dict[str, Any], judged: range) -> dict[str, Any]:
+        """The row of policies.policy_events, without its numbers. judged: positions of the jobs that judged."""
+        ratios = self.verdict.ratios[0] if self.verdict else None
         return {
             "kind": self.kind,
             "seed": card["seed"],
             "goal": card["goal"],
-            "windows": windows,
+            "windows": None,
+            "judged_jobs": len(judged),
             "champion_cost": self.champion_cost,
             "challenger_cost": self.challenger_cost,
-            "cost_difference": self.difference.mean if self.difference else None,
-            "difference_low": self.difference.low if self.difference else None,
-            "difference_high": self.difference.high if self.difference else None,
+            "cost_difference": None if self.champion_cost is None else self.challenger_cost - self.champion_cost,
+            "difference_low": None,
+            "difference_high": None,
+            "verdict": self.verdict.word if self.verdict else None,
+            "bounded_slowdown_ratio": ratios.bounded_slowdown if ratios else None,
+            "wait_ratio": ratios.wait if ratios else None,
             "sha256": card["sha256"],
         }
 
@@ -74,19 +99,20 @@ def crown(
     source: str,
     arena: Arena,
     candidates: list[Candidate],
-    judging: Windows,
+    judged: range,
     curve: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     """The best candidate challenges the champion, and what comes of it is written in one transaction.
 
-    curve: rows of policies.training_curve of this training. Returns all rows of the source in policies.scheduling_policies and
+    judged: positions of the jobs that judge; nothing after them is replayed. curve: rows of policies.training_curve of this
+    training. Returns all rows of the source in policies.scheduling_policies and
     policies.policy_events, and what happened in words. The same training again changes nothing. Where another run has written
     while this one judged, it judges again.
     """
     while True:
         with warehouse.write() as connection:  # which makes the tables where there are none
             seen = _standing(connection, source)
-        standing, happened = _settled(seen, arena, candidates, judging)
+        standing, happened = _settled(seen, arena, candidates, judged)
         with warehouse.write() as connection:
             if not _standing(connection, source).is_same(seen):
                 continue
@@ -96,14 +122,14 @@ def crown(
             return standing.policies, standing.events, happened
 
 
-def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judging: Windows) -> tuple[_Standing, str]:
+def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judged: range) -> tuple[_Standing, str]:
     """What the tables should hold after this training, and what happened in words."""
     policies, events = seen.policies, seen.events
     if sorted(policies.filter("newest")["sha256"]) == sorted(candidate.card["sha256"] for candidate in candidates):
         return seen, "the same training as before: nothing changes"
     best = min(candidates, key=lambda candidate: candidate.card["validation_cost"])
     champion = policies.filter("champion").row(0, named=True) if policies.height else None
-    result = judge_challenger(arena, judging, best, champion)
+    result = judge_challenger(arena, judged, best, champion)
     training = 1 + max(policies["training"].to_list(), default=0)
     kept = result.kind == "refused"
     rows = [
@@ -112,32 +138,49 @@ def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judging
     ]
     if kept and champion is not None:
         rows.append(champion | {"newest": False, "champion": True})
-    event = {"event": events.height + 1, "training": training} | result.event(best.card, len(judging))
+    event = {"event": events.height + 1, "training": training} | result.event(best.card, judged)
     added = pl.DataFrame([event], infer_schema_length=None)
-    added = added.with_columns(pl.col(name).cast(pl.Float64) for name in EVENT_FLOATS)
+    added = added.with_columns(pl.col(name).cast(data_type) for name, data_type in EVENT_TYPES.items())
     all_events = pl.concat([events, added.select(events.columns)], how="vertical_relaxed")
     return _Standing(pl.DataFrame(rows, infer_schema_length=None), all_events), result.happened
 
 
 def judge_challenger(
-    arena: Arena, judging: Windows, challenger: Candidate, champion: dict[str, Any] | None
+    arena: Arena, judged: range, challenger: Candidate, champion: dict[str, Any] | None
 ) -> ChallengeResult:
     """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none."""
-    costs = arena.costs(challenger.weights, judging)
-    cost = float(costs.mean())
+    ours = _replayed(arena, challenger.weights, judged)
+    cost = _cost(arena, ours, judged)
     if champion is None:
         return ChallengeResult("first", "the first policy of this source is champion", cost)
     weights = _weights_of(champion) if _can_stay(champion, challenger.card) else None
     if weights is None:
         happened = "champion by default: the one before was for another goal, other rules or another split, or is lost"
         return ChallengeResult("replaced", happened, cost)
-    champion_costs = arena.costs(weights, judging)
-    difference = paired_difference(costs, champion_costs, judging, BOOTSTRAP_SEED)
-    low, high = difference.low, difference.high
-    interval = "too few windows for an interval" if low is None else f"{low:+.2f} to {high:+.2f}"
-    kind: Literal["promoted", "refused"] = "promoted" if difference.is_better else "refused"
-    happened = f"challenger {kind}: {difference.mean:+.2f} ({interval}) on the {len(judging)} newest windows"
-    return ChallengeResult(kind, happened, cost, float(champion_costs.mean()), difference)
+    theirs = _replayed(arena, weights, judged)
+    verdict = judge([ours], [theirs]).verdict
+    kind: Literal["promoted", "refused"] = "promoted" if verdict.word == DOMINATES else "refused"
+    paid = f"; {'; '.join(verdict.payers)}" if verdict.payers else ""
+    ratios = verdict.ratios[0]
+    happened = (
+        f"challenger {kind}: {verdict} (bounded slowdown {ratios.bounded_slowdown:.2f} and mean wait {ratios.wait:.2f} of the "
+        f"champion's over the {len(judged):,} newest jobs{paid})"
+    )
+    return ChallengeResult(kind, happened, cost, _cost(arena, theirs, judged), verdict)
+
+
+def _replayed(arena: Arena, weights: KernelWeights, judged: range) -> Replayed:
+    """The replay from the first job to the last one that judges."""
+    jobs = arena.jobs.window(0, judged.stop)
+    start = arena.starts(weights, Windows(np.zeros(1, dtype=np.int64), judged.stop))[0]
+    schedule = Schedule(start, np.zeros(len(jobs), dtype=np.bool_))
+    return Replayed(jobs, arena.cluster_procs, schedule, scored_after(len(jobs), judged.start))
+
+
+def _cost(arena: Arena, replayed: Replayed, judged: range) -> float:
+    """What the goal makes of the jobs that judge."""
+    part = Windows(np.array([judged.start]), len(judged))
+    return float(arena.costs_of(part, replayed.schedule.start[None, judged.start :])[0])
 
 
 def _can_stay(champion: dict[str, Any], card: dict[str, Any]) -> bool:

@@ -26,7 +26,7 @@ from assets.policies.config import (
     task_of,
     text_field,
 )
-from assets.policies.lessons import judging_windows, lessons_of
+from assets.policies.lessons import judged_jobs, judging_windows, lessons_of
 from assets.policies.registry import Candidate, crown
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
@@ -39,6 +39,9 @@ NIGHTLY_CARD = (
     *("best_epoch", "validation_cost", "parameters"),
 )
 """What the file of a nightly policy says of itself. All but the first two are columns of policies.scheduling_policies, too."""
+
+JUDGING_WINDOWS = 40
+"""Newest windows on which every seed is replayed."""
 
 
 class SchedulingPolicyConfig(TaskConfig):
@@ -54,7 +57,6 @@ class SchedulingPolicyConfig(TaskConfig):
     hindsight: HindsightConfig = HindsightConfig()
     key: KeyConfig = KeyConfig()
     validation_windows: int = Field(default=60, ge=1, description="Windows that choose among epochs and seeds")
-    judging_windows: int = Field(default=40, ge=1, description="Newest windows that judge challenger against champion")
 
     def recipe(self) -> Recipe:
         """How the policies are learned."""
@@ -75,19 +77,19 @@ def scheduling_policy(
     context: dg.AssetExecutionContext, config: SchedulingPolicyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """A kernel network per seed, trained on windows of the training part. Later windows of that part choose epoch and seed; on
-    the newest of them the best seed challenges the champion, and takes over only if it is better beyond noise."""
+    the newest jobs of that part the best seed challenges the champion, and takes over only if it dominates."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     task, recipe = task_of(config), config.recipe()
     arena = arena_of_task(trace, task)
     lessons = lessons_of(warehouse, trace, test_position, config.goal, config.validation_windows)
-    judging = judging_windows(test_position, lessons.windows.jobs, config.judging_windows)
+    judging = judging_windows(test_position, lessons.windows.jobs, JUDGING_WINDOWS)
     setup = TrainingSetup(trace, task, arena, lessons, judging, test_position)
     if len(lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
     candidates, curve = _train(context, setup, recipe, config.seeds)
-    rows, events, happened = crown(warehouse, source, arena, candidates, judging, curve)
+    rows, events, happened = crown(warehouse, source, arena, candidates, judged_jobs(test_position), curve)
     context.log.info(happened)
     remove_unused_models(source, "policy", rows["file"])
     for seed in config.seeds:

@@ -6,11 +6,15 @@ CREATE TABLE IF NOT EXISTS policies.policy_events (
     training BIGINT NOT NULL, -- training that challenged
     seed BIGINT NOT NULL, -- its best seed, by the validation windows
     goal VARCHAR NOT NULL, -- what both make small
-    windows BIGINT NOT NULL, -- newest windows that neither has seen, on which they were compared
-    champion_cost DOUBLE, -- mean cost of the champion until then on them; NULL without one
-    challenger_cost DOUBLE NOT NULL, -- mean cost of the challenger on them
+    windows BIGINT, -- newest windows on which they were compared; NULL since whole replays decide
+    judged_jobs BIGINT, -- newest jobs that neither has seen, over which they were compared; NULL before whole replays decided
+    champion_cost DOUBLE, -- cost of the champion until then on them; NULL without one
+    challenger_cost DOUBLE NOT NULL, -- cost of the challenger on them
     cost_difference DOUBLE, -- challenger minus champion; negative is better
-    difference_low DOUBLE, -- lower end of its 95 % interval
-    difference_high DOUBLE, -- upper end; promoted only if below 0
+    difference_low DOUBLE, -- lower end of its 95 % interval; NULL since whole replays decide
+    difference_high DOUBLE, -- upper end, which had to be below 0; NULL since whole replays decide
+    verdict VARCHAR, -- challenger over champion, promoted only if it dominates (docs/semantics.md); NULL if not compared
+    bounded_slowdown_ratio DOUBLE, -- bounded slowdown of the challenger over that of the champion
+    wait_ratio DOUBLE, -- mean wait of the challenger over that of the champion
     sha256 VARCHAR NOT NULL, -- hash of the challenger's file
 );

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trace
-from assets.policies.lessons import judging_part, judging_windows, learning_part, lessons_of
+from assets.policies.lessons import judged_jobs, judging_part, judging_windows, learning_part, lessons_of
 from models.scheduling.comparison import LEAST_DISJOINT, disjoint
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse, replace_partition
@@ -52,3 +52,9 @@ def test_lessons_are_those_of_the_filter(warehouse: Warehouse) -> None:
         lessons_of(warehouse, trace, 200, "wait", 10)
     with pytest.raises(ValueError, match="made for another split"):
         lessons_of(warehouse, trace, 190, "bsld", 10)
+
+
+def test_a_challenger_is_judged_over_the_newest_jobs_of_the_training_part() -> None:
+    judged = judged_jobs(1000)
+    assert judged.start == judging_part(1000) and judged.stop == 1000
+    assert learning_part(1000) < judged.start

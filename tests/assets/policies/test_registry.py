@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from models.scheduling.learning.evolution import flatten, unflatten
 from models.scheduling.learning.imitation import imitate
 from models.scheduling.options import ImitationOptions
 from models.scheduling.policy_file import policy_to_bytes
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import LAYOUTS
 from simulator.policies.registry import FIXED_SCORES
@@ -30,18 +33,18 @@ SOURCE = "mine"
 
 
 @pytest.fixture(scope="module")
-def place() -> tuple[Arena, KernelWeights, Windows]:
-    """Where policies are judged, and a good policy."""
-    jobs = busy_jobs(1500, load=1.2)
+def place() -> tuple[Arena, KernelWeights, range]:
+    """Where policies are judged, a good policy, and the jobs that judge."""
+    jobs = busy_jobs(1500, load=0.6)  # shorter jobs first dominate longer ones first there
     arena = Arena(jobs, PROCS, parse_goal("bsld"), threads=1)
     sjf = np.asarray(FIXED_SCORES["SJF"](jobs), dtype=np.float64)
     good = imitate(arena, [Windows(np.arange(0, 500, 50), 80)], [sjf], LAYOUTS["plain"], ImitationOptions(), 1)
-    return arena, good, Windows(np.linspace(600, 1400, 16).astype(np.int64), 60)
+    return arena, good, range(600, 1500)
 
 
 class Nights:
-    def __init__(self, folder: Path, arena: Arena, judging: Windows) -> None:
-        self.warehouse, self.arena, self.judging = Warehouse(folder / "w.duckdb"), arena, judging
+    def __init__(self, folder: Path, arena: Arena, judged: range) -> None:
+        self.warehouse, self.arena, self.judged = Warehouse(folder / "w.duckdb"), arena, judged
 
     def night(self, *policies: tuple[int, KernelWeights, float], **card: Any) -> str:
         """One training: (seed, weights, validation cost) of each policy. Returns what happened."""
@@ -52,7 +55,7 @@ class Nights:
             card_row |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"} | card
             file, digest = storage.store_model(SOURCE, f"policy-{seed}", policy_to_bytes(weights, card_row))
             trained.append(Candidate(card_row | {"file": file, "sha256": digest}, weights))
-        return crown(self.warehouse, SOURCE, self.arena, trained, self.judging, pl.DataFrame())[2]
+        return crown(self.warehouse, SOURCE, self.arena, trained, self.judged, pl.DataFrame())[2]
 
     def table(self, name: str) -> pl.DataFrame:
         with self.warehouse.read() as connection:
@@ -80,16 +83,41 @@ def test_a_better_challenger_is_promoted_and_a_worse_one_refused(nights: Nights,
     bad = reversed_policy(good)
     assert "first" in nights.night((1, bad, 90.0), (2, bad._replace(w4=2 * bad.w4), 80.0))
     assert (nights.champion["seed"], nights.champion["training"]) == (2, 1)
-    assert nights.night((1, good, 20.0), (2, bad, 95.0)).startswith("challenger promoted: -")
+    assert nights.night((1, good, 20.0), (2, bad, 95.0)).startswith("challenger promoted: dominates")
     assert (nights.champion["seed"], nights.champion["training"]) == (1, 2)
-    assert nights.night((1, bad, 70.0)).startswith("challenger refused: +")
+    assert nights.night((1, bad, 70.0)).startswith("challenger refused: worse")
     assert (nights.champion["seed"], nights.champion["training"], nights.champion["newest"]) == (1, 2, False)
     events = nights.table("policy_events")
     assert events["kind"].to_list() == ["first", "promoted", "refused"]
-    assert events["difference_high"][1] < 0 < events["difference_low"][2]
-    arena, judging = place[0], place[2]
-    assert events["challenger_cost"][1] == pytest.approx(arena.costs(good, judging).mean())
-    assert events["champion_cost"][2] == events["challenger_cost"][1]
+    assert events["verdict"].to_list() == [None, "dominates", "worse"]
+    assert events["wait_ratio"][1] < 1 < events["wait_ratio"][2] == pytest.approx(1 / events["wait_ratio"][1], rel=0.3)
+    assert events["judged_jobs"].to_list() == [900] * 3
+    jobs = place[0].jobs
+    start = replay(jobs, PROCS, "learned", "easy", good).start
+    slowdown = bounded_slowdown(start - jobs.submit, jobs.runtime)[600:].mean()
+    assert events["challenger_cost"][1] == events["champion_cost"][2] == pytest.approx(slowdown)
+    assert events["cost_difference"][1] == events["challenger_cost"][1] - events["champion_cost"][1] < 0
+
+
+def test_one_that_harms_somebody_is_refused(nights: Nights, place: Any) -> None:
+    """It has a fraction of the bounded slowdown, and wide and long jobs pay."""
+    arena, good, _ = place
+    crowded = busy_jobs(1500, load=1.2)
+    nights.arena = replace(arena, jobs=crowded)
+    nights.night((1, reversed_policy(good), 50.0))
+    said = nights.night((1, good, 20.0))
+    assert said.startswith("challenger refused: trades (bounded slowdown 0.") and "more of the capacity lost" in said
+    assert nights.champion["training"] == 1
+
+
+def test_jobs_after_those_that_judge_are_not_replayed(nights: Nights, place: Any) -> None:
+    arena, good, _ = place
+    nights.judged = range(600, 1000)
+    nights.night((1, good, 20.0))
+    jobs = arena.jobs.window(0, 1000)
+    start = replay(jobs, PROCS, "learned", "easy", good).start
+    slowdown = bounded_slowdown(start - jobs.submit, jobs.runtime)[600:].mean()
+    assert nights.table("policy_events")["challenger_cost"][0] == pytest.approx(slowdown)
 
 
 def test_one_that_cannot_be_told_apart_is_refused(nights: Nights, place: Any) -> None:
