@@ -9,6 +9,8 @@ import polars as pl
 from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.policies.registry import learned_policies
+from assets.policies.verdicts import BOUNDED_KEY, INCUMBENT, JudgedRule, replay_rule, shifts_of
+from models.judging.judge import Judgement, Replayed, judge
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -21,6 +23,8 @@ EVALUATED_ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
 LEAST_EVALUATION_WINDOWS = 8
 """A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
+PERIOD_FLOATS = ("wide_wait_s", "wide_wait_ratio")
+"""Columns of replay.period_scores that are NULL in every row where no job is wide."""
 LEAST_WINDOW_JOBS = 32
 """But not shorter than this: a handful of jobs hardly queue."""
 
@@ -80,7 +84,7 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> lis
 
 
 def scores_of(trace: Trace, jobs: Jobs, entry: Contestant, estimates: str) -> tuple[dict[str, Any], Schedule]:
-    """The columns that replay.window_scores and replay.period_scores share, and the schedule. jobs: some of the trace."""
+    """Columns of replay.window_scores, and the schedule. jobs: some of the trace."""
     schedule = replay(jobs, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
     columns = {
         "policy": entry.policy,
@@ -107,29 +111,72 @@ def window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
 
 
+def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | None]]:
+    """What is judged on the whole log, with training seeds: the contestants, rules that anybody can have with the same estimates,
+    and the bounded key."""
+    rules = [
+        (JudgedRule(entry.policy, entry.text, BACKFILL, estimates, weights=entry.weights), entry.seed)
+        for estimates in EVALUATED_ESTIMATES
+        for entry in contestants
+        if entry.in_period
+    ]
+    shortest = [(JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates), None) for estimates in EVALUATED_ESTIMATES]
+    return [*rules, *shortest, (BOUNDED_KEY, None)]
+
+
 def period_replays(
     trace: Trace, contestants: list[Contestant], test_position: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows of replay.period_scores and of replay.schedules: all jobs from `test_position` on, without a break."""
+    """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
+    rules = period_rules(contestants)
+    all_shifts = shifts_of([rule for rule, _ in rules], test_position)
+    incumbents = {shift: replay_rule(trace, INCUMBENT, shift, test_position) for shift in all_shifts}
     scores, schedules = [], []
-    period_rows = trace.rows[test_position:]
-    chosen = [entry for entry in contestants if entry.in_period]
-    for estimates in EVALUATED_ESTIMATES:
-        period = trace.jobs(estimates).window(test_position, period_rows.height)
-        for entry in progress(chosen, f"whole period, {estimates} times"):
-            columns, schedule = scores_of(trace, period, entry, estimates)
-            scores.append(columns)
-            start = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(schedule.start)))
-            schedules.append(
-                period_rows.select(
-                    "job_index",
-                    "procs",
-                    start_time=start,
-                    end_time=start + pl.duration(seconds=pl.col("runtime_s")),
-                    wait_s=pl.Series(schedule.start - period.submit),
-                    backfilled=pl.Series(schedule.backfilled),
-                    **{name: pl.lit(columns[name]) for name in ("policy", "backfill", "estimates")},
-                )
-            )
-    rows = pl.DataFrame(scores, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
+    for rule, seed in progress(rules, "whole log"):
+        shifts = shifts_of([rule], test_position)
+        replays = [replay_rule(trace, rule, shift, test_position) for shift in shifts]
+        judgement = judge(replays, [incumbents[shift] for shift in shifts])
+        facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
+        scores.append(facts | {"seed": seed} | _period_scores(replays[0], judgement))
+        schedules.append(_scored_schedule(trace, replays[0], test_position).with_columns(**_literals(facts)))
+    rows = pl.DataFrame(scores, infer_schema_length=None)
+    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*PERIOD_FLOATS).cast(pl.Float64))
     return rows, pl.concat(schedules)
+
+
+def _period_scores(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:
+    """Columns of replay.period_scores, besides what tells which policy it is."""
+    ratios = judgement.verdict.ratios[0]
+    return {
+        "jobs": int(replayed.scored.sum()),
+        **metrics(replayed.jobs, replayed.schedule, replayed.cluster, replayed.scored),
+        "wide_wait_s": judgement.panels[0].wide_wait_s,
+        "verdict": str(judgement.verdict),
+        "payers": "; ".join(judgement.verdict.payers),
+        "bounded_slowdown_ratio": ratios.bounded_slowdown,
+        "wait_ratio": ratios.wait,
+        "p99_wait_ratio": ratios.p99_wait,
+        "area_wait_ratio": ratios.area_wait,
+        "wide_wait_ratio": ratios.wide_wait,
+        "lost_capacity_change": ratios.lost_capacity,
+        "semantics": SEMANTICS,
+    }
+
+
+def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:
+    """Rows of replay.schedules, besides what tells which policy it is."""
+    period = slice(test_position, None)
+    start = replayed.schedule.start[period]
+    start_time = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(start)))
+    return trace.rows[test_position:].select(
+        "job_index",
+        "procs",
+        start_time=start_time,
+        end_time=start_time + pl.duration(seconds=pl.col("runtime_s")),
+        wait_s=pl.Series(start - replayed.jobs.submit[period]),
+        backfilled=pl.Series(replayed.schedule.backfilled[period]),
+    )
+
+
+def _literals(facts: dict[str, str]) -> dict[str, pl.Expr]:
+    return {name: pl.lit(text) for name, text in facts.items()}

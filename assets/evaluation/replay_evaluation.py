@@ -41,9 +41,10 @@ class EvaluationConfig(dg.Config):
 def replay_evaluation(
     context: dg.AssetExecutionContext, config: EvaluationConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Every policy on the same windows of the part that no training has seen, and on the whole of that part.
+    """Every policy on the same windows of the part that no training has seen, and over that part in a replay of the whole log, with
+    a verdict on who should adopt it.
 
-    Backfilling is EASY, once with requested and once with predicted run times. The learned policy counts once per seed."""
+    Backfilling is EASY, once with requested and once with predicted run times. In windows the learned policy counts once per seed."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
@@ -61,7 +62,7 @@ def replay_evaluation(
         replace_partition(connection, "replay.schedules", source, schedules)
     with warehouse.read() as connection:
         usage = connection.sql(sql.load("replay.usage_over_time"), params={"source": source}).pl()
-    shown = ["policy", "estimates", "average_bounded_slowdown", "average_wait_s", "p95_wait_s", "utilisation"]
+    shown = ["policy", "estimates", "average_bounded_slowdown", "average_wait_s", "wide_wait_s", "verdict", "payers"]
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": windows.height,

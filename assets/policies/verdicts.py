@@ -65,13 +65,11 @@ def rivals_with(estimates: str) -> tuple[JudgedRule, ...]:
 def judge_rules(trace: Trace, rules: Sequence[JudgedRule], first_scored: int) -> dict[str, Judgement]:
     """Every rule beside FCFS with EASY and requested times, by name. The log is replayed from its first job, and jobs from position
     `first_scored` on are scored. Raises ValueError as the replays do."""
-    incumbents = {
-        shift: _replayed(trace, INCUMBENT, shift, first_scored) for shift in _shifts(rules, trace, first_scored)
-    }
+    incumbents = {shift: replay_rule(trace, INCUMBENT, shift, first_scored) for shift in shifts_of(rules, first_scored)}
     judgements = {}
     for rule in progress(list(rules), "whole replays"):
-        shifts = _shifts([rule], trace, first_scored)
-        ours = [_replayed(trace, rule, shift, first_scored) for shift in shifts]
+        shifts = shifts_of([rule], first_scored)
+        ours = [replay_rule(trace, rule, shift, first_scored) for shift in shifts]
         judgements[rule.name] = judge(ours, [incumbents[shift] for shift in shifts])
     return judgements
 
@@ -82,14 +80,15 @@ def best_of(judgements: Mapping[str, Judgement]) -> str | None:
     return min(dominating, key=lambda name: judgements[name].verdict.rank_value, default=None)
 
 
-def _shifts(rules: Sequence[JudgedRule], trace: Trace, first_scored: int) -> list[int]:
+def shifts_of(rules: Sequence[JudgedRule], first_scored: int) -> list[int]:
+    """The starts from which these rules are replayed: several if one of them learns from its own replay."""
     if not any(Estimates.parse(rule.estimates).is_live for rule in rules):
         return [0]
     return [shift for shift in LIVE_SHIFTS if shift < first_scored]
 
 
-def _replayed(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> Replayed:
-    """The replay without the first `shift` jobs. The same jobs are scored for every shift."""
+def replay_rule(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> Replayed:
+    """The replay without the first `shift` jobs. Jobs from position `first_scored` of the log on are scored, whatever the shift."""
     rows, estimates = trace.rows[shift:], Estimates.parse(rule.estimates)
     jobs = trace.jobs_of(rows, estimates, rule.reserve_by, rule.admit_by)
     scored = scored_after(len(jobs), first_scored - shift)

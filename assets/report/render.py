@@ -53,8 +53,11 @@ QUERIES = {
     ),
     "periods": (
         'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '
-        'p95_wait_s AS "p95 wait, s", max_wait_s / 86400 AS "longest wait, days", utilisation '
-        "FROM replay.period_scores WHERE source = $source ORDER BY average_bounded_slowdown, policy, estimates"
+        'max_wait_s / 86400 AS "longest wait, days", wide_wait_s / 3600 AS "wide jobs wait, h", '
+        'bounded_slowdown_ratio AS "slowdown over FCFS", wait_ratio AS "wait over FCFS", verdict, payers AS "who pays" '
+        "FROM replay.period_scores WHERE source = $source ORDER BY "
+        "list_position(['dominates, certain', 'dominates', 'no difference', 'trades', 'harms', 'worse'], verdict), "
+        "average_bounded_slowdown, policy, estimates"
     ),
     "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
     "champion": (
@@ -115,9 +118,10 @@ def _leaderboard(rows: Rows) -> Section:
 
 def _whole_period(rows: Rows) -> Section:
     return Section(
-        "The whole period in one replay",
-        "The same policies on all later jobs in one piece; the learned policy is the champion. "
-        "Policies that prefer short or small jobs let some wait for very long: the longest wait shows it.",
+        "Verdicts over one replay of the whole log",
+        "The log is replayed from its first job, and the later jobs are scored; the learned policy is the champion. "
+        "A policy dominates FCFS with EASY if bounded slowdown and mean wait fall and nobody pays, trades if somebody does, and "
+        "harms if that is more than twofold. Adopt what dominates.",
         [],
         rows["periods"],
     )
@@ -135,7 +139,7 @@ def _schedules(warehouse: Warehouse, trace: Trace, test_position: int) -> Sectio
     return Section(
         f"Schedule of {GANTT_JOBS} jobs",
         "The busiest stretch of the evaluated period under FCFS and under the learned policy, both with EASY and "
-        "requested times, from an empty cluster. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, "
+        "requested times, in the replay of the whole log. Colour is the job's width: grey serial, blue up to 1/16 of the cluster, "
         "green up to 1/4, orange wider.",
         _gantt_charts(warehouse, trace, test_position),
     )

@@ -64,6 +64,20 @@ def report(names: tuple[str, ...]) -> None:
     raise_failures(failures)
 
 
+def _print_verdicts(name: str, judged: list[tuple]) -> None:
+    """A line for each policy over one replay of the whole log, those that are worth adopting first."""
+    click.echo(
+        f"\n{name}: one replay of the whole log, over its later {judged[0][-1]:,} jobs, each beside FCFS with EASY"
+    )
+    click.echo("policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
+    words = ["dominates", "no difference", "trades", "harms", "worse"]
+    for policy, estimates, *ratios, verdict, _ in sorted(judged, key=lambda row: words.index(row[-2].split(",")[0])):
+        cells = [f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios]
+        click.echo(
+            f"{policy:<12} {estimates:<10} {cells[0]:>10} {cells[1]:>10} {cells[2]:>10} {cells[3]:>13} {cells[4]:>10}  {verdict}"
+        )
+
+
 def _print_leaderboards(names: list[str]) -> None:
 
     warehouse = open_warehouse()
@@ -75,8 +89,16 @@ def _print_leaderboards(names: list[str]) -> None:
                 "FROM marts.leaderboard WHERE source = ? ORDER BY rank",
                 [name],
             ).fetchall()
+            judged = connection.execute(
+                "SELECT policy, estimates, bounded_slowdown_ratio, wait_ratio, p99_wait_ratio, area_wait_ratio, "
+                "wide_wait_ratio, verdict, jobs FROM replay.period_scores WHERE source = ? ORDER BY ALL",
+                [name],
+            ).fetchall()
+        _print_verdicts(name, judged)
         click.echo()
-        click.echo(f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows, EASY backfilling")
+        click.echo(
+            f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows from an empty cluster, EASY backfilling"
+        )
         click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
         for rank, policy, estimates, mean, low, high, wait_s, minus, minus_low, minus_high, _ in rows:
             interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"

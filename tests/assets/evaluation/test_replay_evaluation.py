@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import polars as pl
+import pytest
+
 from assets.common.trace import load_trained_trace
 from assets.evaluation.contestants import EVALUATED_ESTIMATES, contestants_of, scores_of
+from models.judging.panel import scored_after
+from simulator.engine.replay import replay
+from simulator.metrics.metrics import metrics
 from tests.tiny import SOURCE
 from warehouse import Warehouse
 
@@ -36,3 +42,35 @@ def test_the_whole_period_has_a_start_for_every_job(warehouse: Warehouse) -> Non
         == [trace.rows.height - test_position]
     )
     assert (counts["least"] >= 0).all()
+
+
+def test_the_period_is_scored_in_a_replay_of_the_whole_log(warehouse: Warehouse) -> None:
+    """Not from an empty cluster: the jobs before it are replayed, too, and not scored."""
+    trace, test_position = load_trained_trace(warehouse, SOURCE)
+    jobs, procs = trace.jobs("predicted"), trace.cluster_procs
+    schedule = replay(jobs, procs, "SAF")
+    scored = scored_after(len(jobs), test_position)
+    with warehouse.read() as connection:
+        rows = connection.sql("SELECT * EXCLUDE (source) FROM replay.period_scores").pl()
+        starts = connection.sql(
+            "SELECT wait_s FROM replay.schedules WHERE policy = 'SAF' AND estimates = 'predicted' ORDER BY job_index"
+        ).pl()
+    stored = rows.row(by_predicate=(pl.col("policy") == "SAF") & (pl.col("estimates") == "predicted"), named=True)
+    expected = metrics(jobs, schedule, procs, scored)
+    assert {name: stored[name] for name in expected} == expected
+    assert stored["jobs"] == len(jobs) - test_position
+    assert starts["wait_s"].to_list() == (schedule.start - jobs.submit)[test_position:].tolist()
+
+
+def test_every_policy_has_a_verdict_beside_the_incumbent(warehouse: Warehouse) -> None:
+    with warehouse.read() as connection:
+        rows = connection.sql("SELECT * EXCLUDE (source) FROM replay.period_scores").pl()
+    found = {(row["policy"], row["estimates"]): row for row in rows.to_dicts()}
+    assert found["FCFS", "requested"]["verdict"] == "no difference"
+    assert (found["FCFS", "requested"]["bounded_slowdown_ratio"], found["FCFS", "requested"]["payers"]) == (1.0, "")
+    fcfs, saf = found["FCFS", "requested"], found["SAF", "requested"]
+    assert saf["wait_ratio"] == pytest.approx(saf["average_wait_s"] / fcfs["average_wait_s"])
+    assert saf["lost_capacity_change"] == pytest.approx(saf["loss_of_capacity"] - fcfs["loss_of_capacity"])
+    assert {"EASY-SJBF", "bounded-key", "key", "learned"} <= {policy for policy, _ in found}
+    assert found["EASY-SJBF", "predicted"]["backfill"] == "easy-sjbf" and ("bounded-key", "live") in found
+    assert found["learned", "requested"]["seed"] is not None and saf["seed"] is None

@@ -13,7 +13,7 @@ from warehouse import Warehouse
 
 SECTIONS = (
     "Leaderboard",
-    "The whole period in one replay",
+    "Verdicts over one replay of the whole log",
     "Utilisation and queue length",
     "Schedule of 200 jobs",
     "Who waits",
