@@ -57,7 +57,7 @@ QUERIES = {
         'bounded_slowdown_ratio AS "slowdown over FCFS", wait_ratio AS "wait over FCFS", verdict, payers AS "who pays" '
         "FROM replay.period_scores WHERE source = $source ORDER BY "
         "list_position(['dominates, certain', 'dominates', 'no difference', 'trades', 'harms', 'worse'], verdict), "
-        "average_bounded_slowdown, policy, estimates"
+        "bounded_slowdown_ratio * wait_ratio, policy, estimates"
     ),
     "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
     "champion": (

@@ -152,7 +152,7 @@ def _payers(ours: Sequence[Panel], incumbent: Sequence[Panel], ratios: Sequence[
     """What grows by more than a policy that dominates may let it grow, in the shift where it grows most."""
     payers: list[tuple[float, str]] = []
     for name, (field, words) in _NAMES.items():
-        most = 1.0 if name in ("bounded_slowdown", "wait") else MOST_OF_A_GUARD
+        most = 1 + HARDLY if name in ("bounded_slowdown", "wait") else MOST_OF_A_GUARD
         grown = [(ratio, k) for k, each in enumerate(ratios) if (ratio := getattr(each, name)) is not None]
         if grown and max(grown)[0] > most:
             ratio, k = max(grown)

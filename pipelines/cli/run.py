@@ -71,7 +71,8 @@ def _print_verdicts(name: str, judged: list[tuple]) -> None:
     )
     click.echo("policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
     words = ["dominates", "no difference", "trades", "harms", "worse"]
-    for policy, estimates, *ratios, verdict, _ in sorted(judged, key=lambda row: words.index(row[-2].split(",")[0])):
+    ranked = sorted(judged, key=lambda row: (words.index(row[-2].split(",")[0]), row[2] * row[3]))
+    for policy, estimates, *ratios, verdict, _ in ranked:
         cells = [f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios]
         click.echo(
             f"{policy:<12} {estimates:<10} {cells[0]:>10} {cells[1]:>10} {cells[2]:>10} {cells[3]:>13} {cells[4]:>10}  {verdict}"
