@@ -64,6 +64,9 @@ def _mount(*arguments: str) -> None:
     try:
         done = subprocess.run(["mount", *arguments], capture_output=True, text=True)
     except FileNotFoundError:
-        pytest.skip("there is no `mount` here to make a disk with")
+        pytest.skip("the command `mount` is missing, which makes the small disk of this test (Debian: package mount)")
     if done.returncode:
-        pytest.skip(f"this account may not mount a disk: {done.stderr.strip()}")
+        pytest.skip(
+            "the right to mount is missing, which the small disk of this test needs (root, or CAP_SYS_ADMIN in a container): "
+            f"{done.stderr.strip()}"
+        )

@@ -9,8 +9,8 @@ import polars as pl
 from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.policies.registry import learned_policies
-from assets.policies.verdicts import BOUNDED_KEY, INCUMBENT, JudgedRule, replay_rule, shifts_of
-from models.judging.judge import Judgement, Replayed, judge
+from assets.policies.verdicts import BOUNDED_KEY, JudgedRule, judged_replays
+from models.judging.judge import Judgement, Replayed
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -129,16 +129,12 @@ def period_replays(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
     rules = period_rules(contestants)
-    all_shifts = shifts_of([rule for rule, _ in rules], test_position)
-    incumbents = {shift: replay_rule(trace, INCUMBENT, shift, test_position) for shift in all_shifts}
+    judged = judged_replays(trace, [rule for rule, _ in rules], test_position)
     scores, schedules = [], []
-    for rule, seed in progress(rules, "whole log"):
-        shifts = shifts_of([rule], test_position)
-        replays = [replay_rule(trace, rule, shift, test_position) for shift in shifts]
-        judgement = judge(replays, [incumbents[shift] for shift in shifts])
+    for (rule, seed), (replayed, judgement) in zip(rules, judged, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
-        scores.append(facts | {"seed": seed} | _period_scores(replays[0], judgement))
-        schedules.append(_scored_schedule(trace, replays[0], test_position).with_columns(**_literals(facts)))
+        scores.append(facts | {"seed": seed} | _period_scores(replayed, judgement))
+        schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
     rows = pl.DataFrame(scores, infer_schema_length=None)
     rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*PERIOD_FLOATS).cast(pl.Float64))
     return rows, pl.concat(schedules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assets.common.progress import progress
@@ -62,16 +62,31 @@ def rivals_with(estimates: str) -> tuple[JudgedRule, ...]:
     return (*(replace(rule, estimates=estimates) for rule in PLAIN_RIVALS), BOUNDED_KEY)
 
 
-def judge_rules(trace: Trace, rules: Sequence[JudgedRule], first_scored: int) -> dict[str, Judgement]:
-    """Every rule beside FCFS with EASY and requested times, by name. The log is replayed from its first job, and jobs from position
-    `first_scored` on are scored. Raises ValueError as the replays do."""
-    incumbents = {shift: replay_rule(trace, INCUMBENT, shift, first_scored) for shift in shifts_of(rules, first_scored)}
-    judgements = {}
+def judged_replays(
+    trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
+) -> Iterator[tuple[Replayed, Judgement]]:
+    """For every rule its replay of the whole log, and the judgement beside FCFS with EASY and requested times.
+
+    Jobs from position `first_scored` on are scored. shifts: jobs that are left out at the beginning, one start for each, where a
+    rule learns from its own replay. The first one is 0. Raises ValueError as the replays do.
+    """
+    starts = [shift for shift in shifts if shift < first_scored] or [0]
+    incumbents: dict[int, Replayed] = {}
     for rule in progress(list(rules), "whole replays"):
-        shifts = shifts_of([rule], first_scored)
-        ours = [replay_rule(trace, rule, shift, first_scored) for shift in shifts]
-        judgements[rule.name] = judge(ours, [incumbents[shift] for shift in shifts])
-    return judgements
+        own = starts if Estimates.parse(rule.estimates).is_live else [0]
+        for shift in own:
+            if shift not in incumbents:
+                incumbents[shift] = _replayed(trace, INCUMBENT, shift, first_scored)
+        replays = [_replayed(trace, rule, shift, first_scored) for shift in own]
+        yield replays[0], judge(replays, [incumbents[shift] for shift in own])
+
+
+def judge_rules(
+    trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
+) -> dict[str, Judgement]:
+    """The judgements of `judged_replays`, by the name of the rule."""
+    judgements = (judgement for _, judgement in judged_replays(trace, rules, first_scored, shifts))
+    return {rule.name: judgement for rule, judgement in zip(rules, judgements, strict=True)}
 
 
 def best_of(judgements: Mapping[str, Judgement]) -> str | None:
@@ -80,14 +95,7 @@ def best_of(judgements: Mapping[str, Judgement]) -> str | None:
     return min(dominating, key=lambda name: judgements[name].verdict.rank_value, default=None)
 
 
-def shifts_of(rules: Sequence[JudgedRule], first_scored: int) -> list[int]:
-    """The starts from which these rules are replayed: several if one of them learns from its own replay."""
-    if not any(Estimates.parse(rule.estimates).is_live for rule in rules):
-        return [0]
-    return [shift for shift in LIVE_SHIFTS if shift < first_scored]
-
-
-def replay_rule(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> Replayed:
+def _replayed(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> Replayed:
     """The replay without the first `shift` jobs. Jobs from position `first_scored` of the log on are scored, whatever the shift."""
     rows, estimates = trace.rows[shift:], Estimates.parse(rule.estimates)
     jobs = trace.jobs_of(rows, estimates, rule.reserve_by, rule.admit_by)

@@ -23,8 +23,11 @@ GUARDS = ("p99_wait", "area_wait", "wide_wait")
 
 @dataclass(frozen=True)
 class Ratios:
-    """One panel over another. wide_wait: None where no job is wide. lost_capacity: a difference of shares. max_wait is told, and no
-    verdict rests on it: another start of the log moves it by three quarters."""
+    """One panel over another, without unit.
+
+    wide_wait: None where no job is wide. lost_capacity: a difference of shares. max_wait: of single jobs, so that no verdict
+    depends on it.
+    """
 
     bounded_slowdown: float
     wait: float
