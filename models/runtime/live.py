@@ -36,7 +36,8 @@ from simulator.engine import episode as at
 from simulator.engine.episode import new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import check_outcome, inputs_of, rules_of, scoring_of
-from simulator.engine.rules import RESERVE, WANT_ESTIMATES
+from simulator.engine.rules import DONE, RESERVE, WANT_ESTIMATES
+from simulator.engine.states import ReplayState, keep_state, take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.schedule import Schedule
@@ -91,10 +92,22 @@ class LiveReplay:
         }
 
 
+class LiveState(NamedTuple):
+    """A state of the engine, and what the scheduler has learned and believes then."""
+
+    state: ReplayState
+    estimate: IntArray  # (queued + running,), seconds, of the tasks in `state.queue` and in `state.running`
+    hold: IntArray  # (queued + running,), as in simulator.jobs.jobs.Jobs
+    admit: IntArray  # (queued + running,)
+    heard: IntArray  # (queued,), how many ends of its user's jobs an estimate knows, -1 for none
+    ended: IntArray  # (ended,), jobs in the order in which they were learned from
+
+
 class _Learner(NamedTuple):
     """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
     who may go before a blocked head, follow the estimates, too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
-    (jobs,)."""
+    (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate knows. learned: (1,), jobs learned
+    from."""
 
     likeness: Likeness
     memory: Memory
@@ -107,6 +120,9 @@ class _Learner(NamedTuple):
     estimate: IntArray
     hold: IntArray
     admit: IntArray
+    news: IntArray
+    heard: IntArray
+    learned: IntArray
 
 
 def replay_live(
@@ -123,47 +139,105 @@ def replay_live(
     rows: of the same jobs in the same order, with the columns of `similar.likeness_of`. Raises ValueError for a policy or a
     backfilling rule that cannot follow changing estimates, with the remedy.
     """
-    settings = settings or LiveSettings()
-    kind, level = _statistic(settings.statistic)
-    live = kind != GIVEN
-    chosen = parse_policy(policy) if isinstance(policy, str) else policy
-    if live:
-        chosen = live_policy(chosen)
-    rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
-    if rules.backfill == RESERVE:
-        raise ValueError(
-            f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need easy or easy-sjbf"
+    stoppable = StoppableLiveReplay(jobs, rows, cluster_procs, policy, backfill, correction, settings)
+    stoppable.run()
+    return stoppable.outcome
+
+
+class StoppableLiveReplay:
+    """A replay with live estimates that may stop between two events, be kept, and go on: see
+    simulator.engine.replay.StoppableReplay. What was learned is part of its state."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        rows: pl.DataFrame,
+        cluster_procs: int,
+        policy: str | Policy = "FCFS",
+        backfill: str = "easy-sjbf",
+        correction: str = "requested",
+        settings: LiveSettings | None = None,
+    ) -> None:
+        """Arguments and errors as those of `replay_live`."""
+        settings = settings or LiveSettings()
+        kind, level = _statistic(settings.statistic)
+        live = kind != GIVEN
+        chosen = parse_policy(policy) if isinstance(policy, str) else policy
+        if live:
+            chosen = live_policy(chosen)
+        rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
+        if rules.backfill == RESERVE:
+            raise ValueError(
+                f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need easy or easy-sjbf"
+            )
+        likeness = likeness_of(rows)
+        limit = jobs.limit.copy()
+        if live:
+            limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # else the limit would be the run time
+        estimate = jobs.estimate.copy()
+        hold = _believed_by(settings.reserve_by, jobs, limit, likeness.request)
+        admit = _believed_by(settings.admit_by, jobs, limit, likeness.request)
+        # the engine reads them as it reads those of every replay, without write access; the learner renews them below it
+        self._tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
+            estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
         )
-    likeness = likeness_of(rows)
-    limit = jobs.limit.copy()
-    if live:
-        limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # else the limit would be the run time
-    estimate = jobs.estimate.copy()
-    hold = _believed_by(settings.reserve_by, jobs, limit, likeness.request)
-    admit = _believed_by(settings.admit_by, jobs, limit, likeness.request)
-    # the engine reads them as it reads those of every replay, without write access; the learner renews them below it
-    tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
-        estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
-    )
-    scoring = scoring_of(chosen, jobs, tasks, cluster_procs)
-    users = int(tasks.user.max(initial=0)) + 1
-    episode = new_episode(tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True)
-    learner = _Learner(
-        likeness,
-        no_memory(likeness),
-        kind,
-        level,
-        settings.factor,
-        settings.reserve_by == "estimate",
-        settings.admit_by == "estimate",
-        usual_blend(),
-        estimate,
-        hold,
-        admit,
-    )
-    why = _drive(tasks, rules, scoring, episode, no_recorder(), learner)
-    check_outcome(int(why), tasks, rules, chosen, episode)
-    return LiveReplay(Schedule(episode.start, episode.backfilled), estimate, episode.promised)
+        self._rules, self._policy = rules, chosen
+        self._scoring = scoring_of(chosen, jobs, self._tasks, cluster_procs)
+        users = int(self._tasks.user.max(initial=0)) + 1
+        self._episode = new_episode(
+            self._tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True
+        )
+        memory = no_memory(likeness)
+        self._learner = _Learner(
+            likeness,
+            memory,
+            kind,
+            level,
+            settings.factor,
+            settings.reserve_by == "estimate",
+            settings.admit_by == "estimate",
+            usual_blend(),
+            estimate,
+            hold,
+            admit,
+            news=np.zeros(memory.seen.shape[1], dtype=np.int64),
+            heard=np.full(len(jobs), -1, dtype=np.int64),
+            learned=np.zeros(1, dtype=np.int64),
+        )
+
+    def run(self, until: int | None = None) -> bool:
+        """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
+        self._episode.counters[at.PAUSE] = until or 0
+        why = _drive(self._tasks, self._rules, self._scoring, self._episode, no_recorder(), self._learner)
+        check_outcome(int(why), self._tasks, self._rules, self._policy, self._episode)
+        return bool(why == DONE)
+
+    @property
+    def outcome(self) -> LiveReplay:
+        """What has become of the jobs so far."""
+        episode = self._episode
+        return LiveReplay(Schedule(episode.start, episode.backfilled), self._learner.estimate, episode.promised)
+
+    def keep(self) -> LiveState:
+        """The state of a replay that has stopped on the way."""
+        learner, state = self._learner, keep_state(self._episode)
+        _sort_ties(self._tasks, self._episode, learner.learned[0])
+        jobs = np.concatenate([state.queue, state.running])
+        believed = learner.estimate[jobs], learner.hold[jobs], learner.admit[jobs]
+        ended = self._episode.ended[: self._episode.counters[at.ENDED]].copy()
+        return LiveState(state, *believed, learner.heard[state.queue], ended)
+
+    def take_up(self, kept: LiveState, jobs: int | None = None) -> None:
+        """Goes on from a state. jobs: how many of all jobs are submitted; default, all."""
+        learner, episode, ended = self._learner, self._episode, len(kept.ended)
+        last = self._tasks.last if jobs is None else jobs
+        take_up(kept.state, self._tasks, self._rules.cluster_procs, self._scoring, episode, last)
+        here = np.concatenate([kept.state.queue, kept.state.running])
+        learner.estimate[here], learner.hold[here], learner.admit[here] = kept.estimate, kept.hold, kept.admit
+        learner.memory.seen[:], learner.news[:], learner.learned[0], learner.heard[:] = 0, 0, 0, -1
+        learner.heard[kept.state.queue] = kept.heard
+        episode.ended[:ended], episode.counters[at.ENDED] = kept.ended, ended
+        _learn(self._tasks, episode, learner)
 
 
 def live_policy(policy: Policy) -> Policy:
@@ -214,23 +288,16 @@ def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.flo
 def _drive(tasks, rules, scoring, episode, recorder, learner):
     """Steps the engine; before every pass it learns from the jobs that have ended and renews the estimates of waiting jobs whose
     user has learned something. Returns why the engine stopped."""
-    likeness, memory = learner.likeness, learner.memory
+    likeness, news, heard = learner.likeness, learner.news, learner.heard
     counters = episode.counters
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
-    news = np.zeros(memory.seen.shape[1], dtype=np.int64)  # by user: jobs that have ended
-    heard = np.full(len(tasks.submit), -1, dtype=np.int64)  # by job: the news that its estimate knows
-    learned = 0
     while True:
         why = advance(tasks, rules, scoring, episode, recorder, 0)
         if why != WANT_ESTIMATES:
             return why
-        _sort_ties(tasks, episode, learned)
-        while learned < counters[at.ENDED]:
-            job = episode.ended[learned]
-            learned += 1
-            remember(memory, likeness, job, max(tasks.runtime[job], 1))
-            news[likeness.class_of[4, job]] += 1
+        _sort_ties(tasks, episode, learner.learned[0])
+        _learn(tasks, episode, learner)
         for k in range(counters[at.QUEUED]):
             job = episode.queue[k]
             user = likeness.class_of[4, job]
@@ -246,6 +313,16 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
                 learner.hold[job] = estimate
             if learner.admits_follow or likeness.request[job] >= NO_REQUEST_S:
                 learner.admit[job] = estimate
+
+
+@compiled
+def _learn(tasks, episode, learner):
+    """Learns from the jobs that have ended since it learned last."""
+    while learner.learned[0] < episode.counters[at.ENDED]:
+        job = episode.ended[learner.learned[0]]
+        learner.learned[0] += 1
+        remember(learner.memory, learner.likeness, job, max(tasks.runtime[job], 1))
+        learner.news[learner.likeness.class_of[4, job]] += 1
 
 
 @compiled

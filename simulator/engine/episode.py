@@ -18,12 +18,13 @@ from simulator.policies.scoring import Scratch
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, CANCELLATION = range(7)
+NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, CANCELLATION, BEGUN, LAST, PAUSE = range(10)
 """Counters of both engines: the time; free processors; jobs that wait and tasks that run; the next task to be submitted, the
-next outage, and the next of `Tasks.cancel_order`."""
-ANNOUNCED, PHASE, BEGUN, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(7, 18)
+next outage, and the next of `Tasks.cancel_order`; whether the replay has begun; the first task that is not submitted any more;
+the second before which the engine stops, 0 for never."""
+ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(10, 20)
 """Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
-NUM_COUNTERS = 18
+NUM_COUNTERS = 20
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""

@@ -26,6 +26,7 @@ def begin_replay(tasks, rules, scoring, episode):
     counters[at.BEGUN] = 1
     counters[at.NEXT_DUE] = FOREVER
     counters[at.ARRIVED], counters[at.OUTAGE], counters[at.FREE] = tasks.first, tasks.last, rules.cluster_procs
+    counters[at.LAST] = tasks.last
     for k in range(len(episode.since)):
         episode.since[k] = begin
     counters[at.PLAN_STEPS] = begin_plan(episode.plan_time, episode.plan_room, begin, rules.cluster_procs)
@@ -56,7 +57,7 @@ def next_event(tasks, rules, episode):
         cancelled += 1  # it has started
     counters[at.CANCELLATION] = cancelled
     now = np.int64(FOREVER)
-    if counters[at.ARRIVED] < tasks.last:
+    if counters[at.ARRIVED] < counters[at.LAST]:
         now = tasks.submit[counters[at.ARRIVED]]
     if counters[at.RUNNING] > 0:
         now = min(now, episode.heap_end[0])
@@ -140,7 +141,7 @@ def submit_jobs(tasks, scoring, episode):
     """Jobs that are submitted now join the queue: behind all others, or by their score if that is fixed."""
     counters, queue, score = episode.counters, episode.queue, episode.score
     now, arrived, queued = counters[at.NOW], counters[at.ARRIVED], counters[at.QUEUED]
-    while arrived < tasks.last and tasks.submit[arrived] == now:
+    while arrived < counters[at.LAST] and tasks.submit[arrived] == now:
         k = queued
         if scoring.kind == FIXED:
             value = scoring.fixed[arrived]

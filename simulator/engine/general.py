@@ -23,7 +23,7 @@ from simulator.engine.events import (
     submit_jobs,
 )
 from simulator.engine.reserving import reserve, start_reserved
-from simulator.engine.rules import DONE, GO_ON, RECORDER_FULL, RESERVE, STUCK, WANT_ESTIMATES
+from simulator.engine.rules import DONE, GO_ON, PAUSED, RECORDER_FULL, RESERVE, STUCK, WANT_ESTIMATES
 from simulator.engine.starting import CHOOSE, EVENTS, FILL, ORDER, RENEW, order_queue, start_behind, start_front
 
 
@@ -40,10 +40,12 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
         begin_replay(tasks, rules, scoring, episode)
     while True:
         if counters[at.PHASE] == EVENTS:
-            if counters[at.ARRIVED] >= tasks.last and counters[at.QUEUED] == 0:
+            if counters[at.ARRIVED] >= counters[at.LAST] and counters[at.QUEUED] == 0:
                 return DONE
             if not next_event(tasks, rules, episode):
                 return STUCK
+            if 0 < counters[at.PAUSE] <= counters[at.NOW]:
+                return PAUSED
             take_events(tasks, rules, scoring, episode)
             if not needs_pass(tasks, rules, episode):
                 continue

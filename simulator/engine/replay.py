@@ -7,16 +7,26 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.engine import episode as at
 from simulator.engine.episode import Episode, new_episode
 from simulator.engine.general import advance
 from simulator.engine.queue_tree import MOST_PROCS, queue_by
-from simulator.engine.rules import EASY, EASY_SJBF, FORMULA_FAILED, NO_BACKFILL, RESERVE, STUCK, WANT_SCORES, Rules
+from simulator.engine.rules import (
+    DONE,
+    EASY,
+    EASY_SJBF,
+    FORMULA_FAILED,
+    NO_BACKFILL,
+    RESERVE,
+    STUCK,
+    WANT_SCORES,
+    Rules,
+)
 from simulator.engine.running import CORRECTION_IDS
+from simulator.engine.states import ReplayState, keep_state, keep_static_state, take_up, take_up_static
 from simulator.engine.static import run_static
-from simulator.engine.static_queue import Queues, new_static_episode
+from simulator.engine.static_queue import Queues, StaticEpisode, new_static_episode
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -48,25 +58,65 @@ def replay(
     backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
     Rules and tie-breaks: docs/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
     """
-    if isinstance(policy, str):
-        policy = parse_policy(policy, weights)
-    cluster = Cluster.of(cluster)
-    tasks = tasks_of(jobs, cluster)
-    rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
-    if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
-        raise ValueError(
-            f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
-            "backfilled: use reserve_by='estimate' and admit_by='estimate', or easy backfilling"
-        )
-    if len(jobs) == 0:
-        return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
-    plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
-    if policy.kind == FIXED and plain:
-        start, backfilled = _run_static(jobs, tasks, rules, policy)
-    else:
-        start, backfilled = _run_general(jobs, tasks, rules, policy)
-    part = slice(tasks.first, tasks.last)
-    return Schedule(start[part], backfilled[part])
+    stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
+    stoppable.run()
+    return stoppable.schedule
+
+
+class StoppableReplay:
+    """A replay that may stop between two events, be kept as a state, and go on from there or from a state of another replay."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        cluster: int | Cluster,
+        policy: str | Policy = "FCFS",
+        backfill: str = "easy",
+        weights: KernelWeights | None = None,
+        correction: str = "requested",
+    ) -> None:
+        """Arguments and errors as those of `replay`."""
+        if isinstance(policy, str):
+            policy = parse_policy(policy, weights)
+        cluster = Cluster.of(cluster)
+        tasks = tasks_of(jobs, cluster)
+        rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+        if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
+            raise ValueError(
+                f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
+                "backfilled: use reserve_by='estimate' and admit_by='estimate', or easy backfilling"
+            )
+        self._tasks = tasks
+        plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
+        engine = _FastEngine if policy.kind == FIXED and plain else _GeneralEngine
+        self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
+
+    def run(self, until: int | None = None) -> bool:
+        """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
+        return self._engine is None or self._engine.run(until or 0)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Of all jobs that have started so far. Of jobs that had ended in a state that was taken up nothing is known."""
+        if self._engine is None:
+            return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+        part, episode = slice(self._tasks.first, self._tasks.last), self._engine.episode
+        return Schedule(episode.start[part], episode.backfilled[part])
+
+    def keep(self) -> ReplayState:
+        """The state of a replay that has stopped on the way. Raises ValueError for one that has not."""
+        if self._engine is None or not self._engine.episode.counters[at.PAUSE]:
+            raise ValueError("only a replay that has stopped on its way has a state: call run(until=...) first")
+        return self._engine.keep()
+
+    def take_up(self, state: ReplayState, jobs: int | None = None) -> None:
+        """Goes on from a state. jobs: how many of all jobs are submitted, so that those behind them never come; default, all.
+
+        Raises ValueError where the state was kept without what this replay needs.
+        """
+        if self._engine is not None:
+            last = self._tasks.last if jobs is None else self._tasks.first + jobs
+            self._engine.take_up(state, last)
 
 
 def rules_of(
@@ -93,35 +143,61 @@ def rules_of(
     )
 
 
-def _run_static(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
-    assert policy.fixed is not None
-    order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.admit, tasks.first)
-    shortest_first = rules.backfill == EASY_SJBF
-    fill = queue_by(jobs.estimate, tasks.procs, tasks.admit, tasks.first) if shortest_first else order
-    episode = new_static_episode(tasks, rules.cluster_procs)
-    if run_static(tasks, rules, Queues(order, fill, shortest_first), episode) == STUCK:
-        raise _stuck(tasks, episode.start, rules)
-    return episode.start, episode.backfilled
+class _FastEngine:
+    """The engine for priorities that are known at submission (simulator/engine/static.py)."""
+
+    def __init__(self, jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> None:
+        assert policy.fixed is not None
+        order = queue_by(policy.fixed(jobs, rules.cluster_procs), tasks.procs, tasks.admit, tasks.first)
+        shortest_first = rules.backfill == EASY_SJBF
+        fill = queue_by(jobs.estimate, tasks.procs, tasks.admit, tasks.first) if shortest_first else order
+        self._tasks, self._rules = tasks, rules
+        self._queues = Queues(order, fill, shortest_first)
+        self.episode = new_static_episode(tasks, rules.cluster_procs)
+
+    def run(self, until: int) -> bool:
+        self.episode.counters[at.PAUSE] = until
+        why = run_static(self._tasks, self._rules, self._queues, self.episode)
+        if why == STUCK:
+            raise _stuck(self._tasks, self.episode, self._rules)
+        return bool(why == DONE)
+
+    def keep(self) -> ReplayState:
+        return keep_static_state(self._queues, self.episode)
+
+    def take_up(self, state: ReplayState, last: int) -> None:
+        take_up_static(state, self._tasks, self._rules.cluster_procs, self._queues, self.episode, last)
 
 
-def _run_general(jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> tuple[Any, Any]:
-    scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
-    users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
-    episode = new_episode(
-        tasks, rules.cluster_procs, users, rules.planned or rules.backfill == RESERVE, inputs=inputs_of(policy)
-    )
-    if policy.plug_in is not None:
-        why = _ask(policy, tasks, rules, scoring, episode)
-    else:
-        why = advance(tasks, rules, scoring, episode, no_recorder(), 0)
-    check_outcome(why, tasks, rules, policy, episode)
-    return episode.start, episode.backfilled
+class _GeneralEngine:
+    """The engine for everything (simulator/engine/general.py)."""
+
+    def __init__(self, jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> None:
+        self._tasks, self._rules, self._policy = tasks, rules, policy
+        self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
+        users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
+        plans = rules.planned or rules.backfill == RESERVE
+        self.episode = new_episode(tasks, rules.cluster_procs, users, plans, inputs=inputs_of(policy))
+
+    def run(self, until: int) -> bool:
+        self.episode.counters[at.PAUSE] = until
+        of_replay = self._tasks, self._rules, self._scoring, self.episode
+        asked = self._policy.plug_in is not None
+        why = _ask(self._policy, *of_replay) if asked else advance(*of_replay, no_recorder(), 0)
+        check_outcome(why, self._tasks, self._rules, self._policy, self.episode)
+        return bool(why == DONE)
+
+    def keep(self) -> ReplayState:
+        return keep_state(self.episode)
+
+    def take_up(self, state: ReplayState, last: int) -> None:
+        take_up(state, self._tasks, self._rules.cluster_procs, self._scoring, self.episode, last)
 
 
 def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
     """Raises ValueError when the engine did not come to the end of the replay."""
     if why == STUCK:
-        raise _stuck(tasks, episode.start, rules)
+        raise _stuck(tasks, episode, rules)
     if why == FORMULA_FAILED:
         assert policy.formula is not None
         raise explain_failure(policy.formula, int(episode.counters[at.FAILED_OPERATION]), episode.slots)
@@ -217,8 +293,9 @@ class NeverStarts(ValueError):
         super().__init__(f"job at index {index} {self.why}")
 
 
-def _stuck(tasks: Tasks, start: NDArray[np.int64], rules: Rules) -> NeverStarts:
-    job = int(np.argmax(start[tasks.first : tasks.last] == CANCELLED))
+def _stuck(tasks: Tasks, episode: Episode | StaticEpisode, rules: Rules) -> NeverStarts:
+    arrived = episode.counters[at.LAST]
+    job = int(np.argmax(episode.start[tasks.first : arrived] == CANCELLED))
     return NeverStarts(job, int(tasks.procs[tasks.first + job]), rules.cluster_procs)
 
 

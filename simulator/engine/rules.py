@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIMATES = range(7)
-"""Why an engine stops: finished; outages leave a job that can never start; to be asked; and failures."""
+DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIMATES, PAUSED = range(8)
+"""Why an engine stops: finished; outages leave a job that can never start; to be asked; failures; and where it was to pause."""
 GO_ON = -1
 """It does not stop."""
 

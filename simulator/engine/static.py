@@ -12,7 +12,7 @@ import numpy as np
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.queue_tree import NOTHING, next_in_list, next_in_tree
-from simulator.engine.rules import DONE, NO_BACKFILL, STUCK
+from simulator.engine.rules import DONE, NO_BACKFILL, PAUSED, STUCK
 from simulator.engine.running import correct_first, end_first, enter_running, reservation
 from simulator.engine.static_queue import DEEP, EXTRA, HEAD, RESERVED, SETTLED, SHADOW, join_queue, leave_queues
 from simulator.jobs.cluster import FOREVER
@@ -23,13 +23,16 @@ NOBODY = -1
 
 @lean
 def run_static(tasks, rules, queues, episode):
-    """Replays all jobs; fills episode.start and episode.backfilled. Returns DONE, or STUCK when outages leave a job that can
-    never start. queues, episode: see simulator/engine/static_queue.py."""
+    """Replays all jobs; fills episode.start and episode.backfilled. Returns DONE; PAUSED where it was to stop, and may be called
+    again; or STUCK when outages leave a job that can never start. queues, episode: see simulator/engine/static_queue.py."""
     counters = episode.counters
-    begin_static(tasks, rules, queues, episode)
-    while counters[at.ARRIVED] < tasks.last or counters[at.QUEUED] > 0:
+    if counters[at.BEGUN] == 0:
+        begin_static(tasks, rules, queues, episode)
+    while counters[at.ARRIVED] < counters[at.LAST] or counters[at.QUEUED] > 0:
         if not next_static_event(tasks, episode):
             return STUCK
+        if 0 < counters[at.PAUSE] <= counters[at.NOW]:
+            return PAUSED
         end_and_break_down(tasks, episode)
         next_cancel = cancellation_time(tasks, episode)
         if arrives_now(tasks, episode):
@@ -58,8 +61,8 @@ def run_static(tasks, rules, queues, episode):
 def begin_static(tasks, rules, queues, episode):
     """The jobs that run already hold their processors; nobody waits."""
     counters = episode.counters
-    counters[at.FREE] = rules.cluster_procs
-    counters[at.ARRIVED], counters[at.OUTAGE] = tasks.first, tasks.last
+    counters[at.FREE], counters[at.BEGUN] = rules.cluster_procs, 1
+    counters[at.ARRIVED], counters[at.OUTAGE], counters[at.LAST] = tasks.first, tasks.last, tasks.last
     counters[HEAD] = len(queues.order.job_at)
     for job in range(tasks.first):
         enter_running(tasks, episode, job, episode.start[job], episode.start[job] + tasks.hold[job])
@@ -78,7 +81,7 @@ def cancellation_time(tasks, episode):
 def arrives_now(tasks, episode):
     """Whether the next job is submitted now."""
     counters = episode.counters
-    return counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == counters[at.NOW]
+    return counters[at.ARRIVED] < counters[at.LAST] and tasks.submit[counters[at.ARRIVED]] == counters[at.NOW]
 
 
 @inlined
@@ -91,7 +94,7 @@ def next_static_event(tasks, episode):
     ):
         counters[at.CANCELLATION] += 1  # it has started
     now = cancellation_time(tasks, episode)
-    if counters[at.ARRIVED] < tasks.last:
+    if counters[at.ARRIVED] < counters[at.LAST]:
         now = min(now, tasks.submit[counters[at.ARRIVED]])
     if counters[at.RUNNING] > 0:
         now = min(now, episode.heap_end[0])
@@ -124,7 +127,7 @@ def decided_alone(tasks, rules, queues, episode, next_cancel):
     now, job = counters[at.NOW], counters[at.ARRIVED]
     if counters[SETTLED] and rules.backfill != NO_BACKFILL and episode.est_end[0] <= now:
         counters[SETTLED] = False
-    if (job + 1 < tasks.last and submit[job + 1] == now) or next_cancel == now or tasks.cancel[job] == now:
+    if (job + 1 < counters[at.LAST] and submit[job + 1] == now) or next_cancel == now or tasks.cancel[job] == now:
         return False
     return counters[at.QUEUED] == 0 or (counters[SETTLED] and queues.order.rank[job] > counters[HEAD])
 
@@ -156,7 +159,7 @@ def submit_to_queues(tasks, queues, episode, lone):
     if lone != NOBODY:
         counters[at.ARRIVED] += 1
         return
-    while counters[at.ARRIVED] < tasks.last and tasks.submit[counters[at.ARRIVED]] == now:
+    while counters[at.ARRIVED] < counters[at.LAST] and tasks.submit[counters[at.ARRIVED]] == now:
         join_queue(tasks, queues, episode, counters[at.ARRIVED])
         counters[at.ARRIVED] += 1
 

@@ -27,7 +27,7 @@ from simulator.jobs.tasks import Tasks
 
 IntArray = NDArray[np.int64]
 
-DEEP, HEAD, SETTLED, RESERVED, SHADOW, EXTRA = range(at.CANCELLATION + 1, at.CANCELLATION + 7)
+DEEP, HEAD, SETTLED, RESERVED, SHADOW, EXTRA = range(at.PAUSE + 1, at.PAUSE + 7)
 """Counters beside those of both engines. DEEP: the queue is in the tree. HEAD: the first rank that waits. SETTLED: a pass has
 settled what may start behind the blocked head. New submissions change none of it: shadow time and extra processors stay, and who
 was refused is refused again with less time to the shadow time. RESERVED: the SHADOW time and the EXTRA processors are those of

@@ -23,7 +23,9 @@ def general(jobs: Jobs, cluster_procs: int, policy: str, backfill: str, correcti
     """The replay by the general engine, whatever engine `replay` would choose."""
     tasks = tasks_of(jobs, Cluster(cluster_procs))
     rules = rules_of(backfill, correction, cluster_procs)
-    return Schedule(*replay_module._run_general(jobs, tasks, rules, parse_policy(policy)))
+    engine = replay_module._GeneralEngine(jobs, tasks, rules, parse_policy(policy))
+    engine.run(0)
+    return Schedule(engine.episode.start, engine.episode.backfilled)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)

@@ -138,9 +138,10 @@ def general(jobs: Jobs, cluster: Cluster, policy: str, backfill: str, correction
     """The replay by the general engine, whatever engine `replay` would choose."""
     tasks = tasks_of(jobs, cluster)
     rules = rules_of(backfill, correction, cluster.procs)
-    start, backfilled = replay_module._run_general(jobs, tasks, rules, parse_policy(policy))
+    engine = replay_module._GeneralEngine(jobs, tasks, rules, parse_policy(policy))
+    engine.run(0)
     part = slice(tasks.first, tasks.last)
-    return Schedule(start[part], backfilled[part])
+    return Schedule(engine.episode.start[part], engine.episode.backfilled[part])
 
 
 def assert_same(schedule: Schedule, expected: Schedule) -> None:
@@ -280,7 +281,7 @@ def test_fixed_policies_go_through_the_static_engine(backfill: str, monkeypatch:
         raise AssertionError("the general engine ran")
 
     jobs, cluster = workload(SHAPES["everything"])
-    monkeypatch.setattr(replay_module, "_run_general", refuse)
+    monkeypatch.setattr(replay_module, "_GeneralEngine", refuse)
     for policy in (*POLICIES, "formula:estimate"):
         replay(jobs, cluster, policy, backfill)
     for policy, rule in (("WFP3", "easy"), ("FCFS", "conservative")):
