@@ -98,10 +98,7 @@ def keep_state(episode: Episode) -> ReplayState:
     counters = episode.counters
     queue = np.sort(episode.queue[: counters[at.QUEUED]])
     steps = counters[at.PLAN_STEPS] if len(episode.plan_time) > 1 else 0
-    return ReplayState(
-        int(counters[at.PAUSE]),
-        queue,
-        *_running_of(episode),
+    return _running_state(queue, episode)._replace(
         reserved=_of_jobs(episode.reserved, queue, len(episode.start)),
         promised=_of_jobs(episode.promised, queue, len(episode.start)),
         plan_time=episode.plan_time[:steps].copy(),
@@ -115,23 +112,9 @@ def keep_state(episode: Episode) -> ReplayState:
 
 def keep_static_state(queues: Queues, episode: StaticEpisode) -> ReplayState:
     """The state of an episode of the fast engine that has paused."""
-    counters = episode.counters
-    queue = np.empty(counters[at.QUEUED], dtype=np.int64)
-    _read_queue(queues.order, counters[DEEP], queue)
-    nothing = np.zeros(0, dtype=np.int64)
-    return ReplayState(
-        int(counters[at.PAUSE]),
-        np.sort(queue),
-        *_running_of(episode),
-        reserved=nothing,
-        promised=nothing,
-        plan_time=nothing,
-        plan_room=nothing,
-        plan_news=np.zeros(4, dtype=np.int64),
-        usage=np.zeros(1),
-        rate=np.zeros(1),
-        counted_to=np.zeros(1, dtype=np.int64),
-    )
+    queue = np.empty(episode.counters[at.QUEUED], dtype=np.int64)
+    _read_queue(queues.order, episode.counters[DEEP], queue)
+    return _running_state(np.sort(queue), episode)
 
 
 def take_up(
@@ -186,16 +169,27 @@ def take_up_static(
     _join_all(tasks, queues, episode, state.queue)
 
 
-def _running_of(episode: Episode | StaticEpisode) -> tuple[IntArray, ...]:
-    """running, since, believed, ending and end of a ReplayState."""
+def _running_state(queue: IntArray, episode: Episode | StaticEpisode) -> ReplayState:
+    """The state without a plan, usage, reservations and promises."""
     count = episode.counters[at.RUNNING]
     running = episode.est_job[:count].copy()
-    return (
-        running,
-        episode.start[running],
-        episode.est_end[:count].copy(),
-        episode.heap_job[:count].copy(),
-        episode.heap_end[:count].copy(),
+    nothing = np.zeros(0, dtype=np.int64)
+    return ReplayState(
+        time=int(episode.counters[at.PAUSE]),
+        queue=queue,
+        running=running,
+        since=episode.start[running],
+        believed=episode.est_end[:count].copy(),
+        ending=episode.heap_job[:count].copy(),
+        end=episode.heap_end[:count].copy(),
+        reserved=nothing,
+        promised=nothing,
+        plan_time=nothing,
+        plan_room=nothing,
+        plan_news=np.zeros(len(PLAN_NEWS), dtype=np.int64),
+        usage=np.zeros(1),
+        rate=np.zeros(1),
+        counted_to=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -207,7 +201,7 @@ def _take_up_running(
     counters[at.BEGUN], counters[at.LAST] = 1, last
     counters[at.NOW], counters[at.RUNNING] = state.time, count
     counters[at.FREE] = cluster_procs - tasks.procs[state.running].sum()
-    arrived = tasks.first + np.searchsorted(tasks.submit[tasks.first : tasks.last], state.time)
+    arrived = tasks.first + int(np.searchsorted(tasks.submit[tasks.first : tasks.last], state.time))
     counters[at.ARRIVED] = min(arrived, last)
     counters[at.OUTAGE] = tasks.last + np.searchsorted(tasks.submit[tasks.last :], state.time)
     counters[at.CANCELLATION] = np.searchsorted(tasks.cancel[tasks.cancel_order], state.time)
