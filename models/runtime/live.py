@@ -207,7 +207,7 @@ class StoppableLiveReplay:
 
     def run(self, until: int | None = None) -> bool:
         """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
-        self._episode.counters[at.PAUSE] = until or 0
+        self._episode.counters[at.PAUSE] = 0 if until is None else until + 1
         why = _drive(self._tasks, self._rules, self._scoring, self._episode, no_recorder(), self._learner)
         check_outcome(int(why), self._tasks, self._rules, self._policy, self._episode)
         return bool(why == DONE)

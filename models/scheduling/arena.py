@@ -1,4 +1,4 @@
-"""Where policies are tried: windows of one trace on an empty cluster, under one rule set and for one goal."""
+"""Where policies are tried: windows of one trace, under one rule set and for one goal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules
+from simulator.agents.backlogs import Backlogs, keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
@@ -23,11 +24,13 @@ FloatArray = NDArray[np.float64]
 class Windows:
     """Parts of a trace, each of consecutive jobs.
 
-    first: position of each window's first job in the trace, int64 (windows,). jobs: how many jobs each holds.
+    first: position of each window's first job in the trace, int64 (windows,). jobs: how many jobs each holds. backlogs: what they
+    begin with; default, an empty cluster.
     """
 
     first: IntArray
     jobs: int
+    backlogs: Backlogs | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -39,16 +42,23 @@ class Windows:
 
     def thinned(self, count: int) -> Windows:
         """About `count` of them, evenly."""
-        return Windows(self.first[:: max(len(self) // count, 1)], self.jobs)
+        return self._taken(np.arange(len(self))[:: max(len(self) // count, 1)])
 
     def some(self, rng: np.random.Generator, count: int) -> Windows:
         """As many, drawn with replacement."""
-        return Windows(rng.choice(self.first, size=count), self.jobs)
+        return self._taken(rng.choice(len(self), size=count))
+
+    def _taken(self, which: IntArray) -> Windows:
+        """The windows of these numbers."""
+        backlogs = self.backlogs
+        if backlogs is not None:
+            backlogs = Backlogs(tuple(backlogs.states[k] for k in which), backlogs.after)
+        return Windows(self.first[which], self.jobs, backlogs)
 
 
 @dataclass(frozen=True)
 class Arena:
-    """A trace on an empty cluster, with the rules and the goal by which schedules are compared.
+    """A trace and a cluster, with the rules and the goal by which schedules are compared.
 
     backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core.
     """
@@ -64,7 +74,18 @@ class Arena:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
-        return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, self._window_rules)[0]
+        rules = self._rules_of(windows)
+        return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, rules)[0]
+
+    def with_backlogs(self, policy: str | Policy | KernelWeights, windows: Windows, after: int) -> Windows:
+        """The same windows with the backlogs of a replay of the whole trace under this policy.
+
+        after: jobs behind each window that are submitted, too, and do not count.
+        """
+        if isinstance(policy, KernelWeights):
+            policy = network_policy(policy)
+        kept = keep_backlogs(self.jobs, self.cluster_procs, windows.first, policy, self.backfill, after)
+        return Windows(windows.first, windows.jobs, kept)
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""
@@ -89,12 +110,11 @@ class Arena:
             weights,
             seed,
             teacher,
-            self._window_rules,
+            self._rules_of(windows),
         )
 
-    @property
-    def _window_rules(self) -> WindowRules:
-        return WindowRules(self.backfill, rule_set=self.rules, threads=self.threads)
+    def _rules_of(self, windows: Windows) -> WindowRules:
+        return WindowRules(self.backfill, rule_set=self.rules, threads=self.threads, backlogs=windows.backlogs)
 
 
 def relative(costs: FloatArray, reference: FloatArray) -> FloatArray:

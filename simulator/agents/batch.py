@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.agents.backlogs import Backlogs, WindowSchedules, check_backlogs, replay_from_backlogs
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
 from simulator.engine import episode as at
@@ -52,13 +53,15 @@ class WindowRules:
     """How windows of a trace are replayed.
 
     backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
-    for the rules of that code (simulator/published/rlscheduler.py). threads: default, one per core.
+    for the rules of that code (simulator/published/rlscheduler.py). threads: default, one per core. backlogs: what windows begin
+    with, under the standard rules; default, an empty cluster.
     """
 
     backfill: str = "easy"
     correction: str = "requested"
     rule_set: str = "standard"
     threads: int | None = None
+    backlogs: Backlogs | None = None
 
 
 USUAL_RULES = WindowRules()
@@ -184,14 +187,6 @@ class _Stepped(NamedTuple):
     choosing: NDArray[np.bool_]
 
 
-class _Schedules(NamedTuple):
-    """By window: its first job, and the schedule to fill in."""
-
-    first: IntArray  # (windows,)
-    start: IntArray  # (windows, window_jobs), seconds
-    backfilled: NDArray[np.bool_]  # (windows, window_jobs)
-
-
 def replay_windows(
     jobs: Jobs,
     cluster_procs: int,
@@ -200,7 +195,7 @@ def replay_windows(
     policy: str | Policy = "FCFS",
     rules: WindowRules = USUAL_RULES,
 ) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Replays windows of a trace under one policy, each on an initially empty cluster, as `replay` would.
+    """Replays windows of a trace under one policy, each on an initially empty cluster or from its backlog, as `replay` would.
 
     first: index of each window's first job, int64 (windows,). Returns start times, seconds in the log's clock, int64
     (windows, window_jobs), and whether each job was backfilled, bool of that shape. Raises as `replay` does.
@@ -210,8 +205,13 @@ def replay_windows(
     if isinstance(policy, str):
         policy = parse_policy(policy)
     shape = (len(first), window_jobs)
-    schedules = _Schedules(first, np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.bool_))
-    if rules.rule_set != "standard":
+    schedules = WindowSchedules(first, np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.bool_))
+    if rules.backlogs is not None:
+        check_backlogs(rules.backlogs, len(first), rules.rule_set)
+        settings = policy, rules.backfill, rules.correction
+        replay_some = replay_from_backlogs(jobs, cluster_procs, *settings, rules.backlogs, schedules)
+        Threads(rules.threads).share(len(first), 1, replay_some)
+    elif rules.rule_set != "standard":
         _rlscheduler_windows(jobs, cluster_procs, policy, rules, schedules)
     elif policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
         for k, position in enumerate(first.tolist()):
@@ -224,7 +224,7 @@ def replay_windows(
 
 
 def _standard_windows(
-    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: _Schedules
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
 ) -> None:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
     engine_rules = rules_of(rules.backfill, rules.correction, cluster_procs)
@@ -244,7 +244,7 @@ def _standard_windows(
 
 
 def _rlscheduler_windows(
-    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: _Schedules
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
 ) -> None:
     check_widths(jobs, cluster_procs)
     loop_rules, loop_jobs = rlscheduler_inputs(

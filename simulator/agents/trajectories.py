@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.agents.backlogs import Backlogs, check_backlogs
 from simulator.agents.batch import USUAL_RULES, WindowRules
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
+from simulator.engine.episode import Episode, new_episode
 from simulator.engine.general import advance
 from simulator.engine.replay import inputs_of, rules_of, scoring_of
 from simulator.engine.rules import RECORDER_FULL, RESERVE, Rules
+from simulator.engine.states import take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import Tasks, tasks_of
@@ -75,7 +78,7 @@ def sample_windows(
     teacher: NDArray[np.float64] | None = None,
     rules: WindowRules = USUAL_RULES,
 ) -> Trajectories:
-    """Replays windows of a trace, each on an initially empty cluster, recording every choice of a network.
+    """Replays windows of a trace, each on an initially empty cluster or from its backlog, recording every choice of a network.
 
     first: index of each window's first job, int64 (windows,). teacher: scores of the jobs that are followed instead of drawing,
     lowest first, float64 (num_jobs,). rules: with a rule set of "standard" or "rlscheduler". The draws of window k depend on
@@ -86,8 +89,10 @@ def sample_windows(
     seeds = np.random.SeedSequence(seed).generate_state(len(first), dtype=np.uint32).astype(np.int64)
     start = np.empty((len(first), window_jobs), dtype=np.int64)
     sampled = Sampled(first, seeds, start, np.zeros(len(first), dtype=np.int64))
+    if rules.backlogs is not None:
+        check_backlogs(rules.backlogs, len(first), rules.rule_set)
     run = _standard if rules.rule_set == "standard" else _rlscheduler
-    fill = run(jobs, cluster_procs, sampled, weights, rules.backfill, teacher)
+    fill = run(jobs, cluster_procs, sampled, weights, rules, teacher)
     parts: dict[int, Recorder] = {}
 
     def work(begin: int, end: int) -> None:
@@ -134,11 +139,12 @@ def _standard(
     cluster_procs: int,
     sampled: Sampled,
     weights: KernelWeights,
-    backfill: str,
+    window_rules: WindowRules,
     teacher: NDArray[np.float64] | None,
 ) -> Fill:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
     policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
+    backfill, backlogs = window_rules.backfill, window_rules.backlogs
     rules = rules_of(backfill, "requested", cluster_procs, sample=DRAW if teacher is None else FOLLOW)
     if rules.backfill == RESERVE:
         raise ValueError(f"networks cannot be trained under {backfill!r} backfilling: choose none, easy or easy-sjbf")
@@ -150,7 +156,14 @@ def _standard(
         state = many(window_jobs, cluster_procs, 1, users, False, inputs_of(policy))
         return _sample_range(_Network(tasks, rules, scoring), state, recorder, sampled, begin, end)
 
-    return fill
+    def fill_from_backlogs(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
+        assert backlogs is not None
+        episode = new_episode(tasks, cluster_procs, users, False, inputs_of(policy))
+        return _sample_backlogs(
+            _Network(tasks, rules, scoring), episode, recorder, sampled, backlogs, range(begin, end)
+        )
+
+    return fill_from_backlogs if backlogs else fill
 
 
 def _rlscheduler(
@@ -158,12 +171,12 @@ def _rlscheduler(
     cluster_procs: int,
     sampled: Sampled,
     weights: KernelWeights,
-    backfill: str,
+    window_rules: WindowRules,
     teacher: NDArray[np.float64] | None,
 ) -> Fill:
     policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
     sample = DRAW if teacher is None else FOLLOW
-    rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, backfill != "none", sample=sample)
+    rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, window_rules.backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
         first, seeds, start, decisions = (column[begin:end] for column in sampled)
@@ -179,6 +192,25 @@ class _Network(NamedTuple):
     tasks: Tasks
     rules: Rules
     scoring: Scoring
+
+
+def _sample_backlogs(
+    network: _Network, episode: Episode, recorder: Recorder, sampled: Sampled, backlogs: Backlogs, windows: range
+) -> tuple[int, int]:
+    """As `_sample_range`, each window from its backlog."""
+    jobs, window_jobs = len(network.tasks.submit), sampled.start.shape[1]
+    for k in windows:
+        decisions, rows = recorder.used.tolist()
+        window = slice(int(sampled.first[k]), int(sampled.first[k]) + window_jobs)
+        submitted = backlogs.submitted(jobs, window.start, window_jobs)
+        of_network = network.tasks, network.rules.cluster_procs, network.scoring
+        take_up(backlogs.states[k], *of_network, episode, submitted, (window.start, window.stop))
+        seed_draws(sampled.seeds[k])
+        if advance(network.tasks, network.rules, network.scoring, episode, recorder, 0) == RECORDER_FULL:
+            return k, rows
+        sampled.decisions[k] = recorder.used[DECISIONS] - decisions
+        sampled.start[k] = episode.start[window]
+    return windows.stop, int(recorder.used[ROWS])
 
 
 @lean

@@ -20,11 +20,14 @@ FloatArray = NDArray[np.float64]
 
 NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, CANCELLATION, BEGUN, LAST, PAUSE = range(10)
 """Counters of both engines: the time; free processors; jobs that wait and tasks that run; the next task to be submitted, the
-next outage, and the next of `Tasks.cancel_order`; whether the replay has begun; the first task that is not submitted any more;
-the second before which the engine stops, 0 for never."""
+next outage, and the next of `Tasks.cancel_order`; whether the replay has begun. LAST is the first task that is not submitted any
+more. PAUSE is 0, or 1 + the second before which the engine stops."""
 ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(10, 20)
 """Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
-NUM_COUNTERS = 20
+AWAITED_FROM, AWAITED_TO, AWAITED = range(20, 23)
+"""Where AWAITED_TO is not 0, the general engine is done when all tasks from AWAITED_FROM to before AWAITED_TO have started. AWAITED
+counts those that have not."""
+NUM_COUNTERS = 23
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""

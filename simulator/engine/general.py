@@ -42,9 +42,11 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
         if counters[at.PHASE] == EVENTS:
             if counters[at.ARRIVED] >= counters[at.LAST] and counters[at.QUEUED] == 0:
                 return DONE
+            if counters[at.AWAITED_TO] > 0 and counters[at.AWAITED] == 0:
+                return DONE
             if not next_event(tasks, rules, episode):
                 return STUCK
-            if 0 < counters[at.PAUSE] <= counters[at.NOW]:
+            if 0 < counters[at.PAUSE] <= counters[at.NOW] + 1:
                 return PAUSED
             take_events(tasks, rules, scoring, episode)
             if not needs_pass(tasks, rules, episode):

@@ -93,7 +93,7 @@ class StoppableReplay:
 
     def run(self, until: int | None = None) -> bool:
         """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
-        return self._engine is None or self._engine.run(until or 0)
+        return self._engine is None or self._engine.run(until)
 
     @property
     def schedule(self) -> Schedule:
@@ -109,14 +109,17 @@ class StoppableReplay:
             raise ValueError("only a replay that has stopped on its way has a state: call run(until=...) first")
         return self._engine.keep()
 
-    def take_up(self, state: ReplayState, jobs: int | None = None) -> None:
+    def take_up(self, state: ReplayState, jobs: int | None = None, awaited: tuple[int, int] = (0, 0)) -> None:
         """Goes on from a state. jobs: how many of all jobs are submitted, so that those behind them never come; default, all.
+        awaited: the replay may end when these jobs, from the first to before the last, have started; default, all.
 
         Raises ValueError where the state was kept without what this replay needs.
         """
         if self._engine is not None:
-            last = self._tasks.last if jobs is None else self._tasks.first + jobs
-            self._engine.take_up(state, last)
+            first = self._tasks.first
+            last = self._tasks.last if jobs is None else first + jobs
+            among = (first + awaited[0], first + awaited[1]) if awaited[1] else (0, 0)
+            self._engine.take_up(state, last, among)
 
 
 def rules_of(
@@ -155,8 +158,8 @@ class _FastEngine:
         self._queues = Queues(order, fill, shortest_first)
         self.episode = new_static_episode(tasks, rules.cluster_procs)
 
-    def run(self, until: int) -> bool:
-        self.episode.counters[at.PAUSE] = until
+    def run(self, until: int | None = None) -> bool:
+        self.episode.counters[at.PAUSE] = 0 if until is None else until + 1
         why = run_static(self._tasks, self._rules, self._queues, self.episode)
         if why == STUCK:
             raise _stuck(self._tasks, self.episode, self._rules)
@@ -165,7 +168,8 @@ class _FastEngine:
     def keep(self) -> ReplayState:
         return keep_static_state(self._queues, self.episode)
 
-    def take_up(self, state: ReplayState, last: int) -> None:
+    def take_up(self, state: ReplayState, last: int, awaited: tuple[int, int] = (0, 0)) -> None:
+        """It is so fast that it always goes on to the end."""
         take_up_static(state, self._tasks, self._rules.cluster_procs, self._queues, self.episode, last)
 
 
@@ -179,8 +183,8 @@ class _GeneralEngine:
         plans = rules.planned or rules.backfill == RESERVE
         self.episode = new_episode(tasks, rules.cluster_procs, users, plans, inputs=inputs_of(policy))
 
-    def run(self, until: int) -> bool:
-        self.episode.counters[at.PAUSE] = until
+    def run(self, until: int | None = None) -> bool:
+        self.episode.counters[at.PAUSE] = 0 if until is None else until + 1
         of_replay = self._tasks, self._rules, self._scoring, self.episode
         asked = self._policy.plug_in is not None
         why = _ask(self._policy, *of_replay) if asked else advance(*of_replay, no_recorder(), 0)
@@ -190,8 +194,8 @@ class _GeneralEngine:
     def keep(self) -> ReplayState:
         return keep_state(self.episode)
 
-    def take_up(self, state: ReplayState, last: int) -> None:
-        take_up(state, self._tasks, self._rules.cluster_procs, self._scoring, self.episode, last)
+    def take_up(self, state: ReplayState, last: int, awaited: tuple[int, int] = (0, 0)) -> None:
+        take_up(state, self._tasks, self._rules.cluster_procs, self._scoring, self.episode, last, awaited)
 
 
 def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:

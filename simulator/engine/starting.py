@@ -48,9 +48,12 @@ def order_queue(tasks, rules, scoring, episode):
 @inlined
 def start_job(tasks, rules, scoring, episode, job):
     """The job starts now."""
-    now = episode.counters[at.NOW]
+    counters = episode.counters
+    now = counters[at.NOW]
     episode.start[job] = now
     enter_running(tasks, episode, job, now, now + tasks.hold[job])
+    if counters[at.AWAITED_FROM] <= job < counters[at.AWAITED_TO]:
+        counters[at.AWAITED] -= 1
     if scoring.half_life_s > 0.0:
         change_usage(tasks, scoring, episode, job, now, tasks.procs[job])
     if rules.planned and rules.backfill != RESERVE:

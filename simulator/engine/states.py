@@ -35,7 +35,7 @@ class ReplayState(NamedTuple):
     time: int
     queue: IntArray  # (queued,), tasks that wait, in the order of submission
     running: IntArray  # (running,), tasks that run, by estimated end
-    since: IntArray  # (running,), when they started; CANCELLED for an outage
+    since: IntArray  # (running,), when they started, CANCELLED for an outage
     believed: IntArray  # (running,), their estimated ends
     ending: IntArray  # (running,), the same tasks in the order of a heap by true end
     end: IntArray  # (running,), their true ends in that order
@@ -44,7 +44,7 @@ class ReplayState(NamedTuple):
     plan_time: IntArray  # (steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (steps,)
     plan_news: IntArray  # (4,), by PLAN_NEWS
-    usage: FloatArray  # (users + 1,), see simulator/policies/usage.py; (1,) where nothing asks for usage
+    usage: FloatArray  # (users + 1,), see simulator/policies/usage.py, or (1,) where nothing asks for usage
     rate: FloatArray  # (users + 1,)
     counted_to: IntArray  # (users + 1,)
 
@@ -118,10 +118,17 @@ def keep_static_state(queues: Queues, episode: StaticEpisode) -> ReplayState:
 
 
 def take_up(
-    state: ReplayState, tasks: Tasks, cluster_procs: int, scoring: Scoring, episode: Episode, last: int
+    state: ReplayState,
+    tasks: Tasks,
+    cluster_procs: int,
+    scoring: Scoring,
+    episode: Episode,
+    last: int,
+    awaited: tuple[int, int] = (0, 0),
 ) -> None:
     """Puts an episode of the general engine into a state. Jobs from task `last` on are not submitted.
 
+    awaited: the replay is done when these tasks, from the first to before the last, have started; by default all must.
     Raises ValueError where the state was kept without what these rules or this policy need.
     """
     planned, accounts = len(episode.plan_time) > 1, len(episode.usage) > 1
@@ -134,6 +141,8 @@ def take_up(
     counters, queued = episode.counters, len(state.queue)
     counters[:] = 0
     _take_up_running(state, tasks, cluster_procs, episode, last)
+    counters[at.AWAITED_FROM], counters[at.AWAITED_TO] = awaited
+    counters[at.AWAITED] = awaited[1] - awaited[0]
     counters[at.QUEUED] = queued
     counters[at.ANNOUNCED] = np.searchsorted(tasks.announced, state.time)
     by_score = np.argsort(scoring.fixed[state.queue], kind="stable") if scoring.kind == FIXED else slice(None)
@@ -175,7 +184,7 @@ def _running_state(queue: IntArray, episode: Episode | StaticEpisode) -> ReplayS
     running = episode.est_job[:count].copy()
     nothing = np.zeros(0, dtype=np.int64)
     return ReplayState(
-        time=int(episode.counters[at.PAUSE]),
+        time=int(episode.counters[at.PAUSE]) - 1,
         queue=queue,
         running=running,
         since=episode.start[running],

@@ -23,15 +23,17 @@ NOBODY = -1
 
 @lean
 def run_static(tasks, rules, queues, episode):
-    """Replays all jobs; fills episode.start and episode.backfilled. Returns DONE; PAUSED where it was to stop, and may be called
-    again; or STUCK when outages leave a job that can never start. queues, episode: see simulator/engine/static_queue.py."""
+    """Replays all jobs; fills episode.start and episode.backfilled. queues, episode: see simulator/engine/static_queue.py.
+
+    Returns DONE, PAUSED where it was to stop (it goes on when called again), or STUCK when outages leave a job that can never start.
+    """
     counters = episode.counters
     if counters[at.BEGUN] == 0:
         begin_static(tasks, rules, queues, episode)
     while counters[at.ARRIVED] < counters[at.LAST] or counters[at.QUEUED] > 0:
         if not next_static_event(tasks, episode):
             return STUCK
-        if 0 < counters[at.PAUSE] <= counters[at.NOW]:
+        if 0 < counters[at.PAUSE] <= counters[at.NOW] + 1:
             return PAUSED
         end_and_break_down(tasks, episode)
         next_cancel = cancellation_time(tasks, episode)

@@ -24,7 +24,7 @@ def general(jobs: Jobs, cluster_procs: int, policy: str, backfill: str, correcti
     tasks = tasks_of(jobs, Cluster(cluster_procs))
     rules = rules_of(backfill, correction, cluster_procs)
     engine = replay_module._GeneralEngine(jobs, tasks, rules, parse_policy(policy))
-    engine.run(0)
+    engine.run()
     return Schedule(engine.episode.start, engine.episode.backfilled)
 
 

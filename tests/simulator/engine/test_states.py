@@ -110,7 +110,7 @@ def test_both_engines_take_up_each_others_states() -> None:
                     assert not fresh.run(time)
                     state = fresh.keep()
                     takes.take_up(state, len(jobs))
-                    assert takes.run(0)
+                    assert takes.run()
                     assert_goes_on(takes.episode.start, takes.episode.backfilled, state, expected, jobs, 0)
                     cuts += 1
     assert cuts == 480

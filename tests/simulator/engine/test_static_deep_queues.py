@@ -139,7 +139,7 @@ def general(jobs: Jobs, cluster: Cluster, policy: str, backfill: str, correction
     tasks = tasks_of(jobs, cluster)
     rules = rules_of(backfill, correction, cluster.procs)
     engine = replay_module._GeneralEngine(jobs, tasks, rules, parse_policy(policy))
-    engine.run(0)
+    engine.run()
     part = slice(tasks.first, tasks.last)
     return Schedule(engine.episode.start[part], engine.episode.backfilled[part])
 
