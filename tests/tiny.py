@@ -40,7 +40,6 @@ ops:
   policies__scheduling_policy:
     config:
       seeds: [1, 2]
-      validation_windows: 4
       ppo: {epochs: 3, filtered_epochs: 1, trajectories: 8}
       key: {random_keys: 10, steps: 0}
   replay__evaluation: {config: {window_jobs: 64}}

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assets.policies.training import PolicyTask, arena_of_task, split_of
+from models.scheduling.arena import Windows
 from models.scheduling.policy_file import load_policy as read_policy
 from simulator.policies.observation import LAYOUTS, Layout
 from tracehouse.logs import Log, load_log
 
 if TYPE_CHECKING:
-    from models.scheduling.arena import Arena, Windows
+    from models.scheduling.arena import Arena
     from models.scheduling.environment import SchedulingEnv, SchedulingVectorEnv
 
 PARTS = ("learn", "choose", "judge")
@@ -95,7 +96,8 @@ def make_env(
     layout
         What the agent sees of a job: "plain", "informed" or "paper". docs/policies.md lists the inputs.
     part
-        Which windows: "learn" (the first 35 % of the log), "choose" (the next 15 %) or "judge" (the rest).
+        Which jobs the windows are of: "learn" (the first 30 % of the log), "choose" (the next 10 %) or "judge" (the
+        second half). Windows begin on an empty cluster.
 
     Returns
     -------
@@ -177,7 +179,10 @@ def _place(log: Log | str | Path, task: PolicyTask, layout: str, part: str) -> t
         if value not in expected:
             raise ValueError(f"unknown {name} {value!r}; expected one of {', '.join(expected)}")
     trace = (log if isinstance(log, Log) else load_log(log)).trace()
-    return arena_of_task(trace, task), getattr(split_of(trace, task.window_jobs), part), LAYOUTS[layout]
+    split = split_of(trace, task.window_jobs)
+    scored = getattr(split, part).scored
+    windows = Windows.spread(scored.start, scored.stop, min(split.learn.jobs, len(scored)), 4000)
+    return arena_of_task(trace, task), windows, LAYOUTS[layout]
 
 
 def _check_gymnasium() -> None:

@@ -7,10 +7,12 @@ from pydantic import Field
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
+from assets.experiments.published_windows import CHOOSING_WINDOWS
 from assets.experiments.tables import curve_rows, last_epochs
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, arena_of_task, split_of
+from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.trajectory_filter import filter_trajectories
 from warehouse import Warehouse, replace_partition
@@ -48,7 +50,9 @@ def curves(
     split = split_of(trace, config.window_jobs)
     arena = arena_of_task(trace, PolicyTask(backfill=config.backfill, window_jobs=config.window_jobs))
     kept = filter_trajectories(arena, split.learn)
-    lessons = Lessons(split.learn, kept.kept_windows, split.choose)
+    scored = split.choose.scored  # windows that begin on an empty cluster, as those of the paper's figures
+    choosing = Windows.spread(scored.start, scored.stop, min(split.learn.jobs, len(scored) // 5), CHOOSING_WINDOWS)
+    lessons = Lessons(split.learn, kept.kept_windows, choosing)
     rows = curve_rows(arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
     with warehouse.write() as connection:
         others = connection.sql(

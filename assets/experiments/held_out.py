@@ -1,4 +1,4 @@
-"""The asset experiments/held_out: policies on windows later than everything that was learned from."""
+"""The asset experiments/held_out: policies on jobs later than everything that was learned from."""
 
 import dagster as dg
 import numpy as np
@@ -12,16 +12,13 @@ from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, tr
 from assets.ingest.core_jobs import jobs
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.scheduling.hindsight import search_orders
-from models.scheduling.priority_key import search_key
+from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse
 
 
 class HeldOutConfig(LearningConfig):
     goal: str = Field(default="bsld", description="What is made small")
     backfill: str = Field(default="easy", description="Backfilling rule")
-    windows: int = Field(default=200, ge=4, description="Windows that judge")
-    window_jobs: int = Field(default=1024, ge=32, description="Jobs in each")
     training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
 
 
@@ -37,12 +34,12 @@ class HeldOutConfig(LearningConfig):
 def held_out(
     context: dg.AssetExecutionContext, config: HeldOutConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Heuristics, the tuned key, three ways of learning and a search that sees the future, on windows later than everything
+    """Heuristics, the tuned key and three ways of learning, on the jobs of one continuous replay that are later than everything
     that was learned from or chosen by; textbook rules."""
 
     source = context.partition_key
     trace = load_trace(warehouse, source)
-    split = split_of(trace, config.training_window_jobs, config.windows, config.window_jobs)
+    split = split_of(trace, config.training_window_jobs)
     tasks = {
         estimates: PolicyTask(config.goal, config.backfill, estimates, window_jobs=config.training_window_jobs)
         for estimates in ("requested", "predicted")
@@ -53,10 +50,9 @@ def held_out(
         for name in ("FCFS", "SJF", "F1", "SAF")
     ]
     entries.append(ExperimentEntry("SAF", "predicted", None, None, arenas["predicted"].costs("SAF", split.judge)))
-    few = split.learn.thinned(config.key.windows)
     for estimates, arena in arenas.items():
         for seed in config.seeds:
-            key = search_key(arena, few, config.key, seed).best
+            key = search_guarded_key(arena, searched_jobs(split.trained_jobs), config.key, seed).best
             entries.append(ExperimentEntry("key", estimates, source, seed, arena.costs(key.policy, split.judge)))
     # learned policies use what was nearer to the truth before anything is judged
     errors = {
@@ -68,10 +64,7 @@ def held_out(
     setup = TrainingSetup.on_split(trace, tasks[chosen], split)
     recipes = [config.recipe(method) for method in config.methods]
     learned, policies = trained_entries(context, setup, "held_out", recipes, config.seeds)
-    arena = arenas[chosen]
-    area = arena.jobs.estimate.astype(np.float64) * arena.jobs.procs
-    orders = search_orders(arena, split.judge, area, config.hindsight, 1)
-    entries += [*learned, ExperimentEntry("hindsight", chosen, None, None, orders.cost)]
+    entries += learned
     labels = {"experiment": "held_out", "rules": "standard", "backfill": config.backfill, "goal": config.goal}
     rows, differences = costs_of(entries, split.judge, labels), comparisons(entries, split.judge, labels)
     write_results(warehouse, source, "held_out", rows, differences, policies)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from assets.common.progress import progress_bar
 from assets.common.storage import remove_unused_models
 from assets.policies.training import TrainingSetup, store_policy
+from models.judging.intervals import ratio_interval
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import paired_difference
 from models.scheduling.learning.dense import DenseLearner
@@ -29,6 +30,7 @@ FloatArray = NDArray[np.float64]
 
 COMPARED_WITH = (("SAF", "requested"), ("SAF", "predicted"))
 """Policy and estimates of the entries that every other is compared with."""
+INTERVAL_COLUMNS = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
 EXPERIMENT_TABLES = ("window_costs", "comparisons", "policies")
 EXPERIMENT_CARD = (
     *("experiment", "rules", "backfill", "goal", "policy", "estimates", "seed", "best_epoch", "validation_cost"),
@@ -94,15 +96,28 @@ def comparisons(entries: Sequence[ExperimentEntry], windows: Windows, labels: di
             rival = groups.get((name, rival_estimates, None))
             if rival is None:
                 continue
-            difference = paired_difference(costs, rival[0].costs, windows, 1)
             rows.append(
                 labels
                 | {"policy": policy, "estimates": estimates, "trained_on": trained_on, "seeds": len(members)}
                 | {"windows": len(windows), "cost": float(costs.mean()), "rival": f"{name}, {rival_estimates}"}
-                | {"difference": difference.mean, "difference_low": difference.low, "difference_high": difference.high}
+                | _interval(costs, rival[0].costs, windows)
             )
-    columns = {"trained_on": pl.Utf8, "difference_low": pl.Float64, "difference_high": pl.Float64}
+    columns = {"trained_on": pl.Utf8} | dict.fromkeys(INTERVAL_COLUMNS, pl.Float64)
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
+
+
+def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: Windows) -> dict[str, float | None]:
+    """How costs (seeds, windows) compare with a rival's (windows,): by the ratio in the typical block of a continuous replay, and
+    by the difference where windows are apart."""
+    values: dict[str, float | None] = dict.fromkeys(INTERVAL_COLUMNS)
+    if not windows.continuous:
+        apart = paired_difference(costs, rival, windows, 1)
+        return values | {"difference": apart.mean, "difference_low": apart.low, "difference_high": apart.high}
+    values["difference"] = float(costs.mean() - rival.mean())
+    if (costs > 0).all() and (rival > 0).all():
+        typical = ratio_interval(costs.mean(axis=0), rival)
+        values |= {"ratio": typical.ratio, "ratio_low": typical.low, "ratio_high": typical.high}
+    return values
 
 
 def write_results(

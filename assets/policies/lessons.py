@@ -7,7 +7,7 @@ from warehouse import Warehouse
 
 VALIDATION_SHARE = 0.2
 """Last share of the training part that is kept from learning. Its first half chooses among epochs and seeds. Its second half,
-the newest, judges whether a challenger is better than the champion."""
+the newest, judges: whether the chosen epoch is better than what training started from, and a challenger than the champion."""
 
 
 def learning_part(test_position: int) -> int:
@@ -25,15 +25,11 @@ def judged_jobs(test_position: int) -> range:
     return range(judging_part(test_position), test_position)
 
 
-def judging_windows(test_position: int, window_jobs: int, most: int) -> Windows:
-    """At most `most` of the newest windows of the training part, shorter ones where eight would share jobs."""
-    first = judging_part(test_position)
-    length = max(min(window_jobs, (test_position - first) // 8), 1)
-    return Windows.spread(first, test_position, length, most)
+def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str) -> Lessons:
+    """The windows of the trajectory filter, and the blocks that choose and that confirm.
 
-
-def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str, validation_windows: int) -> Lessons:
-    """The windows of the trajectory filter and those that choose. Raises ValueError where they do not fit the trace or goal."""
+    Raises ValueError where they do not fit the trace or the goal.
+    """
     source = trace.source
     with warehouse.read() as connection:
         windows = connection.sql(
@@ -53,7 +49,7 @@ def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str
     length, learning = int(windows["jobs"][0]), learning_part(test_position)
     first = windows["first_position"].to_numpy()
     middle = judging_part(test_position)
-    if first.max() + length > learning or middle - length < learning:
+    if first.max() + length > learning:
         raise ValueError(
             f"source {source!r}: the trajectory filter was made for another split of the trace, its windows reach into "
             "jobs kept for choosing or testing: materialize policies/trajectory_filter again"
@@ -61,5 +57,7 @@ def lessons_of(warehouse: Warehouse, trace: Trace, test_position: int, goal: str
     return Lessons(
         Windows(first, length),
         Windows(first[windows["kept"].to_numpy()], length),
-        Windows.spread(learning, middle, max(min(length, (middle - learning) // 5), 1), validation_windows),
+        Windows.blocks(learning, middle),
+        Windows.blocks(middle, test_position),
+        after=length,
     )

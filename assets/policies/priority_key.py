@@ -1,5 +1,7 @@
 """The asset policies/priority_key: the best order of a simple form, which a learned policy has to beat."""
 
+import math
+
 import dagster as dg
 import numpy as np
 import polars as pl
@@ -11,10 +13,11 @@ from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import KeyConfig, TaskConfig, task_of
-from assets.policies.lessons import lessons_of
 from assets.policies.training import arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
-from models.scheduling.priority_key import search_key
+from models.judging.judge import judge
+from models.scheduling.arena import Windows
+from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse, replace_partition
 
 
@@ -35,22 +38,27 @@ class PriorityKeyConfig(TaskConfig):
 def priority_key(
     context: dg.AssetExecutionContext, config: PriorityKeyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """The best order of the form submit + c * estimate^a * procs^b on windows of the training part, found by random search
-    and CMA-ES: a learned policy that loses to it is not worth deploying."""
+    """The best order of the form submit + min(c * estimate^a * procs^b, cap) for which nobody pays, on one replay of the training
+    part, found by random search and CMA-ES: a learned policy that loses to it is not worth deploying."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    lessons = lessons_of(warehouse, trace, test_position, config.goal, 1)
-    windows = lessons.windows.some(np.random.default_rng(config.seed), config.search.windows)
+    arena, scored = arena_of_task(trace, task_of(config)), searched_jobs(test_position)
     with progress_bar(f"searching a key for {source}", config.search.random_keys + config.search.steps) as bar:
-        search = search_key(arena_of_task(trace, task_of(config)), windows, config.search, config.seed, bar.update)
+        search = search_guarded_key(arena, scored, config.search, config.seed, bar.update)
     best = search.best
+    ours, fcfs = (arena.replayed(policy, scored) for policy in (best.policy, "FCFS"))
+    verdict = judge([ours], [fcfs]).verdict
+    cost = float(arena.costs(best.policy, Windows(np.array([scored.start]), len(scored), continuous=True))[0])
     rows = pl.DataFrame(
         [
             {"goal": config.goal, "estimates": config.estimates, "formula": best.formula}
-            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": search.cost}
+            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": cost}
             | {"keys_tried": len(search.tried), "trained_jobs": test_position}
-        ]
+            | {"cap_s": None if math.isinf(best.cap_s) else best.cap_s, "verdict": verdict.word}
+            | {"bounded_slowdown_ratio": verdict.ratios[0].bounded_slowdown, "wait_ratio": verdict.ratios[0].wait}
+        ],
+        schema_overrides={"cap_s": pl.Float64},
     )
     with warehouse.write() as connection:
         replace_partition(connection, "policies.priority_keys", source, rows)

@@ -1,7 +1,7 @@
 """Which trained policy is champion.
 
-A challenger takes over only if it dominates the champion in a replay of the whole training part, over the newest jobs that
-neither has seen. A window that begins on an empty cluster would end before anybody starves.
+A challenger takes over only if it dominates the champion for certain in a replay of the whole training part, over the newest jobs
+that neither has seen; or if trades are accepted. A window that begins on an empty cluster would end before anybody starves.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import polars as pl
 
 from assets.common.storage import read_model
 from models.judging.judge import Replayed, judge
-from models.judging.panel import scored_after
-from models.judging.verdict import DOMINATES, PolicyVerdict
+from models.judging.verdict import PolicyVerdict, takes_over
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.policy_file import policy_from_bytes
-from simulator.jobs.schedule import Schedule
 from simulator.policies.network import KernelWeights
 from warehouse import Warehouse, replace_partition
 
@@ -101,6 +99,7 @@ def crown(
     candidates: list[Candidate],
     judged: range,
     curve: pl.DataFrame,
+    accept_trade: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     """The best candidate challenges the champion, and what comes of it is written in one transaction.
 
@@ -112,7 +111,7 @@ def crown(
     while True:
         with warehouse.write() as connection:  # which makes the tables where there are none
             seen = _standing(connection, source)
-        standing, happened = _settled(seen, arena, candidates, judged)
+        standing, happened = _settled(seen, arena, candidates, judged, accept_trade)
         with warehouse.write() as connection:
             if not _standing(connection, source).is_same(seen):
                 continue
@@ -122,14 +121,16 @@ def crown(
             return standing.policies, standing.events, happened
 
 
-def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judged: range) -> tuple[_Standing, str]:
+def _settled(
+    seen: _Standing, arena: Arena, candidates: list[Candidate], judged: range, accept_trade: bool
+) -> tuple[_Standing, str]:
     """What the tables should hold after this training, and what happened in words."""
     policies, events = seen.policies, seen.events
     if sorted(policies.filter("newest")["sha256"]) == sorted(candidate.card["sha256"] for candidate in candidates):
         return seen, "the same training as before: nothing changes"
     best = min(candidates, key=lambda candidate: candidate.card["validation_cost"])
     champion = policies.filter("champion").row(0, named=True) if policies.height else None
-    result = judge_challenger(arena, judged, best, champion)
+    result = judge_challenger(arena, judged, best, champion, accept_trade)
     training = 1 + max(policies["training"].to_list(), default=0)
     kept = result.kind == "refused"
     rows = [
@@ -146,10 +147,11 @@ def _settled(seen: _Standing, arena: Arena, candidates: list[Candidate], judged:
 
 
 def judge_challenger(
-    arena: Arena, judged: range, challenger: Candidate, champion: dict[str, Any] | None
+    arena: Arena, judged: range, challenger: Candidate, champion: dict[str, Any] | None, accept_trade: bool = False
 ) -> ChallengeResult:
-    """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none."""
-    ours = _replayed(arena, challenger.weights, judged)
+    """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none.
+    accept_trade: as models.judging.verdict.takes_over has it."""
+    ours = arena.replayed(challenger.weights, judged)
     cost = _cost(arena, ours, judged)
     if champion is None:
         return ChallengeResult("first", "the first policy of this source is champion", cost)
@@ -157,9 +159,9 @@ def judge_challenger(
     if weights is None:
         happened = "champion by default: the one before was for another goal, other rules or another split, or is lost"
         return ChallengeResult("replaced", happened, cost)
-    theirs = _replayed(arena, weights, judged)
+    theirs = arena.replayed(weights, judged)
     verdict = judge([ours], [theirs]).verdict
-    kind: Literal["promoted", "refused"] = "promoted" if verdict.word == DOMINATES else "refused"
+    kind: Literal["promoted", "refused"] = "promoted" if takes_over(verdict, accept_trade) else "refused"
     paid = f"; {'; '.join(verdict.payers)}" if verdict.payers else ""
     ratios = verdict.ratios[0]
     happened = (
@@ -167,14 +169,6 @@ def judge_challenger(
         f"champion's over the {len(judged):,} newest jobs{paid})"
     )
     return ChallengeResult(kind, happened, cost, _cost(arena, theirs, judged), verdict)
-
-
-def _replayed(arena: Arena, weights: KernelWeights, judged: range) -> Replayed:
-    """The replay from the first job to the last one that judges."""
-    jobs = arena.jobs.window(0, judged.stop)
-    start = arena.starts(weights, Windows(np.zeros(1, dtype=np.int64), judged.stop))[0]
-    schedule = Schedule(start, np.zeros(len(jobs), dtype=np.bool_))
-    return Replayed(jobs, arena.cluster_procs, schedule, scored_after(len(jobs), judged.start))
 
 
 def _cost(arena: Arena, replayed: Replayed, judged: range) -> float:

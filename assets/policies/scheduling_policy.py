@@ -26,7 +26,7 @@ from assets.policies.config import (
     task_of,
     text_field,
 )
-from assets.policies.lessons import judged_jobs, judging_windows, lessons_of
+from assets.policies.lessons import judged_jobs, lessons_of
 from assets.policies.registry import Candidate, crown
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
@@ -40,9 +40,6 @@ NIGHTLY_CARD = (
 )
 """What the file of a nightly policy says of itself. All but the first two are columns of policies.scheduling_policies, too."""
 
-JUDGING_WINDOWS = 40
-"""Newest windows on which every seed is replayed."""
-
 
 class SchedulingPolicyConfig(TaskConfig):
     seeds: list[int] = Field(
@@ -50,17 +47,17 @@ class SchedulingPolicyConfig(TaskConfig):
     )
     method: str = text_field(Recipe, "method")
     start: str = text_field(Recipe, "start")
-    cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
+    cautious: bool = Field(default=True, description="Keep what it starts from unless the best epoch dominates it")
+    accept_trade: bool = Field(default=False, description="Also take a policy that trades, against start and champion")
     ppo: PPOConfig = PPOConfig()
     evolution: EvolutionConfig = EvolutionConfig()
     imitation: ImitationConfig = ImitationConfig()
     hindsight: HindsightConfig = HindsightConfig()
     key: KeyConfig = KeyConfig()
-    validation_windows: int = Field(default=60, ge=1, description="Windows that choose among epochs and seeds")
 
     def recipe(self) -> Recipe:
         """How the policies are learned."""
-        names = ("method", "start", "cautious", "ppo", "evolution", "imitation", "hindsight", "key")
+        names = ("method", "start", "cautious", "accept_trade", "ppo", "evolution", "imitation", "hindsight", "key")
         return Recipe(**self.model_dump(include=set(names)))
 
 
@@ -76,20 +73,21 @@ class SchedulingPolicyConfig(TaskConfig):
 def scheduling_policy(
     context: dg.AssetExecutionContext, config: SchedulingPolicyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """A kernel network per seed, trained on windows of the training part. Later windows of that part choose epoch and seed; on
-    the newest jobs of that part the best seed challenges the champion, and takes over only if it dominates."""
+    """A kernel network per seed, trained on windows of the training part. Later jobs of that part choose epoch and seed; on the
+    newest jobs of that part the best seed challenges the champion, and takes over only if it dominates for certain."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     task, recipe = task_of(config), config.recipe()
     arena = arena_of_task(trace, task)
-    lessons = lessons_of(warehouse, trace, test_position, config.goal, config.validation_windows)
-    judging = judging_windows(test_position, lessons.windows.jobs, JUDGING_WINDOWS)
-    setup = TrainingSetup(trace, task, arena, lessons, judging, test_position)
+    lessons = lessons_of(warehouse, trace, test_position, config.goal)
+    assert lessons.confirming is not None
+    setup = TrainingSetup(trace, task, arena, lessons, lessons.confirming, test_position)
     if len(lessons.filtered) == 0:
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
     candidates, curve = _train(context, setup, recipe, config.seeds)
-    rows, events, happened = crown(warehouse, source, arena, candidates, judged_jobs(test_position), curve)
+    judged = judged_jobs(test_position)
+    rows, events, happened = crown(warehouse, source, arena, candidates, judged, curve, config.accept_trade)
     context.log.info(happened)
     remove_unused_models(source, "policy", rows["file"])
     for seed in config.seeds:

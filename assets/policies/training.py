@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,8 @@ from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.network import KernelWeights
 
-TRAIN_SHARE, CHOOSE_SHARE = 0.35, 0.15
-"""Shares of the jobs, by submission, that are learned from, and that choose. The rest judges."""
-CHOOSING_WINDOWS = 100
+LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE = 0.3, 0.4, 0.5
+"""Shares of the jobs, by submission, after which learning, choosing and confirming end. The rest judges."""
 LEAST_TRAINING_JOBS = 300
 
 
@@ -40,7 +39,7 @@ class PolicyTask:
     backfill: str = "easy"
     estimates: str = "requested"
     rules: PolicyRules = "standard"
-    window_jobs: int = 256
+    window_jobs: int = 512
 
 
 def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
@@ -61,25 +60,25 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
     return Arena(trace.jobs_of(rows, estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
 
 
-def split_of(trace: Trace, window_jobs: int, judged: int = 50, judged_jobs: int | None = None) -> TrainingSplit:
-    """The trace cut by submission. judged: windows that judge; judged_jobs: jobs in each of them.
+def split_of(trace: Trace, window_jobs: int) -> TrainingSplit:
+    """The trace cut by submission into jobs to learn from, to choose by, to confirm the choice, and to judge by.
 
-    By default those hold 1,024 jobs, fewer where eight windows would not fit. Raises ValueError where the trace is too short.
+    All but the first are blocks of one continuous replay. Raises ValueError where the trace is too short.
     """
     jobs = trace.rows.height
     if jobs < LEAST_TRAINING_JOBS:
         raise ValueError(
             f"{trace.source}: {jobs} jobs are too few to train on, at least {LEAST_TRAINING_JOBS} are needed"
         )
-    learned, chosen = int(TRAIN_SHARE * jobs), int((TRAIN_SHARE + CHOOSE_SHARE) * jobs)
-    length = min(window_jobs, learned // 2, chosen - learned)
-    choosing_length = min(length, (chosen - learned) // 5)  # five that share no job
-    judged_length = min(judged_jobs or min(1024, (jobs - chosen) // 8), (jobs - chosen) // 2)
+    learned, chosen, confirmed = (int(share * jobs) for share in (LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE))
+    length = min(window_jobs, learned // 2)
     return TrainingSplit(
         Windows.spread(0, learned, length, 4000),
-        Windows.spread(learned, chosen, choosing_length, CHOOSING_WINDOWS),
-        Windows.spread(chosen, jobs, judged_length, judged),
-        chosen,
+        Windows.blocks(learned, chosen),
+        Windows.blocks(confirmed, jobs),
+        confirmed,
+        Windows.blocks(chosen, confirmed),
+        length,
     )
 
 
@@ -98,6 +97,8 @@ class TrainingSetup:
     def on_split(cls, trace: Trace, task: PolicyTask, split: TrainingSplit) -> TrainingSetup:
         """The setup on the windows of a split. Raises ValueError as `arena_of_task` does."""
         arena = arena_of_task(trace, task)
+        if task.rules != "standard":
+            split = replace(split, after=None)  # that code's windows begin on an empty cluster
         return cls(trace, task, arena, split.lessons(arena), split.judge, split.trained_jobs)
 
     def train(

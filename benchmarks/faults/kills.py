@@ -35,7 +35,6 @@ ops:
   policies__scheduling_policy:
     config:
       seeds: [1]
-      validation_windows: 2
       ppo: {epochs: 2, filtered_epochs: 1, trajectories: 4}
       key: {random_keys: 5, steps: 0}
 """

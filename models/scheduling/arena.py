@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.judging.blocks import BLOCKS
+from models.judging.judge import Replayed
+from models.judging.panel import scored_after
 from models.scheduling.goals import Goal, WindowColumns
 from models.scheduling.options import PolicyRules
 from simulator.agents.backlogs import Backlogs, keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
 
@@ -25,12 +29,14 @@ class Windows:
     """Parts of a trace, each of consecutive jobs.
 
     first: position of each window's first job in the trace, int64 (windows,). jobs: how many jobs each holds. backlogs: what they
-    begin with; default, an empty cluster.
+    begin with; default, an empty cluster. continuous: they are parts of one replay from the first job of the trace on, in which no
+    job comes after the last window.
     """
 
     first: IntArray
     jobs: int
     backlogs: Backlogs | None = None
+    continuous: bool = False
 
     def __len__(self) -> int:
         return len(self.first)
@@ -40,20 +46,35 @@ class Windows:
         """At most `most` different windows, evenly inside the jobs first : last of a trace."""
         return cls(np.unique(np.linspace(first, last - jobs, most).astype(np.int64)), jobs)
 
+    @classmethod
+    def blocks(cls, first: int, last: int, most: int = BLOCKS) -> Windows:
+        """The jobs first : last of a trace as blocks of one continuous replay, so many of equal length, fewer of fewer jobs.
+
+        Jobs that would make the last block longer are at the beginning, where nothing is counted.
+        """
+        count = max(min(most, last - first), 1)
+        jobs = (last - first) // count
+        return cls(last - jobs * np.arange(count, 0, -1), jobs, continuous=True)
+
+    @property
+    def scored(self) -> range:
+        """The positions from the first job of the first window to the last job of the last one."""
+        return range(int(self.first.min()), int(self.first.max()) + self.jobs)
+
     def thinned(self, count: int) -> Windows:
         """About `count` of them, evenly."""
-        return self._taken(np.arange(len(self))[:: max(len(self) // count, 1)])
+        return self.taken(np.arange(len(self))[:: max(len(self) // count, 1)])
 
     def some(self, rng: np.random.Generator, count: int) -> Windows:
         """As many, drawn with replacement."""
-        return self._taken(rng.choice(len(self), size=count))
+        return self.taken(rng.choice(len(self), size=count))
 
-    def _taken(self, which: IntArray) -> Windows:
+    def taken(self, which: IntArray) -> Windows:
         """The windows of these numbers."""
         backlogs = self.backlogs
         if backlogs is not None:
             backlogs = Backlogs(tuple(backlogs.states[k] for k in which), backlogs.after)
-        return Windows(self.first[which], self.jobs, backlogs)
+        return replace(self, first=self.first[which], backlogs=backlogs)
 
 
 @dataclass(frozen=True)
@@ -72,10 +93,23 @@ class Arena:
 
     def starts(self, policy: str | Policy | KernelWeights, windows: Windows) -> IntArray:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
+        if windows.continuous:
+            start = self.replayed(policy, windows.scored).schedule.start
+            return start[windows.first[:, None] + np.arange(windows.jobs)]
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
         rules = self._rules_of(windows)
         return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, rules)[0]
+
+    def replayed(self, policy: str | Policy | KernelWeights, scored: range) -> Replayed:
+        """One replay from the first job to the last one that is scored. scored: positions of consecutive jobs."""
+        if isinstance(policy, KernelWeights):
+            policy = network_policy(policy)
+        jobs, first = self.jobs.window(0, scored.stop), np.zeros(1, dtype=np.int64)
+        rules = WindowRules(self.backfill, rule_set=self.rules, threads=1)
+        start, backfilled = replay_windows(jobs, self.cluster_procs, first, scored.stop, policy, rules)
+        schedule = Schedule(start[0], backfilled[0])
+        return Replayed(jobs, self.cluster_procs, schedule, scored_after(len(jobs), scored.start))
 
     def with_backlogs(self, policy: str | Policy | KernelWeights, windows: Windows, after: int) -> Windows:
         """The same windows with the backlogs of a replay of the whole trace under this policy.
@@ -85,7 +119,7 @@ class Arena:
         if isinstance(policy, KernelWeights):
             policy = network_policy(policy)
         kept = keep_backlogs(self.jobs, self.cluster_procs, windows.first, policy, self.backfill, after)
-        return Windows(windows.first, windows.jobs, kept)
+        return replace(windows, backlogs=kept)
 
     def costs(self, policy: str | Policy | KernelWeights, windows: Windows) -> FloatArray:
         """What each window costs under a policy, float64 (windows,); a network takes its best choice every time."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.scheduling.arena import Arena, Windows
+from models.scheduling.arena import Windows
 
 FloatArray = NDArray[np.float64]
 
@@ -66,21 +66,3 @@ def paired_difference(costs: FloatArray, others: FloatArray, windows: Windows, s
         sides.append(side[picked[:, :, None], drawn[:, None, :]].mean(axis=(1, 2)))
     low, high = np.percentile(sides[0] - sides[1], [2.5, 97.5])
     return Difference(mean, float(low), float(high))
-
-
-@dataclass(frozen=True)
-class RivalScore:
-    """A policy on the windows that judge. minus_saf: its difference from SAF on the same windows with the same estimates."""
-
-    name: str
-    mean: float
-    minus_saf: Difference
-
-
-def scores_against_saf(arena: Arena, windows: Windows, costs: dict[str, FloatArray]) -> list[RivalScore]:
-    """SAF, then every rival. costs: of each on the windows, float64 (windows,) or (training seeds, windows)."""
-    saf = arena.costs("SAF", windows)
-    return [
-        RivalScore(name, float(of_rival.mean()), paired_difference(of_rival, saf, windows, 1))
-        for name, of_rival in ({"SAF": saf} | costs).items()
-    ]

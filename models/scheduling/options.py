@@ -32,7 +32,7 @@ class PPOOptions(BaseModel):
     filtered_epochs: int = Field(
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"
     )
-    trajectories: int = Field(default=128, ge=1, description="Windows replayed an epoch")
+    trajectories: int = Field(default=16, ge=1, description="Windows replayed an epoch")
     siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
     reward: EpisodeReward = Field(
         default="relative",
@@ -111,7 +111,8 @@ class KeySearchOptions(BaseModel):
 
     random_keys: int = Field(default=200, ge=1, description="Keys drawn at random")
     steps: int = Field(default=200, ge=0, description="Keys that CMA-ES tries after that, from the best of them")
-    windows: int = Field(default=40, ge=1, description="Windows that every key replays")
+    caps: bool = Field(default=True, description="Whether keys have a cap; the published protocols have none")
+    windows: int = Field(default=40, ge=1, description="Windows that every key replays; published protocols only")
 
 
 class Recipe(BaseModel):
@@ -128,7 +129,11 @@ class Recipe(BaseModel):
     )
     cautious: bool = Field(
         default=True,
-        description="Keep what training starts from unless the best epoch is better beyond noise on the windows that choose",
+        description="Keep what training starts from unless the best epoch dominates it for certain on jobs kept for this",
+    )
+    accept_trade: bool = Field(
+        default=False,
+        description="Also take a policy that trades: it is better on average, and somebody waits longer, but not twice as long",
     )
     ppo: PPOOptions = PPOOptions()
     evolution: EvolutionOptions = EvolutionOptions()

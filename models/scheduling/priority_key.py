@@ -1,18 +1,24 @@
 """Search for a priority key: what a learned policy has to beat to be worth deploying.
 
-The family is  submit + c * estimate^a * procs^b,  lowest first. The order is known at submission, so that the fast engine
-tries thousands of keys a second. c weighs what a job asks for against its wait, since submit - now is minus the wait.
-c = 0 is FCFS. A very large c with a = 1 is SJF where b = 0, and smallest area first where b = 1.
+The family is  submit + min(c * estimate^a * procs^b, cap),  lowest first. The order is known at submission, so that the fast engine
+replays a whole log in a tenth of a second. c weighs what a job asks for against its wait, since submit - now is minus the wait.
+c = 0 is FCFS. A very large c with a = 1 is SJF where b = 0, and smallest area first where b = 1. The cap is a promise: no job goes
+before one in the queue that was submitted so much earlier.
+
+Keys are searched under guards: one whole replay per key, and nobody may pay for the gain. The published protocols search by the
+mean cost of windows, without a cap.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.judging.verdict import MOST_LOST, Ratios, ratios_of
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.options import KeySearchOptions
 from simulator.jobs.jobs import Jobs
@@ -21,31 +27,36 @@ from simulator.policies.scoring import FIXED
 
 FloatArray = NDArray[np.float64]
 
-LOG_C, EXPONENT = (-4.0, 8.0), (0.0, 2.0)
-"""Ranges of log10(c) and of the exponents that random search draws from."""
+LOG_C, EXPONENT, LOG_CAP_S = (-4.0, 8.0), (0.0, 2.0), (3.0, 6.0)
+"""Ranges of log10(c), of the exponents and of log10(cap in seconds, from 17 minutes to 11 days) that random search draws from."""
 LARGEST_LOG_TERM = 700.0
 """Logarithm of the largest term: CMA-ES leaves the ranges, and e^710 is infinite."""
+SEARCH_GUARD = 1.05
+"""No guard of a key that dominates in the search is above this: less than MOST_OF_A_GUARD, since later jobs differ."""
+PENALTY = 10.0
+"""What exceeding a guard by its e-fold adds to the value of a key."""
 
 
 @dataclass(frozen=True)
 class PriorityKey:
-    """submit + 10^log_c * estimate^a * procs^b, lowest first"""
+    """submit + min(10^log_c * estimate^a * procs^b, cap_s), lowest first. cap_s: seconds, infinite without a cap."""
 
     log_c: float
     a: float
     b: float
+    cap_s: float = math.inf
 
     @property
     def formula(self) -> str:
         """As `tracehouse replay --policy` takes it; there the highest value goes first."""
-        return f"formula:-(submit + {10**self.log_c:.6g}*estimate**{self.a:.6g}*procs**{self.b:.6g})"
+        term = f"{10**self.log_c:.6g}*estimate**{self.a:.6g}*procs**{self.b:.6g}"
+        return f"formula:-(submit + {term if math.isinf(self.cap_s) else f'min({term}, {self.cap_s:.0f})'})"
 
     def scores(self, jobs: Jobs) -> FloatArray:
         """Lowest first, float64 (num_jobs,)."""
         size = self.a * np.log(jobs.estimate) + self.b * np.log(jobs.procs)
-        return (jobs.submit - jobs.origin) + 10**self.log_c * np.exp(
-            np.minimum(size, LARGEST_LOG_TERM - self.log_c * np.log(10))
-        )
+        term = 10**self.log_c * np.exp(np.minimum(size, LARGEST_LOG_TERM - self.log_c * np.log(10)))
+        return (jobs.submit - jobs.origin) + np.minimum(term, self.cap_s)
 
     @property
     def policy(self) -> Policy:
@@ -55,11 +66,11 @@ class PriorityKey:
 
 @dataclass(frozen=True)
 class KeySearch:
-    """best: by the mean cost on the windows; cost: that mean."""
+    """best: the key of the least value; value: the mean cost on windows, or `guarded_value`."""
 
     best: PriorityKey
-    cost: float
-    tried: FloatArray  # log_c, a, b and cost of every key in the order tried, (keys, 4)
+    value: float
+    tried: FloatArray  # log_c, a, b, (log10 of the cap,) and value of every key in the order tried, (keys, 4 or 5)
 
 
 def search_key(
@@ -69,28 +80,86 @@ def search_key(
     seed: int,
     on_key: Callable[[], None] = lambda: None,
 ) -> KeySearch:
-    """Random search, then CMA-ES (Hansen and Ostermeier 2001) from the best of those keys. Same arguments, same key."""
+    """The key without a cap of the least mean cost on windows. Same arguments, same key."""
+    return _search(lambda key: float(arena.costs(key.policy, windows).mean()), False, options, seed, on_key)
+
+
+def search_guarded_key(
+    arena: Arena,
+    scored: range,
+    options: KeySearchOptions,
+    seed: int,
+    on_key: Callable[[], None] = lambda: None,
+) -> KeySearch:
+    """The key of the least `guarded_value` beside FCFS, over the scored jobs of a replay from the first job to the last of them.
+
+    scored: positions of consecutive jobs. Same arguments, same key.
+    """
+    fcfs = arena.replayed("FCFS", scored).panel()
+
+    def value(key: PriorityKey) -> float:
+        return guarded_value(ratios_of(arena.replayed(key.policy, scored).panel(), fcfs))
+
+    return _search(value, options.caps, options, seed, on_key)
+
+
+def searched_jobs(open_jobs: int) -> range:
+    """The jobs that score keys, of so many that are open to the search: the first fifth lets queues form."""
+    return range(open_jobs // 5, open_jobs)
+
+
+def guarded_value(ratios: Ratios) -> float:
+    """What a search makes small: the logarithms of bounded slowdown and wait over FCFS's, and PENALTY for what others pay.
+
+    A guard pays for what it exceeds SEARCH_GUARD by, bounded slowdown and wait for what they exceed 1 by, and lost capacity for what
+    it exceeds MOST_LOST by.
+    """
+    gains = _log(ratios.bounded_slowdown), _log(ratios.wait)
+    paid = [_log(guard) - math.log(SEARCH_GUARD) for guard in ratios.guards.values()]
+    paid += [*gains, ratios.lost_capacity - MOST_LOST]
+    return sum(gains) + PENALTY * sum(max(each, 0.0) for each in paid)
+
+
+def _search(
+    value_of: Callable[[PriorityKey], float],
+    caps: bool,
+    options: KeySearchOptions,
+    seed: int,
+    on_key: Callable[[], None],
+) -> KeySearch:
+    """Random search, then CMA-ES (Hansen and Ostermeier 2001) from the best of those keys."""
     import cma
 
     rng = np.random.default_rng(seed)
-    tried: list[tuple[float, float, float, float]] = []
+    tried: list[tuple[float, ...]] = []
 
-    def cost(x: FloatArray) -> float:
-        key = PriorityKey(float(x[0]), float(x[1]), float(x[2]))
-        tried.append((key.log_c, key.a, key.b, float(arena.costs(key.policy, windows).mean())))
+    def value(x: FloatArray) -> float:
+        tried.append((*x.tolist(), value_of(_key(x))))
         on_key()
-        return tried[-1][3]
+        return tried[-1][-1]
 
-    low, high = np.array([LOG_C[0], EXPONENT[0], EXPONENT[0]]), np.array([LOG_C[1], EXPONENT[1], EXPONENT[1]])
-    for x in rng.uniform(low, high, (options.random_keys, 3)):
-        cost(x)
-    start = np.array(min(tried, key=lambda row: row[3])[:3])
+    ranges = np.array([LOG_C, EXPONENT, EXPONENT, *([LOG_CAP_S] if caps else [])])
+    low, high = ranges.T
+    for x in rng.uniform(low, high, (options.random_keys, len(ranges))):
+        value(x)
+    start = np.array(min(tried, key=lambda row: row[-1])[:-1])
     if options.steps:
         search = cma.CMAEvolutionStrategy(
             start, 0.2, {"CMA_stds": (high - low) / 2, "seed": seed + 1, "maxfevals": options.steps, "verbose": -9}
         )
         while not search.stop():
             keys = search.ask()
-            search.tell(keys, [cost(x) for x in keys])
-    best = min(tried, key=lambda row: row[3])
-    return KeySearch(PriorityKey(*best[:3]), best[3], np.array(tried))
+            search.tell(keys, [value(x) for x in keys])
+    best = min(tried, key=lambda row: row[-1])
+    return KeySearch(_key(np.array(best[:-1])), best[-1], np.array(tried))
+
+
+def _log(ratio: float) -> float:
+    """The logarithm of a ratio, finite where nobody waits under one of the two."""
+    return math.log(min(max(ratio, 1e-6), 1e6))
+
+
+def _key(x: FloatArray) -> PriorityKey:
+    """The key at a point of the search: log10(c), a, b, and log10(cap) if there is one."""
+    log_c, a, b, *log_cap = x.tolist()
+    return PriorityKey(log_c, a, b, 10 ** min(log_cap[0], 12.0) if log_cap else math.inf)

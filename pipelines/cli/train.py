@@ -17,13 +17,17 @@ from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
-    from models.scheduling.comparison import RivalScore
     from models.scheduling.learning.training import EpochReport
     from models.scheduling.learning.training_run import JudgedPolicy
 
-COMPARED_HEURISTICS = ("FCFS", "SJF", "F1")
-"""Besides SAF, what a trained policy is shown beside."""
+COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
+"""What a trained policy is shown beside, by the goal."""
 THIS_POLICY = "this policy"
+STARTED_FROM: dict[StartingPoint, str] = {
+    "saf": "smallest area first",
+    "key": "a copy of the best key",
+    "best": "the better of smallest area first and a copy of the best key",
+}
 FILE_CARD = (
     *(
         "source",
@@ -36,7 +40,7 @@ FILE_CARD = (
         "window_jobs",
         "trained_jobs",
     ),
-    *("best_epoch", "validation_cost", "parameters", "unseen_windows", "verdicts"),
+    *("best_epoch", "validation_cost", "parameters", "unseen_costs", "verdicts"),
 )
 """What the policy file says of itself."""
 TASK_OPTIONS = (
@@ -66,9 +70,9 @@ TASK_OPTIONS = (
     click.option(
         "--window-jobs",
         type=click.IntRange(min=8),
-        default=256,
+        default=512,
         show_default=True,
-        help="Consecutive jobs in a window of training.",
+        help="Consecutive jobs in a window of training, at most half of the jobs to learn from.",
     ),
 )
 
@@ -107,7 +111,10 @@ def _task_options(command):
 )
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
-@click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later windows is kept.")
+@click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later jobs is kept.")
+@click.option(
+    "--accept-trade", is_flag=True, help="Also take a policy that is better on average while somebody waits longer."
+)
 @click.option(
     "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Policy file. Default: SOURCE-METHOD.json."
 )
@@ -126,6 +133,7 @@ def train(
     paper: bool,
     epochs: int | None,
     seeds: str,
+    accept_trade: bool,
     out: Path | None,
     plot: Path | None,
     as_json: bool,
@@ -133,8 +141,9 @@ def train(
 ) -> None:
     """Train a scheduling policy on the first third of a source, and show what it is worth on the jobs of its second half.
 
-    The policy is a file with a card, and `tracehouse replay` takes it. Windows between the two parts choose
-    epoch and seed. An interrupted training goes on where it was.
+    The policy is a file with a card, and `tracehouse replay` takes it. The jobs between the two parts choose
+    epoch and seed, and say whether that is better than what training started from; else the file holds the start.
+    An interrupted training goes on where it was.
 
     \b
     tracehouse train --source lublin-256 --goal bsld
@@ -148,25 +157,26 @@ def train(
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
-    recipe = _recipe(method, layout, start, paper, epochs)
+    recipe = _recipe(method, layout, start, paper, epochs).model_copy(update={"accept_trade": accept_trade})
     setup = TrainingSetup.on_split(trace, PolicyTask(**task), split_of(trace, task["window_jobs"]))
     path = out or Path(f"{name}-{method}.json")
     policies = _train(setup, recipe, numbers, path, plot)
     best = best_by_validation(policies)
-    key, rivals = _rivals(setup, policies, best)
-    scores = {rival.name: {"cost": rival.mean, "minus_saf": list(asdict(rival.minus_saf).values())} for rival in rivals}
+    key, costs = _rivals(setup, policies, best)
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
-    card = setup.card(best, FILE_CARD, unseen_windows=scores, verdicts=words)
+    card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
     write_whole(path, policy_to_bytes(best.trained.weights, card))
     for seed in numbers:
         _checkpoint_of(path, seed).unlink(missing_ok=True)
     if as_json:
         click.echo(json.dumps(card | {"file": str(path), "key": key}, indent=1))
         return
-    _print_scores(setup, rivals)
+    _print_costs(setup, costs)
     if judged:
         _print_verdicts(setup, judged)
+    if best.trained.best_epoch == 0 and recipe.start != "nothing":
+        click.echo(f"\nnothing was learned: the policy is what training started from ({STARTED_FROM[recipe.start]})")
     click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
     under = "" if setup.task.rules == "standard" else f" --rules {setup.task.rules}"
     click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
@@ -205,34 +215,27 @@ def _checkpoint_of(path: Path, seed: int) -> Path:
     return path.with_name(f".{path.name}.checkpoint-{seed}")
 
 
-def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, list[RivalScore]]:
-    """The formula of the best priority key, and all policies on the windows that judge."""
-    import numpy as np
+def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
+    """The formula of the best priority key, and what the goal makes of every policy on the jobs that judge."""
+    from models.scheduling.priority_key import search_guarded_key, searched_jobs
 
-    from models.scheduling.comparison import scores_against_saf
-    from models.scheduling.priority_key import search_key
-
-    arena, judging, options = setup.arena, setup.judging, best.recipe.key
-    key = search_key(arena, setup.lessons.windows.thinned(options.windows), options, 1).best
-    costs = {name: arena.costs(name, judging) for name in COMPARED_HEURISTICS}
-    costs["key"] = arena.costs(key.policy, judging)
-    costs[f"{best.recipe.method}, all seeds"] = np.stack([policy.costs for policy in policies])
-    costs[THIS_POLICY] = best.costs
-    return key.formula, scores_against_saf(arena, judging, costs)
+    arena, judging = setup.arena, setup.judging
+    key = search_guarded_key(arena, searched_jobs(setup.trained_jobs), best.recipe.key, 1).best
+    costs = {name: float(arena.costs(name, judging).mean()) for name in COMPARED_HEURISTICS}
+    costs["key"] = float(arena.costs(key.policy, judging).mean())
+    costs[f"{best.recipe.method}, all seeds"] = sum(float(each.costs.mean()) for each in policies) / len(policies)
+    costs[THIS_POLICY] = float(best.costs.mean())
+    return key.formula, costs
 
 
-def _print_scores(setup: TrainingSetup, rivals: list[RivalScore]) -> None:
-    """A line for each rival: its mean cost, and its difference from SAF with the interval."""
-    task, judging = setup.task, setup.judging
+def _print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
+    """A line for each policy: the goal on the jobs that judge."""
+    task, scored = setup.task, setup.judging.scored
     click.echo(
-        f"{task.goal} on {len(judging)} windows of {judging.jobs:,} unseen jobs, {task.backfill}, {task.estimates} times\n"
+        f"{task.goal} of {len(scored):,} unseen jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
     )
-    for rival in rivals:
-        difference = rival.minus_saf
-        low, high = difference.low, difference.high
-        interval = "too few windows for an interval" if low is None else f"{low:+.2f} to {high:+.2f}"
-        against_saf = "" if rival.name == "SAF" else f"{difference.mean:+10.2f} against SAF ({interval})"
-        click.echo(f"{rival.name:<22} {rival.mean:>12.2f} {against_saf}")
+    for name, cost in costs.items():
+        click.echo(f"{name:<22} {cost:>12.2f}")
 
 
 def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any]:
@@ -251,7 +254,20 @@ def _print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
     """A line for each rule, and what to use."""
     from assets.policies.verdicts import best_of, rivals_with
 
-    scored = setup.trace.rows.height - setup.trained_jobs
+    _print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
+    best = best_of(judged)
+    if best is None:
+        click.echo("\nNone of them dominates FCFS with EASY: keep that")
+    elif best != THIS_POLICY:
+        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
+        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
+        click.echo(f"\nUse {best} instead of the trained policy{how}")
+    else:
+        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
+
+
+def _print_ratios(judged: dict[str, Any], scored: int) -> None:
+    """A line for each rule with its ratios and the verdict. scored: how many jobs."""
     click.echo(
         f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n\n"
         f"{'':<14} {'bounded slowdown':>17} {'mean wait':>10} {'p99 wait':>10} {'wait by work':>13} {'wide jobs':>10}  verdict"
@@ -263,15 +279,6 @@ def _print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
             f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
             f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
         )
-    best = best_of(judged)
-    if best is None:
-        click.echo("\nNone of them dominates FCFS with EASY: keep that")
-    elif best != THIS_POLICY:
-        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
-        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
-        click.echo(f"\nUse {best} instead of the trained policy{how}")
-    else:
-        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
 
 
 @click.command()
@@ -290,7 +297,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     """
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of
-    from models.scheduling.comparison import scores_against_saf
+    from assets.policies.verdicts import JudgedRule, judge_rules
     from models.scheduling.distil import fit_formula
     from models.scheduling.policy_file import load_policy
 
@@ -305,15 +312,18 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     task = PolicyTask(**{name: card[name] for name in names if name in card})
     arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
     fitted = fit_formula(arena, weights, split.learn.thinned(100), seed)
-    costs = {"policy": arena.costs(weights, split.judge), "formula": arena.costs(fitted.formula, split.judge)}
-    rivals = scores_against_saf(arena, split.judge, costs)
+    rules = (
+        JudgedRule("SAF", "SAF", task.backfill, task.estimates),
+        JudgedRule("policy", "learned", task.backfill, task.estimates, weights=weights),
+        JudgedRule("formula", fitted.formula, task.backfill, task.estimates),
+    )
+    judged = judge_rules(trace, rules, split.trained_jobs)
     if as_json:
-        shown = asdict(fitted) | {"costs": {rival.name: rival.mean for rival in rivals}}
+        shown = asdict(fitted) | {"verdicts": {name: str(judgement.verdict) for name, judgement in judged.items()}}
         click.echo(json.dumps(shown, indent=1))
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
-    for rival in rivals:
-        click.echo(f"{rival.name:<10} {rival.mean:>12.2f}")
+    _print_ratios(judged, trace.rows.height - split.trained_jobs)
     click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')
 
 

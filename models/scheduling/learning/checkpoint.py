@@ -148,7 +148,8 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
-    values += [lessons.windows.jobs, lessons.validation.jobs, sorted(jobs.facts)]
+    values += [lessons.windows.jobs, lessons.validation.jobs, lessons.validation.continuous, lessons.after]
+    values.append(sorted(jobs.facts))
     digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 

@@ -49,7 +49,7 @@ def evolve(
         on_generation(report)
     for generation in range(len(progress.curve) + 1, options.generations + 1):
         rng = np.random.default_rng([seed, generation])
-        windows = lessons.windows.some(rng, options.windows)
+        windows = lessons.begun(arena, lessons.windows.some(rng, options.windows), unflatten(centre, start))
         noise = rng.standard_normal((options.pairs, len(centre)))
         costs = np.empty((options.pairs, 2))
         for pair, x in enumerate(noise):

@@ -53,42 +53,34 @@ def train_by_ppo(
         learner.load_state(state["learner"])
     for report in progress.curve:
         on_epoch(report)
-    reference_costs: dict[int, float] = {}
     for epoch in range(len(progress.curve) + 1, options.epochs + 1):
-        report = _epoch(learner, lessons, epoch, seed, reference_costs)
+        report = _epoch(learner, lessons, epoch, seed)
         progress.report(report, learner.weights())
         save_checkpoint(checkpoint, training, {"progress": progress.to_state(), "learner": learner.to_state()})
         on_epoch(report)
     return progress.trained(options.model_dump() | {"seed": seed})
 
 
-def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int, reference_costs: dict[int, float]) -> EpochReport:
+def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int) -> EpochReport:
     """Samples windows, updates the learner and validates it. Raises ValueError when training diverges."""
     arena, options = learner.arena, learner.options
     filtered = epoch <= options.filtered_epochs and len(lessons.filtered) > 0
     rng = np.random.default_rng([seed, epoch])  # of the epoch alone, so that training can be continued
     families = max(options.trajectories // options.siblings, 1)
     drawn = (lessons.filtered if filtered else lessons.windows).some(rng, families)
-    windows = Windows(np.repeat(drawn.first, options.siblings), drawn.jobs)
+    drawn = lessons.begun(arena, drawn, learner.weights())
+    family = np.repeat(np.arange(families), options.siblings)
+    windows = drawn.taken(family)
     trajectories = learner.collect(windows, int(rng.integers(2**31)))
     costs = arena.costs_of(windows, trajectories.start)
     plain = options.reward == "plain"
-    rewards = -costs if plain else -relative(costs, _reference_costs(arena, windows, reference_costs))
+    rewards = -costs if plain else -relative(costs, arena.costs(REFERENCE, drawn)[family])
     kl, entropy, updates = learner.update(trajectories, rewards, rng)
     if not learner.is_finite():
         raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
     score = float(learner.validate(lessons.validation).mean())
     phase = "filtered" if filtered else "all"
     return EpochReport(epoch, phase, trajectories.decisions, float(costs.mean()), score, kl, entropy, updates)
-
-
-def _reference_costs(arena: Arena, windows: Windows, previous_costs: dict[int, float]) -> NDArray[np.float64]:
-    """Costs of REFERENCE on each window, (windows,). previous_costs: by first position; each window is replayed once."""
-    new = np.array([first for first in np.unique(windows.first) if int(first) not in previous_costs], dtype=np.int64)
-    if len(new):
-        costs = arena.costs(REFERENCE, Windows(new, windows.jobs))
-        previous_costs.update(zip(new.tolist(), costs.tolist(), strict=True))
-    return np.array([previous_costs[int(first)] for first in windows.first])
 
 
 class Learner:

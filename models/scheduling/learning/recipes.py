@@ -7,15 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
+from models.judging.judge import judge
+from models.judging.verdict import takes_over
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import paired_difference
 from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.imitation import imitate
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import ImitationOptions, LearningMethod, Recipe
-from models.scheduling.priority_key import search_key
+from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import LAYOUTS, Layout
 
@@ -51,12 +52,22 @@ def learn(
         trained = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
     parameters = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
     weights, epoch, cost = trained.weights, trained.best_epoch, trained.validation_cost
-    if recipe.cautious and start is not None and epoch > 0:
-        before = arena.costs(start, lessons.validation)
-        after = arena.costs(weights, lessons.validation)
-        if not paired_difference(after, before, lessons.validation, seed).is_better:
-            weights, epoch, cost = start, 0, float(before.mean())
+    if recipe.cautious and start is not None and epoch > 0 and not is_confirmed(arena, lessons, recipe, weights, start):
+        weights, epoch, cost = start, 0, float(arena.costs(start, lessons.validation).mean())
     return TrainedPolicy(weights, epoch, cost, trained.curve, parameters)
+
+
+def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: KernelWeights, start: KernelWeights) -> bool:
+    """Whether jobs that neither taught nor chose say that a policy is to replace the one that it started from.
+
+    Raises ValueError where there are no such jobs.
+    """
+    if lessons.confirming is None:
+        raise ValueError(
+            "a cautious training needs jobs that confirm its choice, and the published protocols leave none: set cautious to false"
+        )
+    ours, theirs = (arena.replayed(policy, lessons.confirming.scored) for policy in (weights, start))
+    return takes_over(judge([ours], [theirs]).verdict, recipe.accept_trade)
 
 
 def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights | None:
@@ -98,10 +109,15 @@ def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWe
 
 
 def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights:
-    """A network that makes the choices of the priority key that is best on the windows to learn from."""
+    """A network that makes the choices of the priority key that is best on the jobs to learn from."""
     rng = np.random.default_rng([seed, 0])
-    key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
+    if lessons.after is None:
+        key = search_key(arena, lessons.windows.some(rng, recipe.key.windows), recipe.key, seed).best
+    else:
+        key = search_guarded_key(arena, searched_jobs(lessons.windows.scored.stop), recipe.key, seed).best
     shown = lessons.windows.some(rng, recipe.shown_windows)
+    if lessons.after is not None:
+        shown = arena.with_backlogs(key.policy, shown, lessons.after)
     return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], COPYING, seed)
 
 

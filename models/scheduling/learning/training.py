@@ -5,24 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from models.scheduling.arena import Windows
+from models.scheduling.arena import Arena, Windows
 from simulator.policies.network import KernelWeights
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """Windows to learn from, those of them for the first phase, and windows to choose the epoch by.
+    """Windows to learn from, those of them for the first phase, windows to choose the epoch by, and those that confirm that the
+    chosen one is better than what training started from.
 
-    Raises ValueError where there is none to learn from, or none to choose by.
+    after: how many unscored jobs come behind a window to learn from, which begins with the backlog that the learning policy has
+    there. Where it is None, windows begin on an empty cluster, as the published protocols have it. Raises ValueError where there is
+    no window to learn from, or none to choose by.
     """
 
     windows: Windows
     filtered: Windows
     validation: Windows
+    confirming: Windows | None = None
+    after: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.windows) or not len(self.validation):
             raise ValueError("training needs at least one window to learn from and one to choose by")
+
+    def begun(self, arena: Arena, windows: Windows, policy: KernelWeights) -> Windows:
+        """The windows with what they begin with when this policy learns."""
+        return windows if self.after is None else arena.with_backlogs(policy, windows, self.after)
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,20 @@ from models.scheduling.trajectory_filter import filter_trajectories
 
 @dataclass(frozen=True)
 class TrainingSplit:
-    """Windows to learn from, to choose by and to judge by. trained_jobs: jobs before this position were open to training."""
+    """Windows to learn from, to choose by and to judge by. trained_jobs: jobs before this position were open to training.
+    confirm, after: as in Lessons."""
 
     learn: Windows
     choose: Windows
     judge: Windows
     trained_jobs: int
+    confirm: Windows | None = None
+    after: int | None = None
 
     def lessons(self, arena: Arena) -> Lessons:
         """With the windows that the trajectory filter keeps for the first epochs."""
-        return Lessons(self.learn, filter_trajectories(arena, self.learn).kept_windows, self.choose)
+        kept = filter_trajectories(arena, self.learn).kept_windows
+        return Lessons(self.learn, kept, self.choose, self.confirm, self.after)
 
 
 @dataclass(frozen=True)

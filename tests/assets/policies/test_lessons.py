@@ -7,18 +7,9 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trace
-from assets.policies.lessons import judged_jobs, judging_part, judging_windows, learning_part, lessons_of
-from models.scheduling.comparison import LEAST_DISJOINT, disjoint
+from assets.policies.lessons import judged_jobs, judging_part, learning_part, lessons_of
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse, replace_partition
-
-
-@pytest.mark.parametrize("test_position", [900, 6000, 12_000])
-def test_judging_windows_allow_an_interval_and_follow_those_that_choose(test_position: int) -> None:
-    windows = judging_windows(test_position, 512, 40)
-    assert disjoint(windows) >= LEAST_DISJOINT
-    assert learning_part(test_position) < judging_part(test_position) == windows.first[0]
-    assert windows.first[-1] + windows.jobs == test_position
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +33,18 @@ RANGES = ("median_cost", "mean_cost", "skewness", "high_cost")
 def test_lessons_are_those_of_the_filter(warehouse: Warehouse) -> None:
     trace = load_trace(warehouse, "mine")
     with pytest.raises(ValueError, match="has no trajectory filter"):
-        lessons_of(warehouse, trace, 200, "bsld", 10)
+        lessons_of(warehouse, trace, 200, "bsld")
     filter_windows(warehouse, [0, 50, 140])
-    lessons = lessons_of(warehouse, trace, 200, "bsld", 10)
+    lessons = lessons_of(warehouse, trace, 200, "bsld")
     assert np.array_equal(lessons.windows.first, [0, 50, 140]) and lessons.filtered.first.tolist() == [0]
-    chosen_by = lessons.validation
-    assert chosen_by.first.min() >= learning_part(200) and chosen_by.first.max() + chosen_by.jobs <= judging_part(200)
+    chosen_by, confirmed_by = lessons.validation, lessons.confirming
+    assert confirmed_by is not None and chosen_by.continuous and confirmed_by.continuous and lessons.after == 20
+    assert learning_part(200) <= chosen_by.scored.start and chosen_by.scored.stop == judging_part(200)
+    assert judging_part(200) <= confirmed_by.scored.start and confirmed_by.scored.stop == 200
     with pytest.raises(ValueError, match="made for the goal 'bsld', not 'wait'"):
-        lessons_of(warehouse, trace, 200, "wait", 10)
+        lessons_of(warehouse, trace, 200, "wait")
     with pytest.raises(ValueError, match="made for another split"):
-        lessons_of(warehouse, trace, 190, "bsld", 10)
+        lessons_of(warehouse, trace, 150, "bsld")
 
 
 def test_a_challenger_is_judged_over_the_newest_jobs_of_the_training_part() -> None:

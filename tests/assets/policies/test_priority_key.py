@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from assets.common.trace import Trace
-from assets.policies.lessons import lessons_of
 from assets.policies.training import PolicyTask, arena_of_task
-from models.scheduling.options import KeySearchOptions
-from models.scheduling.priority_key import PriorityKey
+from models.judging.judge import judge
+from models.scheduling.priority_key import PriorityKey, searched_jobs
 from warehouse import Warehouse
 
 
@@ -17,9 +15,13 @@ def test_the_key_costs_what_is_stored(warehouse: Warehouse, trained_trace: tuple
     trace, test_position = trained_trace
     with warehouse.read() as connection:
         row = connection.sql("FROM policies.priority_keys").pl().row(0, named=True)
-    key = PriorityKey(row["log_c"], row["a"], row["b"])
+    key = PriorityKey(row["log_c"], row["a"], row["b"], row["cap_s"])
     assert row["formula"] == key.formula and row["trained_jobs"] == test_position and row["keys_tried"] >= 20
-    lessons = lessons_of(warehouse, trace, test_position, "bsld", 1)
-    windows = lessons.windows.some(np.random.default_rng(1), KeySearchOptions().windows)
+    scored = searched_jobs(test_position)
     arena = arena_of_task(trace, PolicyTask(estimates="predicted"))
-    assert arena.costs(key.policy, windows).mean() == pytest.approx(row["cost"])
+    ours, fcfs = (arena.replayed(policy, scored) for policy in (key.policy, "FCFS"))
+    assert ours.panel().bounded_slowdown == pytest.approx(row["cost"])
+    verdict = judge([ours], [fcfs]).verdict
+    ratios = verdict.ratios[0]
+    assert (row["verdict"], row["wait_ratio"]) == (verdict.word, pytest.approx(ratios.wait))
+    assert row["bounded_slowdown_ratio"] == pytest.approx(ratios.bounded_slowdown)

@@ -6,7 +6,7 @@ import json
 
 from assets.common.storage import data_folder
 from assets.common.trace import Trace
-from assets.policies.lessons import judging_windows, lessons_of
+from assets.policies.lessons import lessons_of
 from assets.policies.registry import learned_policies
 from assets.policies.scheduling_policy import NIGHTLY_CARD, SchedulingPolicyConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task
@@ -35,10 +35,10 @@ def test_the_same_windows_and_seed_give_the_stored_file(warehouse: Warehouse, tr
     trace, test_position = trained_trace
     with warehouse.read() as connection:
         row = connection.sql("FROM policies.scheduling_policies WHERE seed = 2").pl().row(0, named=True)
-    lessons = lessons_of(warehouse, trace, test_position, "bsld", 4)
+    lessons = lessons_of(warehouse, trace, test_position, "bsld")
     task = PolicyTask(estimates="predicted")
-    judging = judging_windows(test_position, lessons.windows.jobs, 40)
-    setup = TrainingSetup(trace, task, arena_of_task(trace, task), lessons, judging, test_position)
+    assert lessons.confirming is not None
+    setup = TrainingSetup(trace, task, arena_of_task(trace, task), lessons, lessons.confirming, test_position)
     config = SchedulingPolicyConfig(ppo={"epochs": 3, "filtered_epochs": 1, "trajectories": 8})  # type: ignore[arg-type]
     (policy,) = setup.train(config.recipe(), [2])
     card = setup.card(policy, NIGHTLY_CARD, parameters=json.dumps(policy.trained.parameters))

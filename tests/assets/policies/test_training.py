@@ -20,12 +20,18 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 def test_parts_follow_each_other_and_share_no_job(trace: Trace) -> None:
     split = split_of(trace, 48)
-    ends = [windows.first.max() + windows.jobs for windows in (split.learn, split.choose, split.judge)]
-    assert ends == [315, 450, 900] and split.trained_jobs == 450
-    assert split.choose.first.min() == 315 and split.judge.first.min() == 450
-    assert (split.learn.jobs, split.choose.jobs, split.judge.jobs) == (48, 27, 56)
-    longer = split_of(trace, 256, judged=9, judged_jobs=100)
-    assert (longer.learn.jobs, longer.judge.jobs, len(longer.judge)) == (135, 100, 9)
+    assert split.confirm is not None
+    parts = [split.learn.scored, split.choose.scored, split.confirm.scored, split.judge.scored]
+    assert [part.stop for part in parts] == [270, 360, 450, 900] and split.trained_jobs == 450
+    assert [part.start for part in parts] == [0, 280, 370, 452], "blocks are of equal length"
+    assert [each.continuous for each in (split.learn, split.choose, split.confirm, split.judge)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert (split.learn.jobs, split.after, split.choose.jobs, split.judge.jobs) == (48, 48, 5, 28)
+    assert split_of(trace, 256).learn.jobs == 135
 
 
 def test_a_short_trace_is_refused(trace: Trace) -> None:

@@ -37,3 +37,31 @@ def test_starts_are_those_of_single_replays(backfill: str, arena: Arena, jobs: J
 def test_relative_costs_weigh_windows_alike() -> None:
     costs, reference = np.array([2.0, 200.0, -0.4]), np.array([1.0, 100.0, -0.8])
     assert relative(costs, reference) == pytest.approx([1.0, 1.0, 0.5])
+
+
+def test_continuous_windows_are_parts_of_one_replay(arena: Arena, jobs: Jobs) -> None:
+    blocks = Windows.blocks(301, 700, 16)
+    assert blocks.continuous and len(blocks) == 16 and blocks.jobs == 24
+    assert (blocks.scored.start, blocks.scored.stop) == (316, 700), "what is left over is in front"
+    assert np.array_equal(np.diff(blocks.first), np.full(15, 24))
+    assert len(Windows.blocks(0, 5, 16)) == 5
+    for policy in ("SJF", random_weights(2)):
+        name, weights = (policy, None) if isinstance(policy, str) else ("learned", policy)
+        whole = replay(jobs.window(0, 700), PROCS, name, "easy", weights)
+        assert np.array_equal(arena.starts(policy, blocks).ravel(), whole.start[316:700])
+        replayed = arena.replayed(policy, blocks.scored)
+        assert np.array_equal(replayed.schedule.start, whole.start) and replayed.scored.sum() == 700 - 316
+        assert np.array_equal(replayed.schedule.backfilled, whole.backfilled)
+
+
+def test_windows_keep_their_backlogs(arena: Arena) -> None:
+    windows = arena.with_backlogs("SAF", Windows(np.array([100, 300, 500]), 80), after=700)
+    whole = arena.replayed("SAF", range(0, 800)).schedule.start
+    for taken in (
+        windows,
+        windows.thinned(2),
+        windows.some(np.random.default_rng(1), 5),
+        windows.taken(np.array([2, 0])),
+    ):
+        starts = arena.starts("SAF", taken)
+        assert all(np.array_equal(starts[k], whole[first : first + 80]) for k, first in enumerate(taken.first))

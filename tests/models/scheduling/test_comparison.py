@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.scheduling.arena import Arena, Windows
-from models.scheduling.comparison import block_length, disjoint, paired_difference, scores_against_saf
+from models.scheduling.arena import Windows
+from models.scheduling.comparison import block_length, disjoint, paired_difference
 
 
 def windows(spacing: int, count: int = 40, jobs: int = 100) -> Windows:
@@ -48,12 +48,3 @@ def test_who_is_better_is_told() -> None:
     assert few.low is not None
     none = paired_difference(base[:3], base[:3] - 1, windows(100, 3), 1)
     assert none.low is None and not none.is_better
-
-
-def test_rivals_are_compared_with_saf(arena: Arena) -> None:
-    taken = Windows(np.arange(0, 700, 100), 90)
-    costs = {name: arena.costs(name, taken) for name in ("FCFS", "SAF")}
-    saf, fcfs, again = scores_against_saf(arena, taken, {"FCFS": costs["FCFS"], "again": np.stack([costs["SAF"]] * 2)})
-    assert (saf.name, fcfs.name, again.name) == ("SAF", "FCFS", "again")
-    assert saf.mean == again.mean == costs["SAF"].mean() and saf.minus_saf.mean == again.minus_saf.mean == 0
-    assert fcfs.minus_saf.mean == pytest.approx((costs["FCFS"] - costs["SAF"]).mean())

@@ -27,7 +27,7 @@ OPTIONS = {
     ],
     "train": [
         "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
-        "--paper", "--epochs", "--seeds", "--out", "--plot", "--json",
+        "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
     ],
     "distil": ["POLICY", "--source", "--seed", "--json"],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],

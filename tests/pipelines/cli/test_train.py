@@ -31,7 +31,7 @@ def policy(home: Path) -> Path:
     path, picture = home / "policy.json", home / "curve.png"
     text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "jobs, easy, requested times" in text and "against SAF (" in text and f"policy: {path}" in text
+    assert "bsld of 448 unseen jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text
     assert "one replay of the whole log, over its later 450 jobs" in text
     return path
 
@@ -39,7 +39,7 @@ def policy(home: Path) -> Path:
 def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     card = json.loads(policy.read_text())["card"]
     assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 450)
-    assert set(card["unseen_windows"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
+    assert set(card["unseen_costs"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
     words = {"dominates", "dominates, certain", "trades", "harms", "worse", "no difference"}
     rivals = {"SJF", "SAF", "F1", "EASY-SJBF", "bounded-key", "key", "this policy"}
     assert set(card["verdicts"]) == rivals and set(card["verdicts"].values()) <= words
@@ -82,7 +82,9 @@ def test_distil(policy: Path) -> None:
     text = succeed("distil", policy, "--source", "mine")
     formula = text.splitlines()[0]
     assert formula.startswith("formula:") and "of the policy's" in text
+    assert "one replay of the whole log, over its later 450 jobs" in text
     found = json.loads(succeed("distil", policy, "--source", "mine", "--json"))
+    assert set(found["verdicts"]) == {"SAF", "policy", "formula"}
     assert found["formula"] == formula and 0 < found["agreement"] <= 1
     assert "average_wait_s" in json.loads(succeed("replay", "mine", "--policy", formula, "--json"))
 
