@@ -142,11 +142,15 @@ def _describe(tables: RLSchertTables) -> dict[str, Any]:
         "dagster/row_count": results.height,
         "slowdown": table(shown, most=50),
         "differences": table(tables.comparisons.filter(experiment="main"), most=40),
-        "training": plot(curves_plot(tables.curves.filter(experiment="main"))),
-        "killed": plot(killed_plot(tables.jobs)),
         "waits": plot(waits_plot(tables.jobs)),
         "holes": plot(holes_plot(tables.holes)),
     }
+    for experiment, label in (("main", "training"), ("completion", "training_for_completion"), ("networks", "table_3")):
+        curves = tables.curves.filter(experiment=experiment)
+        if curves.height:
+            metadata[label] = plot(curves_plot(curves))
+    if tables.curves.height:  # policies were trained, not heuristics alone
+        metadata["killed"] = plot(killed_plot(tables.jobs))
     sweeps = (("load", "job rate"), ("resources", "processors"), ("preemption", "units that a kill costs"))
     for experiment, label in sweeps:
         rows = results.filter(experiment=experiment)

@@ -142,7 +142,8 @@ def compare_schedulers(trials: Trials) -> list[SchedulerComparison]:
     for (name, kill, _), outcome in trials.outcomes.items():
         costs.setdefault((name, kill), []).append(cost_of(outcome, goal))
     means = {scheduler: float(np.mean(values)) for scheduler, values in costs.items()}
-    best = min((scheduler for scheduler in means if scheduler[0] in HEURISTICS), key=means.__getitem__)
+    of_the_paper = [(name, kill) for name, kill in means if name in HEURISTICS and kill != "stopping"]
+    best = min(of_the_paper, key=means.__getitem__)
     ladder = [scheduler for scheduler in LADDER if scheduler in costs]
     pairs = list(zip(ladder, [*ladder, best][1:], strict=True)) + [(one, ("SAF", "none")) for one in ladder]
     pairs += [(one, rival) for one in ladder for rival in (WHOLE_QUEUE, STOPPED)]

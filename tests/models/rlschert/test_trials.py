@@ -49,6 +49,7 @@ def test_each_step_of_the_ladder_is_compared(groups: list[Trials]) -> None:
         (("RLSchert", "none"), ("DeepRM", "none")),
     ]
     assert pairs[3][0] == ("DeepRM", "none") and pairs[3][1][0] in HEURISTICS
+    assert pairs[3][1][1] in ("none", "rule")
     whole, stopped = ("SJF, whole queue", "none"), ("SJF, whole queue", "stopping")
     assert {rival for _, rival in pairs[4:8]} <= {("SAF", "none")}
     assert {(("RLSchert", "learned"), whole), (("RLSchert", "learned"), stopped), (stopped, whole)} <= set(pairs)
