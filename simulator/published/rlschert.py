@@ -40,7 +40,7 @@ class Sequences(NamedTuple):
 class ClusterRules(NamedTuple):
     """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs/rlschert.md.
     goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within, stop_ratio: of the stopping rule,
-    units of time and a factor; 0 units: there is none. preemption_cost: units by which every run of a job after a kill is longer."""
+    units of time and a factor (0 units is no such rule). preemption_cost: units by which every run of a job after a kill is longer."""
 
     procs: int
     with_remaining: bool

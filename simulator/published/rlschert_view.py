@@ -204,7 +204,7 @@ def run_heuristic(jobs, rules, state, heuristic, seed, most_actions):
 
 @lean
 def pick_from_queue(jobs, rules, state, e, heuristic):
-    """The job, of the slots and the backlog, that SJF or SAF takes among those that can start now; -1: none. Of equals the one
+    """The job, of the slots and the backlog, that SJF or SAF takes among those that can start now, or -1. Of equals the one
     that arrived first."""
     best, value = -1, 0
     for j in range(state.arrived[e]):
