@@ -16,6 +16,8 @@ _COLOURS = {
     ("Random", "none"): "#cbd5e0",
     ("SJF", "none"): "#2f855a",
     ("SAF", "none"): "#805ad5",
+    ("SJF, whole queue", "none"): "#68d391",
+    ("SJF, whole queue", "stopping"): "#1a202c",
     ("Tetris", "none"): GREY,
     ("Tetris*", "none"): "#b7791f",
     ("DeepRM", "none"): "#c53030",

@@ -22,13 +22,17 @@ from simulator.published.rlschert_view import (
     FUTURE,
     HEURISTICS,
     IMAGE_COLUMNS_BESIDE,
+    SAF,
     SIGHT_FACTS,
+    SJF,
+    WHOLE_QUEUE_HEURISTICS,
     act_all,
     begin_all,
     draw_all,
     look_ahead_all,
     look_at_all,
     run_heuristic,
+    run_whole_queue,
 )
 
 FloatArray = NDArray[np.float64]
@@ -40,7 +44,9 @@ class Setting:
     """What kind of cluster it is.
 
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
-    by real run times.
+    by real run times. stop_within, stop_ratio: the stopping rule (docs/rlschert.md) stops jobs that have run for at most so many
+    units when a job waits that is so many times shorter (0 units is no such rule). preemption_cost: units by which every run
+    of a job after a kill is longer. Raises ValueError for numbers that make no sense.
     """
 
     procs: int = 16
@@ -48,11 +54,32 @@ class Setting:
     kill_by_rule: bool = False
     goal: str = "slowdown"
     true_lengths: bool = False
+    stop_within: int = 0
+    stop_ratio: float = 3.0
+    preemption_cost: int = 0
+
+    def __post_init__(self) -> None:
+        if self.stop_within < 0 or self.preemption_cost < 0:
+            raise ValueError(
+                "stop_within and preemption_cost are units of time, 0 or more; "
+                f"got {self.stop_within} and {self.preemption_cost}"
+            )
+        if self.stop_ratio < 1:
+            raise ValueError(f"stop_ratio is how many times shorter a job must be, 1 or more; got {self.stop_ratio}")
 
     def rules(self) -> ClusterRules:
         """The same as the simulator takes it."""
         goal = {"slowdown": SLOWDOWN, "completion": COMPLETION}[self.goal]
-        return ClusterRules(self.procs, self.with_remaining, self.kill_by_rule, goal, self.true_lengths)
+        return ClusterRules(
+            self.procs,
+            self.with_remaining,
+            self.kill_by_rule,
+            goal,
+            self.true_lengths,
+            self.stop_within,
+            float(self.stop_ratio),
+            self.preemption_cost,
+        )
 
 
 @dataclass(frozen=True)
@@ -151,15 +178,20 @@ class SlotCluster:
 
 
 def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: int = 1) -> SlotOutcome:
-    """One of HEURISTICS on every sequence. Raises ValueError for another name."""
-    if name not in HEURISTICS:
-        raise ValueError(f"unknown heuristic {name!r}; expected one of {', '.join(HEURISTICS)}")
+    """One of HEURISTICS or WHOLE_QUEUE_HEURISTICS on every sequence. Raises ValueError for another name."""
+    if name not in HEURISTICS + WHOLE_QUEUE_HEURISTICS:
+        names = "; ".join(HEURISTICS + WHOLE_QUEUE_HEURISTICS)
+        raise ValueError(f"unknown heuristic {name!r}; expected one of {names}")
     if sequences.procs.max() > setting.procs:
         raise ValueError(
             f"a job of {sequences.procs.max()} processors never fits on {setting.procs}: take a larger cluster"
         )
     state = new_state(sequences, setting.procs)
-    run_heuristic(sequences, setting.rules(), state, HEURISTICS.index(name), seed, 10**7)
+    if name in HEURISTICS:
+        run_heuristic(sequences, setting.rules(), state, HEURISTICS.index(name), seed, 10**7)
+    else:
+        number = (SJF, SAF)[WHOLE_QUEUE_HEURISTICS.index(name)]
+        run_whole_queue(sequences, setting.rules(), state, number, 10**7)
     done = state.done == sequences.arrive.shape[1]
     return SlotOutcome(
         sequences, state.start, state.finish, state.kills, state.killed_after, state.holes, state.busy, done

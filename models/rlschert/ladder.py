@@ -35,6 +35,8 @@ class TrainedScheduler:
 
 def train_side_by_side(tasks: list[LadderTask], on_progress: Callable[[int], None]) -> Iterator[TrainedScheduler]:
     """Trains everything, and yields it in the order of the tasks. on_progress: gets the iterations done every two seconds."""
+    if not tasks:
+        return
     context = multiprocessing.get_context("spawn")
     # a fresh process each: torch and compiled loops do not survive a fork of a process with threads
     workers, done = min(len(os.sched_getaffinity(0)), len(tasks)), context.Value("q", 0)

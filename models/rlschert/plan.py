@@ -11,7 +11,7 @@ from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import WIDEST, Sequences
 
 Scheduler = tuple[str, str]
-"""Name of a scheduler, and how it kills: none, rule or learned."""
+"""Name of a scheduler, and how it kills: none, rule, learned or stopping."""
 TRAINED: dict[Scheduler, dict[str, Any]] = {
     ("DeepRM", "none"): {"with_remaining": False},
     ("RLSchert", "none"): {},
@@ -32,7 +32,8 @@ class RLSchertPlan:
     workload: of the training and of the main trials. options: of training. procs: of the cluster. test_sequences: so many
     judge. completion_seeds: so many of the seeds train for completion time too. network_iterations: of the networks of Table 3;
     0: none. job_rates, cluster_sizes, predictable_shares: what is varied without training again. other_error: of predictions
-    for the half of the jobs of Table 11 that are not VASP.
+    for the half of the jobs of Table 11 that are not VASP. preemption_cost: of the cluster on which is trained and tried;
+    preemption_costs: tried without training again. stop_within, stop_ratio: of the stopping rule. Costs and stop_within in units.
     Raises ValueError for settings that make no sense, before hours of training.
     """
 
@@ -47,6 +48,10 @@ class RLSchertPlan:
     cluster_sizes: tuple[int, ...]
     predictable_shares: tuple[float, ...]
     other_error: float
+    preemption_cost: int = 0
+    preemption_costs: tuple[int, ...] = ()
+    stop_within: int = 5
+    stop_ratio: float = 3.0
 
     def __post_init__(self) -> None:
         if self.options.goal != "slowdown":
@@ -59,6 +64,9 @@ class RLSchertPlan:
             )
         if any(size < WIDEST for size in self.cluster_sizes):
             raise ValueError(f"cluster_sizes: jobs have up to {WIDEST} processors, got {list(self.cluster_sizes)}")
+        if self.stop_within < 1:
+            raise ValueError(f"stop_within: the stopping rule needs at least 1 unit, got {self.stop_within}")
+        Setting(stop_ratio=self.stop_ratio, preemption_cost=min(self.preemption_cost, *self.preemption_costs, 0))
         for rate in self.job_rates:
             replace(self.workload, job_rate=rate)
         for share in self.predictable_shares:
@@ -97,7 +105,13 @@ def ladder_tasks(plan: RLSchertPlan) -> list[LadderTask]:
         experiment: str, rules: dict[Scheduler, dict[str, Any]], options: RLSchertOptions, seed: int
     ) -> LadderTask:
         settings = {
-            scheduler: Setting(procs=plan.procs, goal=options.goal, true_lengths=options.true_lengths, **rule)
+            scheduler: Setting(
+                procs=plan.procs,
+                goal=options.goal,
+                true_lengths=options.true_lengths,
+                preemption_cost=plan.preemption_cost,
+                **rule,
+            )
             for scheduler, rule in rules.items()
         }
         return LadderTask(experiment, pool, validation, settings, options, seed)

@@ -13,7 +13,7 @@ from models.rlschert.cluster import SlotOutcome
 from models.rlschert.ladder import TrainedScheduler
 from models.rlschert.plan import RLSchertPlan, Scheduler
 from models.rlschert.trials import Trials, compare_schedulers
-from simulator.published.rlschert_view import HEURISTICS
+from simulator.published.rlschert_view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 
 SHOWN_SEQUENCES = 4
 """Sequences whose jobs are kept one by one."""
@@ -43,16 +43,19 @@ def make_tables(plan: RLSchertPlan, trained: Sequence[TrainedScheduler], groups:
             comparisons += _comparison_rows(trials)
         if trials.part == "test" and trials.experiment == "main":
             for (name, kill, seed), outcome in trials.outcomes.items():
-                if seed == plan.seeds[0] or name in HEURISTICS:
+                if seed in plan.seeds[:1] or name in HEURISTICS + WHOLE_QUEUE_HEURISTICS:
                     jobs.append(_job_rows(outcome, name, kill))
                     holes.append(_hole_rows(outcome, name, kill, plan.procs))
     floats = dict.fromkeys(("slowdown", "completion", "setting"), pl.Float64)
     intervals = dict.fromkeys(("difference_low", "difference_high", "setting"), pl.Float64)
     curves = [row for one in trained for row in _curve_rows(one)]
+    of_curves = dict.fromkeys(("experiment", "policy", "kill"), pl.String) | dict.fromkeys(_CURVE_COLUMNS, pl.Float64)
     return RLSchertTables(
         pl.DataFrame(results, schema_overrides=floats, infer_schema_length=None),
         pl.DataFrame(comparisons, schema_overrides=intervals, infer_schema_length=None),
-        pl.DataFrame(curves, schema_overrides={"validation": pl.Float64}, infer_schema_length=None),
+        pl.DataFrame(curves, schema_overrides={"validation": pl.Float64}, infer_schema_length=None)
+        if curves
+        else pl.DataFrame(schema=of_curves),
         pl.concat(jobs),
         pl.concat(holes),
     )
@@ -142,7 +145,7 @@ def _hole_rows(outcome: SlotOutcome, policy: str, kill: str, procs: int) -> pl.D
 
 def _named(scheduler: Scheduler) -> str:
     name, kill = scheduler
-    return name if kill == "none" else f"{name}, {kill} killing"
+    return {"none": name, "stopping": f"{name}, stopping rule"}.get(kill, f"{name}, {kill} killing")
 
 
 def _or_none(value: float) -> float | None:

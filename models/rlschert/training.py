@@ -198,7 +198,7 @@ def _shown_actions(teacher: RLSchertPolicy, cluster: SlotCluster, kills: bool) -
     if not kills:
         return shown
     killing = np.zeros((len(cluster.over), KILLABLE), dtype=np.bool_)
-    teacher_kills(cluster.sequences, cluster.state, cluster.over, killing)
+    teacher_kills(cluster.sequences, cluster.setting.rules(), cluster.state, cluster.over, killing)
     return np.where(killing.any(axis=1), SLOTS + killing.argmax(axis=1), shown)
 
 

@@ -21,6 +21,8 @@ ACTIONS = SLOTS + KILLABLE + 1
 WAIT = ACTIONS - 1
 LONGEST_BUSY = 2048
 """Units of time whose processors in use are kept."""
+MOST_KILLS = 3
+"""A learner may kill a job so often, and so may the stopping rule."""
 NOWHERE, BACKLOG, VISIBLE, READY, RUNNING, DONE = range(6)
 SLOWDOWN, COMPLETION = range(2)
 
@@ -37,13 +39,17 @@ class Sequences(NamedTuple):
 
 class ClusterRules(NamedTuple):
     """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs/rlschert.md.
-    goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time."""
+    goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within, stop_ratio: of the stopping rule,
+    units of time and a factor (0 units is no such rule). preemption_cost: units by which every run of a job after a kill is longer."""
 
     procs: int
     with_remaining: bool
     kill_by_rule: bool
     goal: int
     true_lengths: bool
+    stop_within: int
+    stop_ratio: float
+    preemption_cost: int
 
 
 class ClusterState(NamedTuple):
@@ -116,7 +122,7 @@ def act(jobs, rules, state, e, action):
         select(jobs, rules, state, e, action)
     elif SLOTS <= action < WAIT and action - SLOTS < min(state.num_running[e], KILLABLE):
         k = state.num_running[e] - 1 - (action - SLOTS)
-        _kill(jobs, state, e, k)
+        _kill(jobs, rules, state, e, k)
         plan_anew(jobs, rules, state, e)
     else:
         let_time_pass(jobs, rules, state, e)
@@ -134,6 +140,30 @@ def select(jobs, rules, state, e, w):
         state.waiting[e] -= 1
         state.slots[e, w] = i
         state.place[e, i] = VISIBLE
+    _start_or_plan(jobs, state, e, j)
+
+
+@lean
+def select_waiting(jobs, rules, state, e, j):
+    """Job j of the slots or of the backlog becomes ready, or runs now; the others of the backlog keep their order."""
+    if state.place[e, j] == VISIBLE:
+        for w in range(SLOTS):
+            if state.slots[e, w] == j:
+                select(jobs, rules, state, e, w)
+                return
+    count = jobs.arrive.shape[1]
+    kept = 0
+    for k in range(state.waiting[e]):
+        i = state.backlog[e, (state.head[e] + k) % count]
+        if i != j:
+            state.backlog[e, (state.head[e] + kept) % count] = i
+            kept += 1
+    state.waiting[e] = kept
+    _start_or_plan(jobs, state, e, j)
+
+
+@lean
+def _start_or_plan(jobs, state, e, j):
     if not _place(jobs, state, e, j):
         state.ready[e, state.num_ready[e]] = j
         state.num_ready[e] += 1
@@ -203,13 +233,15 @@ def let_time_pass(jobs, rules, state, e):
     for k in range(state.num_running[e]):
         j = state.running[e, k]
         used = now - state.start[e, j]
-        if used >= jobs.length[e, j]:
+        worked = used - restart_of(rules, state, e, j)
+        if worked >= jobs.length[e, j]:
             state.finish[e, j] = now
             state.place[e, j] = DONE
             state.done[e] += 1
             continue
         if rules.with_remaining:
-            state.estimate[e, j] = used + jobs.remaining[e, j, used]
+            if worked > 0:  # in its restart, nothing new is seen of a job
+                state.estimate[e, j] = used + jobs.remaining[e, j, worked]
         else:
             state.estimate[e, j] = max(state.estimate[e, j], used + 1)
         state.running[e, kept] = j
@@ -219,31 +251,75 @@ def let_time_pass(jobs, rules, state, e):
         k = 0
         while k < state.num_running[e]:
             j = state.running[e, k]
-            if state.ruled[e, j] == 0 and is_worth_killing(jobs, e, j, now - state.start[e, j]):
+            if state.ruled[e, j] == 0 and is_worth_killing(jobs, e, j, work_done(rules, state, e, j)):
                 state.ruled[e, j] = 1
-                _kill(jobs, state, e, k)
+                _kill(jobs, rules, state, e, k)
             else:
                 k += 1
     state.since[e] += 1
     _arrivals(jobs, state, e)
+    if rules.stop_within > 0:
+        _stop_for_shorter(jobs, rules, state, e)
     plan_anew(jobs, rules, state, e)
 
 
 @lean
+def restart_of(rules, state, e, j):
+    """Units of job j's present run in which it only starts again, because it was killed before."""
+    return rules.preemption_cost if state.kills[e, j] > 0 else 0
+
+
+@lean
+def work_done(rules, state, e, j):
+    """Units of its work that running job j has done."""
+    return max(state.now[e] - state.start[e, j] - restart_of(rules, state, e, j), 0)
+
+
+@lean
+def _stop_for_shorter(jobs, rules, state, e):
+    """The stopping rule: running jobs that started lately make way for much shorter ones that wait."""
+    free = rules.procs
+    for k in range(state.num_running[e]):
+        free -= jobs.procs[e, state.running[e, k]]
+    k = 0
+    while k < state.num_running[e]:
+        j = state.running[e, k]
+        used = state.now[e] - state.start[e, j]
+        lately = 0 < used <= rules.stop_within and state.kills[e, j] < MOST_KILLS
+        if lately and _makes_way(jobs, rules, state, e, j, free):
+            free += jobs.procs[e, j]
+            _kill(jobs, rules, state, e, k)
+        else:
+            k += 1
+
+
+@lean
+def _makes_way(jobs, rules, state, e, j, free):
+    """Whether a job waits that is so many times shorter than running job j, and could start if j ended, but not before."""
+    for i in range(state.arrived[e]):
+        width = jobs.procs[e, i]
+        if BACKLOG <= state.place[e, i] <= READY:
+            shorter = state.estimate[e, i] * rules.stop_ratio <= state.estimate[e, j]
+            if shorter and free < width <= free + jobs.procs[e, j]:
+                return True
+    return False
+
+
+@lean
 def is_worth_killing(jobs, e, j, used):
-    """The paper's rule of a job that has run for `used` units: it was thought short and will be long."""
+    """The paper's rule of a job that has worked for `used` units: it was thought short and will be long."""
     first, left = jobs.first[e, j], jobs.remaining[e, j, used]
     return used < first and first < 10 and left > 10 and left - first > first
 
 
 @lean
-def _kill(jobs, state, e, k):
+def _kill(jobs, rules, state, e, k):
     """The k-th running job goes back to the waiting ones."""
     j = state.running[e, k]
-    used = state.now[e] - state.start[e, j]
-    state.estimate[e, j] = used + jobs.remaining[e, j, used]
+    worked = work_done(rules, state, e, j)
+    state.estimate[e, j] = rules.preemption_cost + worked + jobs.remaining[e, j, worked]
     state.kills[e, j] += 1
-    state.killed_after[e, j] = used
+    state.killed_after[e, j] = state.now[e] - state.start[e, j]
     for i in range(k + 1, state.num_running[e]):
         state.running[e, i - 1] = state.running[e, i]
     state.num_running[e] -= 1

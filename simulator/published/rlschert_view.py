@@ -10,6 +10,8 @@ from simulator.published.rlschert import (
     HORIZON,
     KILLABLE,
     LONGEST,
+    MOST_KILLS,
+    READY,
     RUNNING,
     SLOTS,
     WAIT,
@@ -18,6 +20,9 @@ from simulator.published.rlschert import (
     begin,
     earliest,
     is_worth_killing,
+    restart_of,
+    select_waiting,
+    work_done,
 )
 
 SLOT_FACTS = 7
@@ -33,9 +38,10 @@ GLOBALS = 5
 SIGHT_FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
 RANDOM, SJF, SAF, TETRIS, TETRIS_STAR = range(5)
 HEURISTICS = ("Random", "SJF", "SAF", "Tetris", "Tetris*")
+"""They see the slots, as in the paper."""
+WHOLE_QUEUE_HEURISTICS = ("SJF, whole queue", "SAF, whole queue")
+"""They see the backlog, too."""
 TETRIS_KNOB = 0.5
-MOST_KILLS = 3
-"""A learner may kill a job so often."""
 
 
 @lean
@@ -112,7 +118,8 @@ def look_ahead(jobs, rules, state, e, out):
         if state.place[e, j] != DONE:
             pressure += 1.0 / jobs.length[e, j]
             used = state.now[e] - state.start[e, j] if state.place[e, j] == RUNNING else 0
-            work += jobs.procs[e, j] * (jobs.length[e, j] - used)
+            restart = restart_of(rules, state, e, j)
+            work += jobs.procs[e, j] * (restart + jobs.length[e, j] - used)
     out[0] = 1.0 - state.arrived[e] / count
     out[1] = state.done[e] / count
     out[2] = pressure / 10.0
@@ -195,6 +202,39 @@ def run_heuristic(jobs, rules, state, heuristic, seed, most_actions):
     return taken
 
 
+@lean
+def pick_from_queue(jobs, rules, state, e, heuristic):
+    """The job, of the slots and the backlog, that SJF or SAF takes among those that can start now, or -1. Of equals the one
+    that arrived first."""
+    best, value = -1, 0
+    for j in range(state.arrived[e]):
+        if state.place[e, j] >= READY:
+            continue
+        width, estimate = jobs.procs[e, j], state.estimate[e, j]
+        size = estimate * width if heuristic == SAF else estimate
+        if width > state.free[e, 0] or (best >= 0 and size >= value):
+            continue
+        if earliest(state.free, e, width, min(estimate, HORIZON)) == 0:
+            best, value = j, size
+    return best
+
+
+@compiled
+def run_whole_queue(jobs, rules, state, heuristic, most_actions):
+    """As `run_heuristic`, of SJF or SAF that see the whole queue."""
+    taken = 0
+    for e in range(jobs.arrive.shape[0]):
+        begin(jobs, rules, state, e)
+        for _ in range(most_actions):
+            taken += 1
+            j = pick_from_queue(jobs, rules, state, e, heuristic)
+            if j >= 0:
+                select_waiting(jobs, rules, state, e, j)
+            elif act(jobs, rules, state, e, WAIT):
+                break
+    return taken
+
+
 @compiled
 def look_at_all(jobs, rules, state, over, out, mask):
     """`look` for every sequence that is not over."""
@@ -239,12 +279,12 @@ def begin_all(jobs, rules, state, over):
 
 
 @compiled
-def teacher_kills(jobs, state, over, out):
+def teacher_kills(jobs, rules, state, over, out):
     """Whether the paper's rule would kill each killable job, (sequences, KILLABLE); of those that a learner may kill."""
     for e in range(len(over)):
         for k in range(KILLABLE):
             out[e, k] = False
             if not over[e] and k < state.num_running[e]:
                 j = state.running[e, state.num_running[e] - 1 - k]
-                used = state.now[e] - state.start[e, j]
-                out[e, k] = used > 0 and state.kills[e, j] == 0 and is_worth_killing(jobs, e, j, used)
+                worked = work_done(rules, state, e, j)
+                out[e, k] = worked > 0 and state.kills[e, j] == 0 and is_worth_killing(jobs, e, j, worked)

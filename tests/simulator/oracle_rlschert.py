@@ -25,7 +25,14 @@ class Job:
     first: int
     remaining: list[int]
     ran: int = 0  # units since it started last
+    restart: int = 0  # units of each run in which it only starts again
+    kills: int = 0
     killed_by_rule: bool = False
+
+    @property
+    def worked(self) -> int:
+        """Units of its work that this run has done."""
+        return max(self.ran - self.restart, 0)
 
 
 class OracleCluster:
@@ -54,6 +61,9 @@ class OracleCluster:
         kill_by_rule: bool = False,
         reward: str = "slowdown",
         true_lengths: bool = False,
+        stop_within: int = 0,
+        stop_ratio: float = 3,
+        preemption_cost: int = 0,
     ) -> None:
         self.jobs = [Job(*job) for job in zip(arrive, length, procs, first, remaining, strict=True)]
         _check(self.jobs, cluster_procs, reward)
@@ -64,6 +74,9 @@ class OracleCluster:
         self.kill_by_rule = kill_by_rule
         self.reward = reward
         self.true_lengths = true_lengths
+        self.stop_within = stop_within
+        self.stop_ratio = Fraction(stop_ratio)
+        self.preemption_cost = preemption_cost
 
         self.now = 0
         self.rewards: list[float] = []
@@ -119,6 +132,12 @@ class OracleCluster:
         self.ready.append(j)
         self._plan_job(j)  # "the plan is made for it alone, behind everything that is in the plan"
 
+    def select_from_backlog(self, j: int) -> None:
+        """Select job `j` of the backlog; the others keep their order."""
+        self.backlog.remove(j)
+        self.ready.append(j)
+        self._plan_job(j)
+
     def kill(self, k: int) -> None:
         """Kill the `k`-th of the killable jobs; where there is none, none."""
         if k >= len(self.killable_jobs):
@@ -136,22 +155,23 @@ class OracleCluster:
         self.now += 1
         for j in list(self.running):  # (2)
             self.jobs[j].ran += 1
-            if self.jobs[j].ran == self.jobs[j].length:
+            if self.jobs[j].ran == self.jobs[j].restart + self.jobs[j].length:
                 self.running.remove(j)
                 self.finish[j] = self.now
         for j in self.running:  # (3)
-            ran = self.jobs[j].ran
-            if self.with_remaining:
-                self.estimate[j] = ran + self.jobs[j].remaining[ran]
-            else:
-                self.estimate[j] = max(self.estimate[j], ran + 1)
+            job = self.jobs[j]
+            if not self.with_remaining:
+                self.estimate[j] = max(self.estimate[j], job.ran + 1)
+            elif job.worked > 0:  # "while a job starts again, its estimate stays what it was"
+                self.estimate[j] = job.restart + job.worked + job.remaining[job.worked]
         if self.kill_by_rule:  # (4)
             for j in list(self.running):
                 if self._rule_kills(self.jobs[j]):
                     self.jobs[j].killed_by_rule = True
                     self._kill_job(j)
         self._let_arrive()  # (5)
-        self._plan_anew()  # (6)
+        self._stop_for_shorter()  # (6)
+        self._plan_anew()  # (7)
 
     # Parts of these
 
@@ -178,17 +198,39 @@ class OracleCluster:
             self.backlog.append(j)
 
     def _rule_kills(self, job: Job) -> bool:
-        left = job.remaining[job.ran]
-        looks_short = job.ran < job.first and job.first < 10
+        left = job.remaining[job.worked]
+        looks_short = job.worked < job.first and job.first < 10
         is_long = left > 10 and Fraction(left - job.first, job.first) > 1
         return looks_short and is_long and not job.killed_by_rule
+
+    def _stop_for_shorter(self) -> None:
+        """The stopping rule."""
+        for j in list(self.running):
+            job = self.jobs[j]
+            if 1 <= job.ran <= self.stop_within and job.kills < 3 and any(map(self._gains_by(j), self._waiting())):
+                self._kill_job(j)
+
+    def _waiting(self) -> list[int]:
+        return [j for j in self.visible if j is not None] + self.backlog + self.ready
+
+    def _gains_by(self, j: int) -> Callable[[int], bool]:
+        """Whether a waiting job is short enough, does not fit now, and would if `j` were stopped."""
+        free = self.cluster_procs - sum(self.jobs[i].procs for i in self.running)
+
+        def gains(i: int) -> bool:
+            short = self.estimate[i] * self.stop_ratio <= self.estimate[j]
+            return short and free < self.jobs[i].procs <= free + self.jobs[j].procs
+
+        return gains
 
     def _kill_job(self, j: int) -> None:
         """It has run in vain, but what was seen of it is kept, with remaining prediction or without."""
         self.running.remove(j)
         job = self.jobs[j]
-        self.estimate[j] = job.ran + job.remaining[job.ran]
+        self.estimate[j] = self.preemption_cost + job.worked + job.remaining[job.worked]
         job.ran = 0
+        job.restart = self.preemption_cost
+        job.kills += 1
         del self.start[j]
         self._put_in_slot_or_backlog(j)
 
@@ -296,6 +338,23 @@ def _largest(cluster: OracleCluster, score: Callable[[int, int], Fraction]) -> i
         if best_score is None or value > best_score:
             best, best_score = w, value
     return best
+
+
+def run_whole_queue(cluster: OracleCluster, size: Callable[[int, int], int]) -> OracleCluster:
+    """Of the jobs of slots and backlog that would run as soon as they are selected, select that of the smallest
+    size(processors, estimate), of equals the one that arrived first, and wait when there is none."""
+    while not cluster.over:
+        queue = sorted(j for j in [*cluster.visible, *cluster.backlog] if j is not None)
+        can = [j for j in queue if earliest(cluster.free, cluster.jobs[j].procs, cluster.estimate[j]) == 0]
+        if not can:
+            cluster.wait()
+            continue
+        j = min(can, key=lambda j: size(cluster.jobs[j].procs, cluster.estimate[j]))
+        if j in cluster.visible:
+            cluster.select(cluster.visible.index(j))
+        else:
+            cluster.select_from_backlog(j)
+    return cluster
 
 
 def run(cluster: OracleCluster, picker: Picker) -> OracleCluster:

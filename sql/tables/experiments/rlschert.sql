@@ -1,11 +1,11 @@
 -- RLSchert's cluster: what each scheduler made of each test sequence of synthetic VASP jobs.
 CREATE TABLE IF NOT EXISTS experiments.rlschert (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue, whose measured errors the predictions may have
-    experiment VARCHAR NOT NULL, -- main, load, resources, predictable, mixed, completion or networks
-    setting DOUBLE NOT NULL, -- what varies: job rate, processors or share of predictable jobs; the job rate elsewhere
+    experiment VARCHAR NOT NULL, -- main, load, resources, preemption, predictable, mixed, completion or networks
+    setting DOUBLE NOT NULL, -- what varies: job rate, processors, cost of a kill or share of predictable jobs; the job rate elsewhere
     part VARCHAR NOT NULL, -- training: sequences that were learned from; test: others
-    policy VARCHAR NOT NULL, -- Random, SJF, SAF, Tetris, Tetris*, DeepRM or RLSchert; of experiment networks, what was trained
-    kill VARCHAR NOT NULL, -- none, rule or learned
+    policy VARCHAR NOT NULL, -- Random, SJF, SAF, Tetris, Tetris*, DeepRM, RLSchert, or SJF or SAF with ', whole queue'; of experiment networks, what was trained
+    kill VARCHAR NOT NULL, -- none, rule, learned or stopping (by the stopping rule)
     seed BIGINT NOT NULL, -- of the training; 1 for heuristics
     sequence BIGINT NOT NULL, -- number of the sequence, from 0
     slowdown DOUBLE, -- mean over its jobs (equation 13); NULL where it did not come to its end

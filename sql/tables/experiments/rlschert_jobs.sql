@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS experiments.rlschert_jobs (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue
     policy VARCHAR NOT NULL, -- as in experiments.rlschert, experiment main
-    kill VARCHAR NOT NULL, -- none, rule or learned
+    kill VARCHAR NOT NULL, -- none, rule, learned or stopping
     sequence BIGINT NOT NULL, -- number of the sequence, from 0
     job BIGINT NOT NULL, -- number of the job within it, from 0
     arrive BIGINT NOT NULL, -- units of time

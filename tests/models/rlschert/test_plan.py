@@ -36,6 +36,12 @@ def test_the_networks_of_table_3_where_asked_for() -> None:
     assert {task.options.iterations for task in tasks} == {2} and tasks[0].options.minibatch == 128
 
 
+def test_policies_are_trained_on_the_cluster_of_the_plan() -> None:
+    (task, *_) = ladder_tasks(tiny_plan(preemption_cost=4))
+    assert {setting.preemption_cost for setting in task.settings.values()} == {4}
+    assert {setting.stop_within for setting in task.settings.values()} == {0}
+
+
 def test_test_sequences_are_not_training_sequences() -> None:
     pool, test = PLAN.pool(), PLAN.test()
     assert len(pool.arrive) == 3 and len(test.arrive) == 4
@@ -54,6 +60,10 @@ def test_test_sequences_are_not_training_sequences() -> None:
         ({"cluster_sizes": (9,)}, r"jobs have up to 10 processors, got \[9\]"),
         ({"job_rates": (0.0,)}, "job_rate is a share from 0 to 1, got 0.0"),
         ({"predictable_shares": (1.5,)}, "predictable_share is a share"),
+        ({"preemption_costs": (1, -3)}, "0 or more; got 0 and -3"),
+        ({"preemption_cost": -1}, "0 or more; got 0 and -1"),
+        ({"stop_ratio": 0.5}, "stop_ratio is how many times shorter"),
+        ({"stop_within": 0}, "stop_within: the stopping rule needs at least 1 unit, got 0"),
     ],
 )
 def test_plans_that_make_no_sense(changes: dict[str, Any], message: str) -> None:

@@ -17,10 +17,12 @@ def tables(trained: list[TrainedScheduler], groups: list[Trials]) -> RLSchertTab
 
 
 def test_a_row_for_every_sequence_of_every_trial(tables: RLSchertTables) -> None:
-    assert tables.results.height == 3 * 18 + 4 * (5 * 18 + 14)
+    heuristics = 2 * 7 + 4
+    of_seeds = (4 + 1) * len(PLAN.seeds)  # RLSchert without killing under the stopping rule, too
+    assert tables.results.height == (3 + 6 * 4) * (heuristics + of_seeds) + 4 * (heuristics + 5)
     assert tables.results["setting"].dtype == pl.Float64
     assert set(tables.comparisons["experiment"]) == set(tables.results["experiment"])
-    assert "RLSchert, learned killing" in set(tables.comparisons["policy"])
+    assert {"RLSchert, learned killing", "SJF, whole queue, stopping rule"} <= set(tables.comparisons["policy"])
 
 
 def test_curves_have_a_row_for_every_iteration(tables: RLSchertTables) -> None:
@@ -29,7 +31,7 @@ def test_curves_have_a_row_for_every_iteration(tables: RLSchertTables) -> None:
 
 
 def test_jobs_and_holes_are_those_of_the_first_seed(tables: RLSchertTables) -> None:
-    assert tables.jobs.height == (10 + 4) * 4 * PLAN.workload.jobs
+    assert tables.jobs.height == (18 + 5) * 4 * PLAN.workload.jobs
     one = tables.jobs.filter(policy="SAF", kill="none")
     assert (one["finish"] - one["arrive"] - one["length"] == one["wait"]).all()
     of_results = tables.results.filter(experiment="main", part="test", policy="SAF", kill="none")

@@ -91,7 +91,7 @@ def test_imitation_brings_a_policy_to_its_teachers(taught: Taught) -> None:
     agreed, shown = [], np.zeros((8, KILLABLE), dtype=np.bool_)
     while not cluster.over.all():
         live = ~cluster.over
-        teacher_kills(validation, cluster.state, cluster.over, shown)
+        teacher_kills(validation, cluster.setting.rules(), cluster.state, cluster.over, shown)
         assert not (shown & ~cluster.mask[:, SLOTS : SLOTS + KILLABLE]).any()  # nothing that is not offered
         wanted = teacher.logits(cluster.seen, cluster.mask).argmax(dim=1).numpy()
         wanted = np.where(shown.any(axis=1), SLOTS + shown.argmax(axis=1), wanted)

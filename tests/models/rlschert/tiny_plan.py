@@ -21,6 +21,7 @@ PLAN = RLSchertPlan(
     cluster_sizes=(12,),
     predictable_shares=(0.5,),
     other_error=1.212,
+    preemption_costs=(2,),
 )
 
 

@@ -34,6 +34,7 @@ ops:
       job_rates: [0.3, 0.9]
       cluster_sizes: [12]
       predictable_shares: [0.5]
+      preemption_costs: [3]
       training: {iterations: 2, sequences: 4, pool: 4, validate_every: 1, teacher_iterations: 1}
 """
 OPTIONS = {
@@ -189,12 +190,14 @@ def test_rlschert_end_to_end(home: Path) -> None:
     succeed("vasp", "run", "-s", "mine", "--job", "rlschert", "--config", home / "rlschert.yaml")
     results = query(home, "FROM experiments.rlschert")
     main = results.filter((pl.col("experiment") == "main") & (pl.col("part") == "test"))
-    assert main.height == 4 * (2 * 5 + 4)  # sequences x (heuristics, without and with the rule; four learned)
-    assert set(results["experiment"]) == {"main", "load", "resources", "predictable", "mixed", "completion", "networks"}
+    # sequences x (heuristics, without and with the rule; four with the stopping rule; four learned, one of them with it)
+    assert main.height == 4 * (2 * 7 + 4 + 4 + 1)
+    experiments = {"main", "load", "resources", "preemption", "predictable", "mixed", "completion", "networks"}
+    assert set(results["experiment"]) == experiments
     assert main["slowdown"].null_count() == 0 and main["slowdown"].min() >= 1  # type: ignore[operator]
     assert results.filter(experiment="networks")["policy"].n_unique() == 3
     found = query(home, "FROM experiments.rlschert_comparisons WHERE experiment = 'main'")
-    assert found.height == 8
+    assert found.height == 8 + 8 + 3 + 2
     assert (found["difference_low"] <= found["difference"]).all() and (
         found["difference"] <= found["difference_high"]
     ).all()
@@ -203,7 +206,7 @@ def test_rlschert_end_to_end(home: Path) -> None:
     holes = query(home, "FROM experiments.rlschert_holes WHERE policy = 'SAF' AND kill = 'none' ORDER BY unit")
     total = main.filter((pl.col("policy") == "SAF") & (pl.col("kill") == "none"))["holes"].mean()
     assert holes["holes"][-1] == pytest.approx(total, rel=0.05) and holes["holes"].is_sorted()
-    assert query(home, "FROM experiments.rlschert_jobs")["policy"].n_unique() == 7
+    assert query(home, "FROM experiments.rlschert_jobs")["policy"].n_unique() == 9
 
 
 def test_a_folder_without_any_run_leaves_the_catalogue_as_it_was(home: Path, tmp_path: Path) -> None:

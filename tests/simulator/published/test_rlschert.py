@@ -20,17 +20,28 @@ def oracle_of(sequences: Sequences, e: int, setting: Setting) -> OracleCluster:
         sequences.arrive[e].tolist(), sequences.length[e].tolist(), sequences.procs[e].tolist(),
         sequences.first[e].tolist(), sequences.remaining[e].tolist(), cluster_procs=setting.procs,
         with_remaining=setting.with_remaining, kill_by_rule=setting.kill_by_rule, reward=setting.goal,
-        true_lengths=setting.true_lengths,
+        true_lengths=setting.true_lengths, stop_within=setting.stop_within, stop_ratio=setting.stop_ratio,
+        preemption_cost=setting.preemption_cost,
     )  # fmt: skip
+
+
+STOPPING = {12: (0, 3.0), 16: (5, 3.0), 24: (20, 1.5)}
+"""By the size of the cluster, so that each is tried: none, the default, and one that stops more."""
 
 
 @pytest.mark.parametrize("goal", ["slowdown", "completion"])
 @pytest.mark.parametrize("with_remaining", [True, False])
 @pytest.mark.parametrize("kill_by_rule", [True, False])
 @pytest.mark.parametrize("procs", [12, 16, 24])
-def test_the_same_after_every_action(goal: str, with_remaining: bool, kill_by_rule: bool, procs: int) -> None:
+@pytest.mark.parametrize("preemption_cost", [0, 4])
+def test_the_same_after_every_action(
+    goal: str, with_remaining: bool, kill_by_rule: bool, procs: int, preemption_cost: int
+) -> None:
     """Random actions, among them ones that do nothing, until all jobs are done."""
-    setting = Setting(procs, with_remaining, kill_by_rule, goal, true_lengths=procs == 12)
+    within, ratio = STOPPING[procs]
+    setting = Setting(
+        procs, with_remaining, kill_by_rule, goal, procs == 12, within, ratio, preemption_cost=preemption_cost
+    )
     sequences = draw_sequences(WORKLOAD, 2, seed=procs)
     rng = np.random.default_rng(procs)
     for e in range(2):
@@ -66,3 +77,4 @@ def test_the_same_after_every_action(goal: str, with_remaining: bool, kill_by_ru
         assert outcome.slowdowns()[0] == pytest.approx(oracle.slowdown())
         assert outcome.completions()[0] == pytest.approx(oracle.completion())
         assert outcome.holes[0] == oracle.holes()
+        assert outcome.kills[0].tolist() == [job.kills for job in oracle.jobs]

@@ -20,6 +20,7 @@ from tests.simulator.oracle_rlschert import (
     pick_tetris,
     pick_tetris_star,
     run,
+    run_whole_queue,
 )
 
 A, B, C, D, E = range(5)
@@ -279,6 +280,91 @@ def test_the_rule_kills_before_the_arrival_and_plans_once():
     assert (c.visible, c.estimate[:2]) == ([A, B, E, None, None], [33, 33])
 
 
+# The stopping rule, and what a kill costs
+
+
+@pytest.mark.parametrize(
+    ("ran", "waiting", "stopped"),
+    [
+        (5, (3, 2), True),
+        (6, (3, 2), False),  # ran for more than 5 units
+        (5, (4, 2), False),  # 3 x 4 > 9 + 2
+        (5, (3, 1), False),  # fits beside it
+    ],
+)
+def test_a_job_makes_way_for_a_much_shorter_one(ran, waiting, stopped):
+    length, procs = waiting
+    c = cluster((0, 9, 3, 9), (ran, length, procs, length), stop_within=5, with_remaining=False)
+    c.select(0)
+    after(c, ran)
+    assert (c.running, c.visible[:2]) == (([], [B, A]) if stopped else ([A], [B, None]))
+    assert c.estimate[A] == 9
+
+
+def test_stopping_comes_after_the_arrival_in_the_order_of_starts_and_only_as_needed():
+    c = cluster((0, 30, 2, 30), (1, 30, 2, 30), (2, 5, 2, 5), (3, 5, 2, 5), stop_within=5)
+    c.select(0)
+    after(c, 1).select(0)
+    assert after(c, 1).running == [B]  # A makes way, and two processors are enough for C
+    c.select(1 if c.visible[1] == C else 0)
+    assert after(c, 1).running == [C]  # B makes way for D: C is too short to
+    assert c.jobs[A].kills == c.jobs[B].kills == 1
+    c = cluster((0, 30, 2, 30), (1, 30, 2, 30), (2, 5, 4, 5), stop_within=5)
+    c.select(0)
+    after(c, 1).select(0)
+    assert after(c, 1).running == [A, B]  # neither is enough for C
+
+
+def test_a_job_is_stopped_for_one_in_backlog_or_ready_and_at_most_three_times():
+    c = cluster((0, 60, 3, 60), (1, 60, 1, 60), (2, 60, 1, 60), (3, 5, 4, 5), slots=2, stop_within=5)
+    c.select(0)
+    assert after(c, 2).running == [A] and c.backlog == []
+    assert after(c, 1).running == [] and c.backlog == [D, A]  # D wants all four
+    c = cluster((0, 60, 3, 60), (1, 5, 4, 5), stop_within=5)
+    for kills in range(1, 4):
+        c.select(c.visible.index(A))
+        assert after(c, 1).jobs[A].kills == kills
+    c.select(c.visible.index(A))
+    assert after(c, 6).running == [A]
+    c = cluster((0, 60, 3, 60), (1, 5, 4, 5), stop_within=5)
+    c.select(0)
+    c.jobs[A].kills = 3
+    after(c, 1).select(0)
+    assert c.ready == [B]
+    c.jobs[A].kills = 0
+    assert after(c, 1).running == [B]
+
+
+@pytest.mark.parametrize("with_remaining", [True, False])
+def test_a_run_after_a_kill_is_longer_by_what_preemption_costs(with_remaining):
+    c = cluster((0, 4, 4, 4), preemption_cost=3, with_remaining=with_remaining)
+    c.select(0)
+    after(c, 2).kill(0)
+    assert c.estimate == [3 + 4]
+    c.select(0)
+    assert c.free == [0] * 7 + [4] * 5
+    after(c, 3)  # it has only started again
+    assert (c.estimate, c.jobs[A].worked, c.running) == ([7], 0, [A])
+    assert after(c, 4).finish == {A: 9} and c.slowdown() == 9 / 4
+    c = cluster((0, 4, 4, 4), preemption_cost=3, with_remaining=with_remaining)
+    c.select(0)
+    for _ in range(2):  # a second kill costs no more than the first
+        after(c, 2).kill(0)
+        c.select(0)
+    assert after(c, 7).finish == {A: 11}
+
+
+def test_estimates_and_the_rule_of_a_job_that_starts_again_count_its_work():
+    job = (0, 40, 1, 5, {0: 6, 1: 30, 2: 3, 3: 31})
+    c = cluster(job, preemption_cost=2, kill_by_rule=True)
+    c.select(0)
+    c.kill(0)
+    assert c.estimate == [2 + 6]
+    c.select(0)
+    assert (after(c, 2).estimate, c.running) == ([8], [A])
+    assert (after(c, 1).estimate, c.running) == ([2 + 1 + 30], [])  # after one unit of work
+
+
 # Rewards and measures
 
 
@@ -327,6 +413,7 @@ def random_cluster(seed):
     remaining = [[max(1, round((x - t) * rng.uniform(0.5, 2))) for t in range(LONGEST)] for x in length]
     options = {name: rng.random() < 0.5 for name in ("with_remaining", "kill_by_rule", "true_lengths")}
     options |= {"cluster_procs": rng.randint(10, 20), "horizon": rng.choice([20, 120])}
+    options |= {"stop_within": rng.choice([0, 5]), "preemption_cost": rng.choice([0, 0, 3])}
     options["reward"] = rng.choice(["slowdown", "completion"])
     return rng, OracleCluster(arrive, length, procs, first, remaining, **options)
 
@@ -356,7 +443,10 @@ def test_what_holds_for_any_sequence(seed):
             c.wait()
         check_moment(c)
     assert len(c.rewards) == c.now == max(c.finish.values())
-    assert all(c.finish[j] == c.start[j] + job.length and c.start[j] >= job.arrive for j, job in enumerate(c.jobs))
+    assert all(
+        c.finish[j] == c.start[j] + job.restart + job.length and c.start[j] >= job.arrive
+        for j, job in enumerate(c.jobs)
+    )
     if c.reward == "completion":
         assert sum(c.rewards) == -round(c.completion() * len(c.jobs))
     elif c.true_lengths:
@@ -397,3 +487,20 @@ def test_a_heuristic_runs_a_sequence_to_its_end_and_nothing_ever_waits_in_the_pl
 
     c = run(random_cluster(seed)[1], picker)
     assert c.over and sorted(c.finish) == list(range(len(c.jobs)))
+
+
+def test_who_sees_the_whole_queue_takes_from_the_backlog():
+    c = cluster((0, 9, 4, 9), (1, 8, 1, 8), (2, 7, 2, 7), (3, 2, 4, 2), (4, 3, 2, 3), slots=1)
+    c.select(0)
+    after(c, 4)
+    assert (c.visible, c.backlog) == ([B], [C, D, E])
+    c.select_from_backlog(D)
+    assert (c.visible, c.backlog, c.planned_start) == ([B], [C, E], {D: 5})
+    c = run_whole_queue(
+        cluster((0, 5, 4, 5), (1, 8, 1, 8), (2, 7, 2, 7), (3, 3, 2, 3), slots=1), lambda procs, estimate: estimate
+    )
+    assert c.start == {A: 0, D: 5, C: 5, B: 8}
+    c = run_whole_queue(
+        cluster((0, 5, 4, 5), (1, 8, 1, 8), (2, 7, 4, 7), (3, 9, 1, 9), slots=1), lambda procs, estimate: procs
+    )
+    assert c.start == {A: 0, B: 5, D: 5, C: 14}

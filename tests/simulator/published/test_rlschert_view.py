@@ -8,12 +8,13 @@ import pytest
 from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import KILLABLE, SLOTS, WAIT
-from simulator.published.rlschert_view import HEURISTICS
+from simulator.published.rlschert_view import HEURISTICS, WHOLE_QUEUE_HEURISTICS
 from tests.simulator.oracle_rlschert import (
     pick_saf,
     pick_sjf,
     pick_tetris,
     run,
+    run_whole_queue,
 )
 from tests.simulator.published.test_rlschert import oracle_of
 
@@ -30,11 +31,41 @@ def test_heuristics_pick_the_same(name: str, pick, kill_by_rule: bool) -> None:
         assert found.finish[e].tolist() == [oracle.finish[j] for j in range(80)]
 
 
-def test_every_heuristic_ends_and_oversubscribes_nothing() -> None:
+@pytest.mark.parametrize(("name", "wide"), [("SJF, whole queue", 0), ("SAF, whole queue", 1)])
+@pytest.mark.parametrize("preemption_cost", [0, 3])
+@pytest.mark.parametrize("stop_within", [0, 5])
+def test_whole_queue_heuristics_pick_the_same(name: str, wide: int, stop_within: int, preemption_cost: int) -> None:
+    setting = Setting(kill_by_rule=True, stop_within=stop_within, preemption_cost=preemption_cost)
+    sequences = draw_sequences(Workload(jobs=80), 3, seed=5)
+    outcome = run_heuristic_on(sequences, setting, name)
+    for e in range(3):
+        oracle = run_whole_queue(
+            oracle_of(sequences, e, setting), lambda procs, estimate: estimate * (procs if wide else 1)
+        )
+        assert outcome.finish[e].tolist() == [oracle.finish[j] for j in range(80)]
+    assert outcome.kills.sum() > 0
+
+
+def test_the_whole_queue_is_worth_much_and_stopping_more() -> None:
+    """The page's figures: 9.56, 3.20 and 2.15."""
+    sequences = draw_sequences(Workload(), 16, seed=3)
+
+    def slowdown(name: str, **rules: int) -> float:
+        return float(run_heuristic_on(sequences, Setting(**rules), name).slowdowns().mean())
+
+    costs = (slowdown("SJF"), slowdown("SJF, whole queue"), slowdown("SJF, whole queue", stop_within=5))
+    assert costs == pytest.approx((9.56, 3.20, 2.15), abs=0.005)
+
+
+@pytest.mark.parametrize("preemption_cost", [0, 6])
+def test_every_heuristic_ends_and_oversubscribes_nothing(preemption_cost: int) -> None:
     sequences = draw_sequences(Workload(jobs=100), 4, seed=9)
-    for name in HEURISTICS:
-        found = run_heuristic_on(sequences, Setting(procs=16, with_remaining=False), name)
-        assert (found.finish - found.start == sequences.length).all() and found.over.all()
+    setting = Setting(procs=16, with_remaining=False, stop_within=5, preemption_cost=preemption_cost)
+    for name in HEURISTICS + WHOLE_QUEUE_HEURISTICS:
+        found = run_heuristic_on(sequences, setting, name)
+        restart = np.where(found.kills > 0, preemption_cost, 0)
+        assert (found.finish - found.start == sequences.length + restart).all() and found.over.all()
+        assert found.kills.sum() > 0 and found.kills.max() <= 3
         assert found.busy.max() <= 16
         assert (found.slowdowns() >= 1).all()
 
@@ -46,7 +77,7 @@ def test_random_depends_on_its_seed_alone() -> None:
 
 
 def test_an_unknown_heuristic() -> None:
-    with pytest.raises(ValueError, match="unknown heuristic 'FCFS'; expected one of Random, SJF"):
+    with pytest.raises(ValueError, match="unknown heuristic 'FCFS'; expected one of Random; SJF"):
         run_heuristic_on(draw_sequences(Workload(jobs=10), 1, 1), Setting(), "FCFS")
 
 
