@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from benchmarks.run import REAL_LOGS, SHARED, jobs_of
+from benchmarks.run import SHARED, jobs_of
+from benchmarks.verdicts import ARCHIVE_LOGS
 from simulator.agents.backlogs import keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.engine.replay import replay
@@ -25,7 +26,7 @@ from simulator.metrics.metrics import bounded_slowdown
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-LOGS = REAL_LOGS | {"lublin_256_new2.swf.gz": 256}
+LOGS = ARCHIVE_LOGS | {"Lublin-1": ("lublin_256.swf.gz", 256), "Lublin-2": ("lublin_256_new2.swf.gz", 256)}
 RULES = (
     ("FCFS", "easy"),
     ("SJF", "easy"),
@@ -50,7 +51,7 @@ class Misled:
 def main() -> None:
     if not SHARED.exists():
         sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
-    logs = [(jobs_of(SHARED / name), procs) for name, procs in LOGS.items()]
+    logs = [(jobs_of(SHARED / name), procs) for name, procs in LOGS.values()]
     whole = [[replay(jobs, procs, *rule).start for rule in RULES] for jobs, procs in logs]
     print("| windows of | begin with | error: bounded slowdown | and wait | tau: bounded slowdown | and wait |")
     print("| ---: | --- | ---: | ---: | ---: | ---: |")

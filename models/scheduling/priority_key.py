@@ -72,6 +72,10 @@ class KeySearch:
     value: float
     tried: FloatArray  # log_c, a, b, (log10 of the cap,) and value of every key in the order tried, (keys, 4 or 5)
 
+    def best_keys(self, count: int) -> list[PriorityKey]:
+        """The keys of the least values, the best first."""
+        return [_key(self.tried[k, :-1]) for k in np.argsort(self.tried[:, -1], kind="stable")[:count]]
+
 
 def search_key(
     arena: Arena,

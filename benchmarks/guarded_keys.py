@@ -1,0 +1,81 @@
+"""Keys that are searched under guards on one part of a log, judged on the later part: `python -m benchmarks.guarded_keys`.
+
+For each of six logs, `policies/priority_key`'s search chooses a key by jobs 10 to 50 %. The second half of the jobs judges it beside
+FCFS with EASY. Then every log is judged by the key of which the other logs together say that it is best (leave one log out).
+Ranges, margins and caps are those of models/scheduling/priority_key.py; the searches have the default number of keys and seed 1.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.backlogs import LOGS
+from benchmarks.run import SHARED, jobs_of
+from benchmarks.verdicts import COLUMNS, ratio_and_spread, shown
+from models.judging.judge import Judgement, judge
+from models.scheduling.arena import Arena
+from models.scheduling.goals import parse_goal
+from models.scheduling.options import KeySearchOptions
+from models.scheduling.priority_key import PriorityKey, guarded_value, search_guarded_key, searched_jobs
+
+CHOSEN = 8
+"""Of each log's search the best so many different keys are candidates for the logs that are left out."""
+
+
+def main() -> None:
+    if not SHARED.exists():
+        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    arenas = {
+        name: Arena(jobs_of(SHARED / file), procs, parse_goal("bsld"), threads=1)
+        for name, (file, procs) in LOGS.items()
+    }
+    for title, options in (("with caps", KeySearchOptions()), ("without caps", KeySearchOptions(caps=False))):
+        print(f"\nchosen on each log, {title}\n\n{heading()}")
+        candidates: dict[str, list[PriorityKey]] = {}
+        for name, arena in arenas.items():
+            middle = len(arena.jobs) // 2
+            search = search_guarded_key(arena, searched_jobs(middle), options, 1)
+            candidates[name] = search.best_keys(CHOSEN)
+            print(line(name, search.best, judged(arena, search.best)), flush=True)
+        print(f"\nchosen on the other logs, {title}\n\n{heading()}")
+        for name, arena in arenas.items():
+            key = chosen_elsewhere(name, arenas, candidates)
+            print(line(name, key, judged(arena, key)), flush=True)
+
+
+def chosen_elsewhere(name: str, arenas: dict[str, Arena], candidates: dict[str, list[PriorityKey]]) -> PriorityKey:
+    """The candidate of the other logs whose value is least on them together, over the jobs that the searches saw."""
+    others = {other: arena for other, arena in arenas.items() if other != name}
+    keys = [key for other in others for key in candidates[other]]
+    return min(keys, key=lambda key: sum(value_of(arena, key) for arena in others.values()))
+
+
+def value_of(arena: Arena, key: PriorityKey) -> float:
+    """What the search makes small, on the jobs that it saw."""
+    scored = searched_jobs(len(arena.jobs) // 2)
+    ours, fcfs = arena.replayed(key.policy, scored), arena.replayed("FCFS", scored)
+    return guarded_value(judge([ours], [fcfs]).verdict.ratios[0])
+
+
+def judged(arena: Arena, key: PriorityKey) -> Judgement:
+    """The key beside FCFS with EASY over the second half of the jobs."""
+    jobs = len(arena.jobs)
+    scored = range(jobs // 2, jobs)
+    return judge([arena.replayed(key.policy, scored)], [arena.replayed("FCFS", scored)])
+
+
+def heading() -> str:
+    """The first two lines of a table."""
+    titles = ["log", "key", *COLUMNS.values(), "verdict", "typical block: bounded slowdown", "and mean wait"]
+    return f"| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|"
+
+
+def line(name: str, key: PriorityKey, judgement: Judgement) -> str:
+    """One line of a table."""
+    verdict = judgement.verdict
+    cells = [name, f"`{key.formula}`", *(ratio_and_spread(verdict.ratios, column) for column in COLUMNS), str(verdict)]
+    return f"| {' | '.join([*cells, shown(judgement.bounded_slowdown), shown(judgement.wait)])} |"
+
+
+if __name__ == "__main__":
+    main()
