@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from dagster._core.storage import local_compute_log_manager
+from matplotlib.figure import Figure
 from sqlalchemy import Engine, event
 
 from pipelines.cli.main import main
@@ -27,8 +30,15 @@ def _do_not_wait_for_the_disk(connection: Any, _record: Any) -> None:
         connection.execute("PRAGMA synchronous = OFF")
 
 
-def call(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+def call(*arguments: str | Path, arrange_pictures: bool = False) -> Result:
+    """Pictures are drawn, but only arranged where this is asked for, since it takes a third of the time of an ingest. Tests of
+    pictures, and pipelines in processes of their own, arrange them, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        # what is printed here goes to no file that four processes of Dagster's could copy
+        patch.setattr(local_compute_log_manager, "mirror_stream_to_file", lambda *_: nullcontext())
+        if not arrange_pictures:
+            patch.setattr(Figure, "set_layout_engine", lambda *_, **__: None)
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         pytest.fail(f"traceback instead of a message: {type(result.exception).__name__}: {result.exception}")
     assert "Traceback" not in result.output
