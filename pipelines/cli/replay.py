@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
-from assets.what_if.compare import compare_runs
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, replay_text
 from pipelines.terminal import printable
@@ -202,5 +201,7 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
     pays. It trades if somebody does, and harms if that is more than twofold. 95 % intervals are of the ratio in the typical of
     16 blocks of jobs. Every metric over all jobs follows, and B minus A job by job.
     """
+    from assets.what_if.compare import compare_runs  # it needs scipy, which every command would load
+
     comparison = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison))

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.pbs_logs import write_days
 from pipelines.automation import inbox_sensor, nightly_schedule
 from pipelines.running import dagster_instance
-from tests.pipelines.command_line import use_home
+from tests.pipelines.command_line import in_brief, use_home
 from tests.tiny import assert_same_tables
 
 OF_THE_LOG = [dg.AssetKey(key) for key in (["raw", "log"], ["core", "jobs"], ["marts", "trace_health"])]
@@ -34,9 +34,10 @@ def run(instance: dg.DagsterInstance, request: dg.RunRequest) -> dict[str, objec
     """Makes the assets of the log that the request is for, and their checks; returns what raw/log says of itself."""
     from pipelines.definitions import defs
 
-    result = defs.resolve_job_def("everything").execute_in_process(
-        instance=instance, partition_key=request.partition_key, tags=request.tags, asset_selection=OF_THE_LOG
-    )
+    with in_brief():
+        result = defs.resolve_job_def("everything").execute_in_process(
+            instance=instance, partition_key=request.partition_key, tags=request.tags, asset_selection=OF_THE_LOG
+        )
     assert result.success
     checks = result.get_asset_check_evaluations()
     assert len(checks) >= 5 and all(check.passed for check in checks)

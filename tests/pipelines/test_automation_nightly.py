@@ -28,7 +28,7 @@ from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
 from pipelines.automation import nightly_schedule
 from pipelines.running import dagster_instance
-from tests.pipelines.command_line import fail, succeed, use_home
+from tests.pipelines.command_line import fail, in_brief, succeed, use_home
 from tests.tiny import assert_same_tables, swf_line
 from traces.catalogue.catalogue import load_catalogue
 
@@ -170,7 +170,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             with log.open("a") as file:
                 file.writelines(jobs_of_day(day) for day in range(known, days))
             known = days
-            nights[name] = run_night(number, predictor)
+            with in_brief():
+                nights[name] = run_night(number, predictor)
             if name == "worse":
                 shutil.copytree(folder / "home", folder / "after-worse")
         yield Story(folder / "home", folder / "after-worse", nights)

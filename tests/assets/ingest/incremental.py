@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -27,7 +28,6 @@ from tests.tiny import assert_same_tables
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream
 from warehouse import Warehouse
-from warehouse.schema import create_schema
 
 ZERO = 1_772_323_200
 """Midnight of 2026-03-01, UTC."""
@@ -51,8 +51,14 @@ class OpenWarehouse(Warehouse):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / "w.duckdb")
         self.path.touch()
-        self.connection = duckdb.connect(config={"threads": 1})
-        create_schema(self.connection)
+        with TemporaryDirectory() as temporary:
+            empty = Path(temporary) / "empty.duckdb"
+            with Warehouse(empty).write():  # which is a copy, too, see tests/conftest.py
+                pass
+            self.connection = duckdb.connect(config={"threads": 1})
+            self.connection.execute(f"ATTACH '{empty}' AS empty (READ_ONLY)")
+            self.connection.execute("COPY FROM DATABASE empty TO memory")
+            self.connection.execute("DETACH empty")
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:
