@@ -1,6 +1,6 @@
 """Which trained policy is champion.
 
-A challenger takes over only if it dominates the champion for certain in a replay of the whole training part, over the newest jobs
+A challenger takes over only if it dominates the champion, and not by chance, in a replay of the whole training part, over the newest jobs
 that neither has seen; or if trades are accepted. A window that begins on an empty cluster would end before anybody starves.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from assets.common.storage import read_model
-from models.judging.judge import Replayed, judge
-from models.judging.verdict import PolicyVerdict, takes_over
+from models.judging.judge import Replayed, judge, takes_over
+from models.judging.verdict import PolicyVerdict
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.policy_file import policy_from_bytes
 from simulator.policies.network import KernelWeights
@@ -150,7 +150,7 @@ def judge_challenger(
     arena: Arena, judged: range, challenger: Candidate, champion: dict[str, Any] | None, accept_trade: bool = False
 ) -> ChallengeResult:
     """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none.
-    accept_trade: as models.judging.verdict.takes_over has it."""
+    accept_trade: as models.judging.judge.takes_over has it."""
     ours = arena.replayed(challenger.weights, judged)
     cost = _cost(arena, ours, judged)
     if champion is None:
@@ -160,8 +160,9 @@ def judge_challenger(
         happened = "champion by default: the one before was for another goal, other rules or another split, or is lost"
         return ChallengeResult("replaced", happened, cost)
     theirs = arena.replayed(weights, judged)
-    verdict = judge([ours], [theirs]).verdict
-    kind: Literal["promoted", "refused"] = "promoted" if takes_over(verdict, accept_trade) else "refused"
+    judgement = judge([ours], [theirs])
+    verdict = judgement.verdict
+    kind: Literal["promoted", "refused"] = "promoted" if takes_over(judgement, accept_trade) else "refused"
     paid = f"; {'; '.join(verdict.payers)}" if verdict.payers else ""
     ratios = verdict.ratios[0]
     happened = (

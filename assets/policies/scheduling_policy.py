@@ -74,7 +74,7 @@ def scheduling_policy(
     context: dg.AssetExecutionContext, config: SchedulingPolicyConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """A kernel network per seed, trained on windows of the training part. Later jobs of that part choose epoch and seed; on the
-    newest jobs of that part the best seed challenges the champion, and takes over only if it dominates for certain."""
+    newest jobs of that part the best seed challenges the champion, and takes over only if it dominates beyond chance."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

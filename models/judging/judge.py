@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
 from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
 from models.judging.panel import Panel, panel_of
-from models.judging.verdict import PolicyVerdict, verdict_of
+from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, verdict_of
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -56,6 +56,19 @@ def judge(
     panels, incumbents = (tuple(each.panel(wide_of) for each in side) for side in (ours, incumbent))
     slowdown, wait = block_intervals(ours[0], incumbent[0], blocks)
     return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
+
+
+def takes_over(judgement: Judgement, accept_trade: bool = False) -> bool:
+    """Whether a policy is to replace the one that it was compared with.
+
+    It dominates, and the interval of its bounded slowdown or that of its wait lies below 1; or it dominates or trades, and trades are
+    accepted. `python -m benchmarks.promotion` shows how often that is by chance.
+    """
+    word = judgement.verdict.word
+    if accept_trade:
+        return word in (DOMINATES, TRADES)
+    gains = judgement.bounded_slowdown.is_certain_below_one or judgement.wait.is_certain_below_one
+    return word == DOMINATES and gains
 
 
 def block_intervals(ours: Replayed, theirs: Replayed, blocks: int = BLOCKS) -> tuple[RatioInterval, RatioInterval]:

@@ -79,16 +79,6 @@ class PolicyVerdict:
         return f"{self.word}{', certain' if self.is_certain else ''}"
 
 
-def takes_over(verdict: PolicyVerdict, accept_trade: bool = False) -> bool:
-    """Whether a policy is to replace the one that it was compared with: it dominates for certain, or a trade is accepted.
-
-    Of policies that differ from it by nothing but chance, every fourth or so dominates; of those few for certain (docs/judging.md).
-    """
-    if accept_trade and verdict.word in (DOMINATES, TRADES):
-        return True
-    return verdict.word == DOMINATES and verdict.is_certain
-
-
 def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
     """Our panel over theirs."""
     both_wide = ours.wide_wait_s is not None and theirs.wide_wait_s is not None

@@ -129,7 +129,7 @@ class Recipe(BaseModel):
     )
     cautious: bool = Field(
         default=True,
-        description="Keep what training starts from unless the best epoch dominates it for certain on jobs kept for this",
+        description="Keep what training starts from unless the best epoch dominates it beyond chance on jobs kept for this",
     )
     accept_trade: bool = Field(
         default=False,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.judging.judge import judge
-from models.judging.verdict import takes_over
+from models.judging.judge import judge, takes_over
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.evolution import evolve
@@ -67,7 +66,7 @@ def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: Kernel
             "a cautious training needs jobs that confirm its choice, and the published protocols leave none: set cautious to false"
         )
     ours, theirs = (arena.replayed(policy, lessons.confirming.scored) for policy in (weights, start))
-    return takes_over(judge([ours], [theirs]).verdict, recipe.accept_trade)
+    return takes_over(judge([ours], [theirs]), recipe.accept_trade)
 
 
 def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights | None:

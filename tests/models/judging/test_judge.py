@@ -10,7 +10,7 @@ import pytest
 
 from models.judging.blocks import block_edges
 from models.judging.intervals import ratio_interval
-from models.judging.judge import Replayed, block_intervals, judge
+from models.judging.judge import Judgement, Replayed, block_intervals, judge, takes_over
 from models.judging.panel import scored_after
 from models.judging.verdict import NO_DIFFERENCE
 from simulator.engine.replay import replay
@@ -61,3 +61,30 @@ def test_other_jobs_are_an_error() -> None:
     for other in (replayed("FCFS", seed=2), replace(ours, scored=scored_after(800, 300))):
         with pytest.raises(ValueError, match="same jobs"):
             judge([ours], [other])
+
+
+def judgement(word: str, slowdown_high: float, wait_high: float) -> Judgement:
+    base = judge([replayed("SJF")], [replayed("FCFS")])
+    return replace(
+        base,
+        bounded_slowdown=replace(base.bounded_slowdown, high=slowdown_high),
+        wait=replace(base.wait, high=wait_high),
+        verdict=replace(base.verdict, word=word),
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "highs", "taken", "with_trades"),
+    [
+        ("dominates", (0.9, 1.1), True, True),
+        ("dominates", (1.1, 0.9), True, True),
+        ("dominates", (1.0, 1.0), False, True),
+        ("trades", (0.9, 0.9), False, True),
+        ("harms", (0.9, 0.9), False, False),
+        ("worse", (0.9, 0.9), False, False),
+        (NO_DIFFERENCE, (0.9, 0.9), False, False),
+    ],
+)
+def test_who_takes_over(word: str, highs: tuple[float, float], taken: bool, with_trades: bool) -> None:
+    assert takes_over(judgement(word, *highs)) == taken
+    assert takes_over(judgement(word, *highs), accept_trade=True) == with_trades

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.judging.judge import judge
-from models.judging.verdict import takes_over
+from models.judging.judge import judge, takes_over
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.recipes import SHARPNESS, is_confirmed, learn, smallest_area_first
@@ -47,7 +46,7 @@ def test_saf_needs_the_area() -> None:
         smallest_area_first(LAYOUTS["paper"], 1.0, 1)
 
 
-def test_what_was_learned_is_kept_only_where_it_dominates_for_certain(jobs: Jobs) -> None:
+def test_what_was_learned_is_kept_only_where_it_dominates_beyond_chance(jobs: Jobs) -> None:
     arena = Arena(jobs, PROCS, parse_goal("bsld"), "none", threads=1)
     learned, later = Windows(np.arange(0, 400, 7), 48), Windows.blocks(500, 800)
     lessons = Lessons(learned, learned, Windows(np.array([450]), 64), later)
@@ -55,8 +54,8 @@ def test_what_was_learned_is_kept_only_where_it_dominates_for_certain(jobs: Jobs
     weights = {accept: learn(arena, lessons, recipe(accept), 1) for accept in (False, True)}
     for accept, trained in weights.items():
         free = learn(arena, lessons, recipe(accept).model_copy(update={"cautious": False}), 1)
-        verdict = judge(*([arena.replayed(each, later.scored)] for each in (free.weights, begun))).verdict
-        kept = free if takes_over(verdict, accept) else None
+        judgement = judge(*([arena.replayed(each, later.scored)] for each in (free.weights, begun)))
+        kept = free if takes_over(judgement, accept) else None
         assert free.best_epoch > 0 and len(trained.curve) == 6
         assert same(trained.weights, free.weights if kept else begun) and (trained.best_epoch > 0) == bool(kept)
     with pytest.raises(ValueError, match="the published protocols leave none: set cautious to false"):
