@@ -14,7 +14,7 @@ def errors_of(warehouse: Warehouse, source: str, which: str) -> Errors:
     with warehouse.read() as connection:
         scores = connection.sql(
             "SELECT predictor, ionic, progress, mape / 100 AS error FROM predictions.remaining_time_scores "
-            "WHERE source = $source AND ionic <> 'all'",
+            "WHERE source = $source AND ionic <> 'all' AND coalesce(split, 'unseen') = 'unseen'",
             params={"source": source},
         ).pl()
     return errors_of_scores(scores, source)

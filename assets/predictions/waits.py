@@ -1,5 +1,7 @@
 """What questions about waits and wall times need of a source, read from the warehouse."""
 
+from typing import Any
+
 import polars as pl
 
 from assets.common.trace import load_trace
@@ -24,6 +26,15 @@ def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
         raise WaitsUnknown(f"source {source!r}: the log does not say when jobs started, so that waits cannot be told")
     history = history_of(trace.rows, trace.cluster_procs)
     return WaitSource(source, trace.rows, history, trace.clock)
+
+
+def load_wait_scores(warehouse: Warehouse, source: str) -> list[dict[str, Any]]:
+    """Rows of predictions.wait_scores of a source, empty before predictions/wait_times has scored it."""
+    with warehouse.read() as connection:
+        return connection.sql(
+            "SELECT * EXCLUDE (source) FROM predictions.wait_scores WHERE source = $source ORDER BY predictor",
+            params={"source": source},
+        ).pl().to_dicts()  # fmt: skip
 
 
 def load_walltime_jobs(

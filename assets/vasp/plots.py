@@ -11,11 +11,13 @@ from assets.common.plots import BLUE, GREEN, GREY, ORANGE, figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = {"inputs_only": GREY, "progress": BLUE, "multimodal": ORANGE}
+_COLOURS = {"inputs_only": GREY, "progress": BLUE, "multimodal": ORANGE, "ends_now": GREEN}
 
 
 def error_by_progress(scores: pl.DataFrame) -> Figure:
-    """scores: rows of predictions.remaining_time_scores of one source. RLSchert, figure 6, with the median below."""
+    """scores: rows of predictions.remaining_time_scores of one source. RLSchert, figure 6, with the median below: the predictors and
+    the rival ends_now on systems that were not learned from."""
+    scores = scores.filter((pl.col("split") == "unseen") & pl.col("predictor").is_in(list(_COLOURS)))
     canvas, axes = figure(height=5.6, rows=2, share_x=True)
     for axis, column, label in zip(axes, ("mape", "median_error"), ("MAPE, %", "median error, %"), strict=True):
         for name in scores["predictor"].unique(maintain_order=True):
@@ -30,7 +32,7 @@ def error_by_progress(scores: pl.DataFrame) -> Figure:
                         style,
                         marker="o",
                         markersize=3,
-                        color=_COLOURS.get(name, GREEN),
+                        color=_COLOURS[name],
                         label=f"{name}, {ionic}",
                     )
         axis.set_ylabel(label, fontsize=9)

@@ -1,5 +1,7 @@
 """The asset predictions/remaining_time_evaluation: how well remaining times can be predicted."""
 
+from itertools import product
+
 import dagster as dg
 import polars as pl
 from pydantic import Field
@@ -10,16 +12,20 @@ from assets.common.progress import progress_bar
 from assets.vasp.plots import error_by_progress
 from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
-from models.remaining.evaluation import REMAINING_PREDICTORS, try_out
+from models.remaining.evaluation import REMAINING_PREDICTORS, REMAINING_RIVALS, SPLITS, try_out
 from models.remaining.score_tables import rows_before_the_start, trial_rows, trial_scores
 from warehouse import Warehouse, replace_partition
 
 
 class RemainingTimeEvaluationConfig(dg.Config):
     predictors: list[str] = Field(
-        default=["inputs_only", "progress", "multimodal"], min_length=1, description=PREDICTORS_HELP
+        default=["inputs_only", "progress", "multimodal"],
+        min_length=1,
+        description=f"{PREDICTORS_HELP}. Judged beside the rivals {', '.join(REMAINING_RIVALS)}",
     )
-    folds: int = Field(default=5, ge=2, description="Parts of the systems; each is predicted by a fit on the others")
+    folds: int = Field(
+        default=5, ge=2, description="Parts of the systems, or of the runs; each is predicted by a fit on the others"
+    )
     seeds: list[int] = Field(default=[1], min_length=1, description="Splits into parts, and fits")
 
 
@@ -38,19 +44,20 @@ def remaining_time_evaluation(
     warehouse: dg.ResourceParam[Warehouse],
 ) -> dg.MaterializeResult:
     """Predicts every finished run at each tenth of its steps by fits that have not seen its system, and by the parameters
-    alone before it starts: RLSchert's Table 5 and Figure 6 on these runs."""
+    alone before it starts: RLSchert's Table 5 and Figure 6 on these runs. Then the same by fits that have seen other runs of its
+    system. Rivals that need no learning are judged beside the predictors."""
     unknown = [name for name in config.predictors if name not in REMAINING_PREDICTORS]
     if unknown:
         raise ValueError(f"unknown predictor {unknown[0]!r}; expected {', '.join(REMAINING_PREDICTORS)}")
     source = context.partition_key
     runs = load_runs(warehouse, source)
     during, before = [], []
-    with progress_bar("remaining times", len(config.seeds) * len(config.predictors) * config.folds) as bar:
-        for seed in config.seeds:
-            for name in config.predictors:
-                trial = try_out(runs, name, config.folds, seed, bar.update)
-                during.append(trial_rows(trial, runs, seed))
-                before.append(rows_before_the_start(during[-1], trial, runs))
+    names = list(dict.fromkeys([*config.predictors, *REMAINING_RIVALS]))
+    with progress_bar("remaining times", len(config.seeds) * len(SPLITS) * len(names) * config.folds) as bar:
+        for seed, split, name in product(config.seeds, SPLITS, names):
+            trial = try_out(runs, name, config.folds, seed, bar.update, split)
+            during.append(trial_rows(trial, runs, seed))
+            before.append(rows_before_the_start(during[-1], trial, runs))
     trials = pl.concat(during)
     scores = trial_scores([trials, *(rows for rows in before if rows is not None)])
     with warehouse.write() as connection:
@@ -60,7 +67,7 @@ def remaining_time_evaluation(
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": trials.height,
-            "errors": table(shown, most=60),
+            "errors": table(shown, most=200),
             "by_progress": plot(error_by_progress(scores)),
         }
     )

@@ -1,14 +1,19 @@
 """VASP runs from the warehouse, as predictors of remaining time read them."""
 
+from typing import NamedTuple
+
 import duckdb
 import polars as pl
 
-from models.remaining.runs import Runs, runs_of
+from models.remaining.evaluation import finished
+from models.remaining.runs import KEY, IntArray, Runs, runs_of
 from warehouse import Warehouse
 
 PREDICTORS_HELP = (
     "inputs_only: the parameters alone; progress: boosted trees over the steps; multimodal: RLSchert's network"
 )
+_SAME_RUN = ["elapsed_s", "loops_s", "cores", "nelect", "electronic_steps"]
+"""Columns of raw.vasp_runs that differ between two finished runs: the times of their steps, for one."""
 WITHOUT_END = "elapsed_s IS NULL AND state <> 'finished'"
 """Condition in SQL of runs that have not told of their end."""
 
@@ -19,7 +24,44 @@ def load_runs(warehouse: Warehouse, source: str, condition: str = "true") -> Run
         return _runs(connection, source, condition)
 
 
+class TwoSources(NamedTuple):
+    """Runs of two sources: the numbers of the finished ones of each, and how many of the second are left out because they are in
+    the first as well."""
+
+    runs: Runs
+    first: IntArray
+    second: IntArray
+    repeated: int
+
+
+def load_two_sources(warehouse: Warehouse, first: str, second: str) -> TwoSources:
+    """Finished runs of two sources whose systems have the same numbers. Raises ValueError for a source that is not loaded."""
+    with warehouse.read() as connection:
+        frames = {source: _frames(connection, source, "true") for source in (first, second)}
+    for source, (runs, *_) in frames.items():
+        if runs.is_empty():
+            raise ValueError(
+                f"no VASP run of {source!r} is loaded yet: `tracehouse vasp run --source {source} --job vasp_ingest`"
+            )
+    (learned, *_), (judged, *steps) = frames[first], frames[second]
+    ended = learned.filter(pl.col("elapsed_s").is_not_null())
+    repeated = judged.join(ended, on=_SAME_RUN, how="semi", nulls_equal=True)
+    frames[second] = (judged.join(repeated, on=KEY, how="anti"), *steps)
+    parts = [
+        [frame.with_columns(folder=pl.lit(f"{source}/") + pl.col("folder")) for frame in of_source]
+        for source, of_source in frames.items()
+    ]
+    both = runs_of(*(pl.concat(pair) for pair in zip(*parts, strict=True)))
+    ends = finished(both)
+    return TwoSources(both, ends[ends < learned.height], ends[ends >= learned.height], repeated.height)
+
+
 def _runs(connection: duckdb.DuckDBPyConnection, source: str, condition: str) -> Runs:
+    return runs_of(*_frames(connection, source, condition))
+
+
+def _frames(connection: duckdb.DuckDBPyConnection, source: str, condition: str) -> tuple[pl.DataFrame, ...]:
+    """Rows of raw.vasp_runs, raw.vasp_electronic_steps and raw.vasp_ionic_steps."""
     order = "ORDER BY folder, outcar, launch"
     parameters = {"source": source}
     runs = connection.sql(
@@ -34,7 +76,7 @@ def _runs(connection: duckdb.DuckDBPyConnection, source: str, condition: str) ->
         ).pl()
         for name in ("vasp_electronic_steps", "vasp_ionic_steps")
     ]
-    return runs_of(runs, *steps)
+    return (runs, *steps)
 
 
 def load_open_runs(warehouse: Warehouse, source: str) -> tuple[pl.DataFrame, Runs]:

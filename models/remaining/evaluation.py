@@ -1,4 +1,4 @@
-"""How well remaining times are predicted, at every tenth of a run, on systems that were not learned from."""
+"""How well remaining times are predicted, at every tenth of a run, on systems that were learned from and on others."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.remaining.multimodal import Multimodal
-from models.remaining.predictors import InputsOnly, ProgressTrees, RemainingPredictor, held_out_groups
+from models.remaining.predictors import InputsOnly, ProgressTrees, RemainingPredictor, StoredPredictor, held_out_groups
+from models.remaining.rivals import EndsNow, MedianWhole, SameShare
 from models.remaining.runs import FloatArray, IntArray, Runs
-from models.remaining.snapshots import MEDIAN_LEVEL, at_shares
+from models.remaining.snapshots import MEDIAN_LEVEL, PROGRESS_SHARES, REMAINING_LEVELS, at_shares
 
-REMAINING_PREDICTORS: dict[str, type[RemainingPredictor]] = {
+REMAINING_PREDICTORS: dict[str, type[StoredPredictor]] = {
     cls.name: cls for cls in (InputsOnly, ProgressTrees, Multimodal)
 }
-PROGRESS_SHARES = np.arange(1, 11) / 10
-"""Shares of its electronic steps at which a run is predicted."""
+REMAINING_RIVALS: dict[str, type[RemainingPredictor]] = {cls.name: cls for cls in (EndsNow, MedianWhole, SameShare)}
+"""Judged beside the predictors, always."""
+SPLITS = ("unseen", "seen")
+"""Kinds of split: no run of a run's system is learned from, or others of it are."""
 
 
 @dataclass(frozen=True)
 class HeldOutTrial:
-    """One predictor, each run predicted once by a fit that has not seen its system.
+    """One predictor, each run predicted once by a fit that has not seen it.
 
     which: the runs, int64 (runs,). used_s: seconds at each of PROGRESS_SHARES, float64 (runs, shares). quantiles: remaining seconds,
     float64 (runs, shares, levels). before_s: the median whole run time from the parameters alone, float64 (runs,), NaN for predictors
-    without one.
+    without one. seen: whether others of its system were learned from, bool (runs,).
     """
 
     name: str
@@ -34,6 +37,7 @@ class HeldOutTrial:
     used_s: FloatArray
     quantiles: FloatArray
     before_s: FloatArray
+    seen: NDArray[np.bool_]
 
     def errors(self, runs: Runs) -> FloatArray:
         """|predicted - true| / true whole run time (RLSchert, equation 12), (runs, shares). The time used is no prediction, so that
@@ -57,8 +61,12 @@ def finished(runs: Runs) -> IntArray:
     return np.flatnonzero(~np.isnan(runs.total_s) & (runs.total_s > 0) & (np.diff(runs.step) > 0))
 
 
-def try_out(runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], None] = lambda: None) -> HeldOutTrial:
-    """Grouped cross-validation of one predictor: no system is in what is learned from and in what is judged.
+def try_out(
+    runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], None] = lambda: None, split: str = "unseen"
+) -> HeldOutTrial:
+    """Cross-validation of a predictor or rival. split: one of SPLITS. Unseen: no system is in what is learned from and in what is
+    judged. Seen: the runs are split, and those are judged of whose system others were learned from. Where every system has one run,
+    that is none.
 
     Raises ValueError for fewer systems than folds.
     """
@@ -69,15 +77,42 @@ def try_out(runs: Runs, name: str, folds: int, seed: int, on_fold: Callable[[], 
             f"judging predictors needs at least {max(folds, 2)} systems (elements, ions and electrons), found {systems}: add "
             "runs of other systems or lower `folds`"
         )
-    used = np.empty((len(which), len(PROGRESS_SHARES)))
-    quantiles, before = np.empty((len(which), len(PROGRESS_SHARES), 5)), np.full(len(which), np.nan)
-    for held in held_out_groups(runs.group[which], seed, folds):
-        predictor = REMAINING_PREDICTORS[name]()
-        predictor.fit(runs, which[~held], seed)
-        moments = at_shares(runs, which[held], PROGRESS_SHARES)
-        used[held] = moments.used_s.reshape(-1, len(PROGRESS_SHARES))
-        quantiles[held] = predictor.predict(runs, moments).reshape(-1, len(PROGRESS_SHARES), quantiles.shape[2])
-        if isinstance(predictor, InputsOnly):
-            before[held] = predictor.totals(runs, which[held])[:, MEDIAN_LEVEL]
+    parts = []
+    for held in held_out_groups(runs.group[which] if split == "unseen" else which, seed, folds):
+        learned, judged = which[~held], which[held]
+        if split == "seen":
+            judged = judged[np.isin(runs.group[judged], runs.group[learned])]
+        if len(judged):
+            predictor = (REMAINING_PREDICTORS | REMAINING_RIVALS)[name]()
+            predictor.fit(runs, learned, seed)
+            parts.append(trial_of(predictor, runs, learned, judged))
         on_fold()
-    return HeldOutTrial(name, which, used, quantiles, before)
+    return _joined(name, parts)
+
+
+def trial_of(predictor: RemainingPredictor, runs: Runs, learned: IntArray, which: IntArray) -> HeldOutTrial:
+    """A fitted predictor on the runs `which`. learned: the runs that it was fitted on."""
+    moments = at_shares(runs, which, PROGRESS_SHARES)
+    quantiles = predictor.predict(runs, moments).reshape(len(which), len(PROGRESS_SHARES), -1)
+    before = np.full(len(which), np.nan)
+    if isinstance(predictor, InputsOnly):
+        before = predictor.totals(runs, which)[:, MEDIAN_LEVEL]
+    used_s = moments.used_s.reshape(len(which), len(PROGRESS_SHARES))
+    return HeldOutTrial(
+        predictor.name, which, used_s, quantiles, before, np.isin(runs.group[which], runs.group[learned])
+    )
+
+
+def _joined(name: str, parts: list[HeldOutTrial]) -> HeldOutTrial:
+    """All parts of a trial, ordered by run."""
+    shares, levels = len(PROGRESS_SHARES), len(REMAINING_LEVELS)
+    no_run = np.zeros(0, dtype=np.int64)
+    none = HeldOutTrial(
+        name, no_run, np.zeros((0, shares)), np.zeros((0, shares, levels)), np.zeros(0), np.zeros(0, dtype=bool)
+    )
+    columns = [
+        np.concatenate([getattr(part, column) for part in (none, *parts)])
+        for column in ("which", "used_s", "quantiles", "before_s", "seen")
+    ]
+    order = np.argsort(columns[0])
+    return HeldOutTrial(name, *(column[order] for column in columns))

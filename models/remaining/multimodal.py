@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.remaining.predictors import InputsOnly, RemainingPredictor, held_out_groups, seconds_left, steps_left
+from models.remaining.predictors import InputsOnly, StoredPredictor, held_out_groups, seconds_left, steps_left
 from models.remaining.runs import FloatArray, IntArray, Runs
 from models.remaining.snapshots import REMAINING_LEVELS, Moments, Snapshots, drawn, snapshots_at
 
@@ -22,7 +22,7 @@ NETWORK_SNAPSHOTS = 8
 EPOCHS, MINIBATCH, RATE = 20, 256, 3e-3
 
 
-class Multimodal(RemainingPredictor):
+class Multimodal(StoredPredictor):
     """The network; before the first step, what the parameters say."""
 
     name = "multimodal"
@@ -61,13 +61,13 @@ class Multimodal(RemainingPredictor):
         return quantiles
 
     def state(self) -> dict[str, Any]:
-        """See `RemainingPredictor.state`."""
+        """See `StoredPredictor.state`."""
         tensors = {name: value.numpy().tolist() for name, value in self._network.state_dict().items()}
         scales = {"shift": self._shift.tolist(), "centre": self._centre.tolist(), "spread": self._spread.tolist()}
         return {"network": tensors, "before": self._before.state()} | scales
 
     def restore(self, state: dict[str, Any]) -> None:
-        """See `RemainingPredictor.restore`."""
+        """See `StoredPredictor.restore`."""
         import torch
 
         self._before.restore(state["before"])

@@ -10,11 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.remaining.runs import FloatArray, IntArray, Runs
-from models.remaining.snapshots import REMAINING_LEVELS, SNAPSHOT_FEATURES, Moments, Snapshots, drawn, snapshots_at
+from models.remaining.snapshots import (
+    MEDIAN_LEVEL,
+    REMAINING_LEVELS,
+    SNAPSHOT_FEATURES,
+    Moments,
+    Snapshots,
+    drawn,
+    snapshots_at,
+)
 
 TREE_SNAPSHOTS = 12
 FOLDS = 4
 """Parts of the systems; each is held out once to see how far the others' quantiles hold."""
+LEAST_WEIGHT = 0.02
+"""Of a moment, so that none is without any."""
 FEWEST_RUNS = 20
 """With fewer finished runs nothing is learned: an error says so."""
 
@@ -45,6 +55,10 @@ class RemainingPredictor(ABC):
     def predict(self, runs: Runs, moments: Moments) -> FloatArray:
         """Quantiles of the remaining time, seconds, float64 (moments, len(REMAINING_LEVELS)), at least 0, no row descending."""
 
+
+class StoredPredictor(RemainingPredictor):
+    """One that can be kept as a file."""
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
         """What `fit` has learned, as JSON takes it."""
@@ -54,7 +68,7 @@ class RemainingPredictor(ABC):
         """The inverse of `state`."""
 
 
-class InputsOnly(RemainingPredictor):
+class InputsOnly(StoredPredictor):
     """The whole run time from the parameters, before the run: what is left of it is what has not been used.
 
     It does not learn from what it sees: a run that takes longer than was predicted has nothing left.
@@ -78,19 +92,20 @@ class InputsOnly(RemainingPredictor):
         return np.maximum(self.totals(runs, moments.run) - moments.used_s[:, None], 0.0)
 
     def state(self) -> dict[str, Any]:
-        """See `RemainingPredictor.state`."""
+        """See `StoredPredictor.state`."""
         return {"trees": self._trees.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """See `RemainingPredictor.restore`."""
+        """See `StoredPredictor.restore`."""
         self._trees.restore(state["trees"])
 
 
-class ProgressTrees(RemainingPredictor):
+class ProgressTrees(StoredPredictor):
     """Boosted trees over the parameters and the steps seen; before the first step, what the parameters say.
 
     Learned is by how much the extrapolation of the convergence (`guess` in snapshots.SNAPSHOT_FEATURES) errs, on a logarithmic scale
-    of steps of the run's own duration: that is alike for small and large systems, and for one that was never seen.
+    of steps of the run's own duration: that is alike for small and large systems, and for one that was never seen. The error is
+    relative to the whole run time, so that a moment weighs as much as the share of the run that was over then.
     """
 
     name = "progress"
@@ -105,7 +120,9 @@ class ProgressTrees(RemainingPredictor):
         seen = snapshots_at(runs, moments)
         begun = seen.seen > 0
         missing = steps_left(runs, moments, seen) - guess_of(seen)
-        self._trees.fit(_matrix(runs, moments, seen)[begun], missing[begun], runs.group[moments.run][begun], seed)
+        weight = np.maximum(moments.used_s / runs.total_s[moments.run], LEAST_WEIGHT)[begun]
+        matrix, group = _matrix(runs, moments, seen)[begun], runs.group[moments.run][begun]
+        self._trees.fit(matrix, missing[begun], group, seed, weight / weight.mean())
 
     def predict(self, runs: Runs, moments: Moments) -> FloatArray:
         """See `RemainingPredictor.predict`."""
@@ -118,11 +135,11 @@ class ProgressTrees(RemainingPredictor):
         return quantiles
 
     def state(self) -> dict[str, Any]:
-        """See `RemainingPredictor.state`."""
+        """See `StoredPredictor.state`."""
         return {"trees": self._trees.state(), "before": self._before.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """See `RemainingPredictor.restore`."""
+        """See `StoredPredictor.restore`."""
         self._trees.restore(state["trees"])
         self._before.restore(state["before"])
 
@@ -131,7 +148,8 @@ class CalibratedTrees:
     """Quantile regression trees whose levels hold for groups that were not learned from.
 
     Each level is shifted by what it misses on held-out groups (conformalised quantile regression, Romano et al. 2019, with
-    groups held out), and the trees then learn from all.
+    groups held out), and the trees then learn from all. Where rows have weights, the trees learn with them, and so does the shift
+    of the median. The other levels are shifted by what all rows miss alike: they are to hold at any moment.
     """
 
     def __init__(self, trees: int, rate: float) -> None:
@@ -139,14 +157,23 @@ class CalibratedTrees:
         self._model: Any = None
         self._shift = np.zeros(len(REMAINING_LEVELS))
 
-    def fit(self, matrix: NDArray[np.float32], target: FloatArray, group: IntArray, seed: int) -> None:
-        """matrix: (rows, features); target, group: (rows,)."""
+    def fit(
+        self,
+        matrix: NDArray[np.float32],
+        target: FloatArray,
+        group: IntArray,
+        seed: int,
+        weight: FloatArray | None = None,
+    ) -> None:
+        """matrix: (rows, features); target, group, weight (one for each row where left out): (rows,)."""
         missed = np.empty((len(target), len(REMAINING_LEVELS)))
         for held in held_out_groups(group, seed):
-            model = self._learn(matrix[~held], target[~held], seed)
+            model = self._learn(matrix[~held], target[~held], seed, None if weight is None else weight[~held])
             missed[held] = target[held, None] - _sorted(model.predict(matrix[held]))
         self._shift = np.array([np.quantile(missed[:, k], level) for k, level in enumerate(REMAINING_LEVELS)])
-        self._model = self._learn(matrix, target, seed)
+        if weight is not None:
+            self._shift[MEDIAN_LEVEL] = weighted_levels(missed[:, MEDIAN_LEVEL], weight)[MEDIAN_LEVEL]
+        self._model = self._learn(matrix, target, seed, weight)
 
     def predict(self, matrix: NDArray[np.float32]) -> FloatArray:
         """Quantiles, (rows, len(REMAINING_LEVELS))."""
@@ -165,7 +192,7 @@ class CalibratedTrees:
         self._model.load_model(bytearray(json.dumps(state["model"]).encode()))
         self._shift = np.array(state["shift"])
 
-    def _learn(self, matrix: NDArray[np.float32], target: FloatArray, seed: int) -> Any:
+    def _learn(self, matrix: NDArray[np.float32], target: FloatArray, seed: int, weight: FloatArray | None) -> Any:
         import xgboost
 
         model = xgboost.XGBRegressor(
@@ -181,7 +208,7 @@ class CalibratedTrees:
             n_jobs=1,
             tree_method="hist",
         )
-        return model.fit(matrix, target)
+        return model.fit(matrix, target, sample_weight=weight)
 
 
 def held_out_groups(group: IntArray, seed: int, folds: int = FOLDS) -> list[NDArray[np.bool_]]:
@@ -196,6 +223,14 @@ def held_out_groups(group: IntArray, seed: int, folds: int = FOLDS) -> list[NDAr
         size[part[k]] += rows[k]
     of_row = part[np.searchsorted(names, group)]
     return [of_row == fold for fold in range(folds)]
+
+
+def weighted_levels(values: FloatArray, weight: FloatArray) -> FloatArray:
+    """For each of REMAINING_LEVELS the least value up to which at least so large a share of the weight lies."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order]) / weight.sum()
+    places = np.searchsorted(share, np.array(REMAINING_LEVELS) - 1e-9)
+    return values[order][np.minimum(places, len(values) - 1)]
 
 
 def steps_left(runs: Runs, moments: Moments, seen: Snapshots) -> FloatArray:

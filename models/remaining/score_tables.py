@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from models.remaining.evaluation import PROGRESS_SHARES, HeldOutTrial
+from models.remaining.evaluation import HeldOutTrial
 from models.remaining.open_runs import QUANTILES
 from models.remaining.runs import Runs
+from models.remaining.snapshots import PROGRESS_SHARES
 
 
 def trial_rows(trial: HeldOutTrial, runs: Runs, seed: int) -> pl.DataFrame:
@@ -19,7 +20,8 @@ def trial_rows(trial: HeldOutTrial, runs: Runs, seed: int) -> pl.DataFrame:
     return runs.keys[np.repeat(which, shares)].with_columns(
         predictor=pl.lit(trial.name),
         seed=pl.lit(seed),
-        ionic=pl.Series(np.where(np.repeat(runs.single[which], shares), "single", "multiple")),
+        split=pl.Series(np.where(np.repeat(trial.seen, shares), "seen", "unseen"), dtype=pl.String),
+        ionic=pl.Series(np.where(np.repeat(runs.single[which], shares), "single", "multiple"), dtype=pl.String),
         group=pl.Series(np.repeat(runs.group[which], shares)),
         progress=pl.Series(np.tile(PROGRESS_SHARES, len(which))),
         used_s=pl.Series(trial.used_s.ravel()),
@@ -44,16 +46,16 @@ def trial_scores(trials: Iterable[pl.DataFrame]) -> pl.DataFrame:
     `rows_before_the_start`."""
     rows = pl.concat(trials)
     both = pl.concat([rows, rows.with_columns(ionic=pl.lit("all"))])
-    by_seed = both.group_by("predictor", "ionic", "progress", "seed").agg(
+    by_seed = both.group_by("predictor", "split", "ionic", "progress", "seed").agg(
         runs=pl.len().cast(pl.Int64),
         systems=pl.col("group").n_unique().cast(pl.Int64),
         mape=100 * pl.col("error").mean(),
         median_error=100 * pl.col("error").median(),
         coverage=pl.col("covered").cast(pl.Float64).mean(),
     )
-    scores = by_seed.group_by("predictor", "ionic", "progress").agg(
+    scores = by_seed.group_by("predictor", "split", "ionic", "progress").agg(
         pl.col("runs", "systems").first(),
         pl.len().cast(pl.Int64).alias("seeds"),
         pl.col("mape", "median_error", "coverage").mean(),
     )
-    return scores.sort("predictor", "ionic", "progress")
+    return scores.sort("predictor", "split", "ionic", "progress")

@@ -12,6 +12,8 @@ from models.remaining.runs import FloatArray, IntArray, Runs
 REMAINING_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Levels of the quantiles that every predictor of remaining time gives."""
 MEDIAN_LEVEL = REMAINING_LEVELS.index(0.5)
+PROGRESS_SHARES = np.arange(1, 11) / 10
+"""Shares of its electronic steps at which a run is judged."""
 SNAPSHOT_FEATURES = (
     "log_used",
     "log_step",

@@ -39,8 +39,8 @@ class WaitAnswer:
     """A predicted wait.
 
     quantiles: of the whole wait at POINTS, seconds, (5,). told_by: calibrated, or replay where too few past jobs are comparable.
-    replayed: the same by replays alone. similar_mean_s: mean wait of similar recent jobs, None where none has started. waited_s: what
-    of the wait is over, of a job that waits."""
+    replayed: the same by replays alone. similar_mean_s, similar_median_s: mean and median wait of similar recent jobs, None where none
+    has started. waited_s: what of the wait is over, of a job that waits."""
 
     state: State
     quantiles: FloatArray
@@ -48,6 +48,7 @@ class WaitAnswer:
     neighbours: int
     replayed: FloatArray
     similar_mean_s: float | None
+    similar_median_s: float | None
     waited_s: int
 
 
@@ -90,7 +91,7 @@ def _answer(
     """past: quantiles of the waits of comparable jobs, None for too few, and their number."""
     quantiles, count = past
     by_replay = np.quantile(replayed, POINTS)
-    mean = float(similar.mean()) if len(similar) else None
+    mean, median = (float(similar.mean()), float(np.median(similar))) if len(similar) else (None, None)
     if quantiles is None:
-        return WaitAnswer(state, by_replay, "replay", count, by_replay, mean, waited)
-    return WaitAnswer(state, quantiles, "calibrated", count, by_replay, mean, waited)
+        return WaitAnswer(state, by_replay, "replay", count, by_replay, mean, median, waited)
+    return WaitAnswer(state, quantiles, "calibrated", count, by_replay, mean, median, waited)

@@ -24,6 +24,18 @@ from simulator.policies.registry import Policy
 
 LEAST_SCORED = 20
 
+ZERO = "zero"
+"""The rival that says of every job that it starts at once. Its interval is from 0 s to 0 s."""
+WAIT_PREDICTORS = {
+    "replay": ("median", ("replay_p50_s", "replay_p10_s", "replay_p90_s")),
+    "calibrated": ("median", ("wait_p50_s", "wait_p10_s", "wait_p90_s")),
+    "similar_recent": ("mean", ("similar_mean_s", "similar_p10_s", "similar_p90_s")),
+    "similar_median": ("median", ("similar_p50_s", "similar_p10_s", "similar_p90_s")),
+    ZERO: ("constant", ("zero_s", "zero_s", "zero_s")),
+}
+"""By name: what the prediction is, and the columns of it and of both ends of its 80 % interval. A median is judged by the median
+absolute error, a mean by the mean absolute error, and the constant by both."""
+
 Watch = Callable[[Iterable[IntArray], str], Iterable[IntArray]]
 """Shows how far an iteration is: (parts, what they are) -> the same parts."""
 
@@ -107,21 +119,17 @@ def _row(
 
 
 def wait_scores(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of predictions.wait_scores: four ways to predict a wait. rows: of `predict_history`."""
+    """Rows of predictions.wait_scores: WAIT_PREDICTORS on the same jobs. rows: of `predict_history`."""
     true = rows["wait_s"].to_numpy()
-    predictors = {
-        "replay": ("replay_p50_s", "replay_p10_s", "replay_p90_s"),
-        "calibrated": ("wait_p50_s", "wait_p10_s", "wait_p90_s"),
-        "similar_recent": ("similar_mean_s", "similar_p10_s", "similar_p90_s"),
-        "similar_median": ("similar_p50_s", "similar_p10_s", "similar_p90_s"),
-    }
+    rows = rows.with_columns(zero_s=pl.lit(0.0))
     scores: list[dict[str, Any]] = []
-    for predictor, names in predictors.items():
+    for predictor, (statistic, names) in WAIT_PREDICTORS.items():
         point, low, high = (rows[name].to_numpy() for name in names)
         error = np.abs(point - true)
         scores.append(
             {
                 "predictor": predictor,
+                "statistic": statistic,
                 "jobs": rows.height,
                 "median_absolute_error_s": float(np.median(error)),
                 "mean_absolute_error_s": float(error.mean()),

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse
+from assets.vasp.runs import load_two_sources
+from models.remaining.evaluation import REMAINING_RIVALS
+from models.remaining.transfer import systems_of, transfer_scores
 from pipelines.cli.errors import load_declared, plain_errors, raise_failures
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another
@@ -149,6 +153,107 @@ def vasp_remaining(source: str, everything: bool, as_json: bool) -> None:
         click.echo(f"no run of {name} is {'without an end' if everything else 'running'}")
     else:
         click.echo(_remaining_text(rows))
+
+
+@vasp.command("evaluate")
+@click.option("--train", required=True, metavar="SOURCE", help="Folder of runs, in the catalogue, to learn from.")
+@click.option("--test", required=True, metavar="SOURCE", help="Another one, whose finished runs are predicted.")
+@click.option(
+    "--predictor",
+    "-p",
+    type=click.Choice(["progress", "multimodal"]),
+    default="progress",
+    show_default=True,
+    help="What is judged, beside the parameters alone (inputs_only) and the rivals.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the fits.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, errors in percent.")
+@plain_errors
+def vasp_evaluate(train: str, test: str, predictor: str, seed: int, as_json: bool) -> None:
+    """Learn remaining times from all finished runs of one folder, and judge them on those of another.
+
+    Errors are percent of the whole run time, after so many tenths of a run's electronic steps and in the mean over the run. Systems
+    (elements, ions, electrons) that are in the first folder as well are judged apart from those that are not. Rivals: ends_now
+    (nothing is left), constant_median (every run takes the median whole run time of the first folder) and constant_share (every run
+    is at the same share of its time). Nothing is stored. Runs of the first folder that are in the
+    second, too, are left out of it.
+
+    \b
+    tracehouse vasp evaluate --train last-year --test this-year
+    """
+    catalogue = load_catalogue()
+    train, test = catalogue.vasp_source(train).name, catalogue.vasp_source(test).name
+    if train == test:
+        raise ValueError(
+            f"--train and --test are both {train!r}: expected two different folders, since a run is not judged by what learned "
+            "from it. predictions.remaining_time_scores has the cross-validation within one folder"
+        )
+    result = answer_evaluation(train, test, predictor, seed)
+    click.echo(json.dumps(result) if as_json else evaluation_text(result))
+
+
+def answer_evaluation(train: str, test: str, predictor: str, seed: int) -> dict[str, Any]:
+    """What `tracehouse vasp evaluate --json` prints. Raises ValueError for too few finished runs."""
+    runs, learned, judged, repeated = load_two_sources(open_warehouse(), train, test)
+    names = ["inputs_only", predictor]
+    with progress_bar("fits", len(REMAINING_RIVALS) + len(names)) as bar:
+        try:
+            scores = transfer_scores(runs, learned, judged, names, seed, bar.update)
+        except ValueError as error:
+            counts = f"--train {train}: {len(learned)} finished runs; --test {test}: {len(judged)}"
+            raise ValueError(f"{error} ({counts}{f', {repeated} more are in {train}' if repeated else ''})") from None
+    return {
+        "train": train,
+        "test": test,
+        "seed": seed,
+        "trained_runs": len(learned),
+        "trained_systems": systems_of(runs, learned),
+        "judged_runs": len(judged),
+        "judged_systems": systems_of(runs, judged),
+        "repeated_runs": repeated,
+        "scores": scores.to_dicts(),
+    }
+
+
+_BLOCKS = {
+    "all runs": ("all", "all"),
+    "systems not in --train": ("unseen", "all"),
+    "systems in --train": ("seen", "all"),
+    "single ionic step": ("all", "single"),
+    "several ionic steps": ("all", "multiple"),
+}
+"""Runs that are shown together: their values of split and ionic."""
+_TENTHS_SHOWN = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+
+
+def evaluation_text(result: dict[str, Any]) -> str:
+    """result: what `tracehouse vasp evaluate --json` prints."""
+    lines = [
+        f"learned from {result['trained_runs']:,} runs of {result['trained_systems']:,} systems of {result['train']}, judged on "
+        f"{result['judged_runs']:,} runs of {result['judged_systems']:,} systems of {result['test']}"
+    ]
+    if result["repeated_runs"]:
+        lines.append(f"left out: {result['repeated_runs']:,} runs of {result['test']} that are in {result['train']}")
+    lines.append(
+        "mean (median) error, percent of the whole run time; last: mean over the run, and true times in the 80 % interval"
+    )
+    head = "".join(f" {f'{share:.0%}':>11}" for share in _TENTHS_SHOWN) + f" {'run':>11}{'within':>8}"
+    for label, (split, ionic) in _BLOCKS.items():
+        rows = [row for row in result["scores"] if (row["split"], row["ionic"]) == (split, ionic)]
+        if not rows or (split != "all" and rows[0]["runs"] == result["judged_runs"]):
+            continue
+        label = f"{label}: {rows[0]['runs']:,} runs, {rows[0]['systems']:,} systems"
+        lines += ["", label, f"  {'after':<15}{head}"]
+        for name in dict.fromkeys(row["predictor"] for row in rows):
+            cells = {row["progress"]: row for row in rows if row["predictor"] == name}
+            shown = [
+                next(cells[p] for p in cells if p is not None and abs(p - share) < 0.01) for share in _TENTHS_SHOWN
+            ]
+            texts = [f"{row['mean_error']:,.0f} ({row['median_error']:,.0f})" for row in [*shown, cells[None]]]
+            lines.append(
+                f"  {name:<15}" + "".join(f" {text:>11}" for text in texts) + f"{cells[None]['coverage']:>8.0%}"
+            )
+    return "\n".join(lines)
 
 
 def _remaining_times(source: str) -> pl.DataFrame:

@@ -64,8 +64,9 @@ def wait(
 
     The queue of that moment is replayed many times with run times drawn from what was predicted for each job; the answer is
     corrected by how long jobs of the past waited that were submitted in like circumstances. Only what was known at that moment
-    is used, so that any moment of the past can be asked about. How far to trust it: `tracehouse sql "FROM
-    predictions.wait_scores"`.
+    is used, so that any moment of the past can be asked about. Once the waits of the source are scored (`tracehouse run`), the
+    errors of such answers are printed below that for a new job. Beside them are those of the median of similar jobs and of "every
+    job starts at once".
 
     \b
     tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
@@ -96,13 +97,13 @@ class WaitQuestion(NamedTuple):
 
 def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") -> dict[str, Any]:
     """What `tracehouse wait --json` prints."""
-    from assets.predictions.waits import load_wait_source
+    from assets.predictions.waits import load_wait_scores, load_wait_source
     from models.waits.answers import new_job_wait, queued_job_wait
     from pipelines.cli.replaying import say_if_slow
 
     job_id, procs, request, user, at = question
     with say_if_slow(f"reading {source}"):
-        log = load_wait_source(open_warehouse(), source)
+        log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
     moment = log.moment(at)
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
@@ -140,6 +141,8 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
         **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
         **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
         "similar_mean_s": answer.similar_mean_s,
+        "similar_p50_s": answer.similar_median_s,
+        "scores": scores,
     }
 
 
@@ -181,9 +184,28 @@ def wait_text(answer: dict[str, Any]) -> str:
     ]
     if answer["similar_mean_s"] is not None:
         lines.append(
-            f"  Recent jobs of its classes of size and request waited {duration(answer['similar_mean_s'])} on average."
+            "  Recent jobs of its classes of size and request waited "
+            f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
         )
-    return "\n".join(lines)
+    return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))
+
+
+def _score_lines(answer: dict[str, Any]) -> list[str]:
+    """How good such answers were on jobs of the past, beside the rivals; nothing where they are not scored."""
+    scores = {row["predictor"]: row for row in answer["scores"]}
+    shown = {answer["told_by"]: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
+    if not scores.keys() >= shown.keys():
+        return []
+    jobs = scores["zero"]["jobs"]
+    lines = [
+        "",
+        f"  {f'on {jobs:,} jobs of the log':<24}  {'median error':<14}  {'mean error':<14}  in its 80 % interval",
+    ]
+    for predictor, label in shown.items():
+        row = scores[predictor]
+        median, mean = (duration(row[f"{kind}_absolute_error_s"]) for kind in ("median", "mean"))
+        lines.append(f"  {label:<24}  {median:<14}  {mean:<14}  {row['coverage_80']:.0%}")
+    return lines
 
 
 @click.command()

@@ -1,7 +1,7 @@
--- Remaining times of finished VASP runs as predicted at every tenth of their steps, by fits that had not seen their system.
+-- Remaining times of finished VASP runs as predicted at every tenth of their steps, by fits that had not seen them.
 CREATE TABLE IF NOT EXISTS predictions.remaining_time_trials (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue
-    predictor VARCHAR NOT NULL, -- inputs_only, progress or multimodal
+    predictor VARCHAR NOT NULL, -- as in predictions.remaining_time_scores
     seed BIGINT NOT NULL, -- of the split into systems and of the fits
     folder VARCHAR NOT NULL, -- run folder, below the source's
     outcar VARCHAR NOT NULL, -- name of the OUTCAR
@@ -16,4 +16,5 @@ CREATE TABLE IF NOT EXISTS predictions.remaining_time_trials (
     remaining_p75_s DOUBLE NOT NULL, -- 75 %
     remaining_p90_s DOUBLE NOT NULL, -- 90 %
     error DOUBLE NOT NULL, -- |used + median - whole| / whole run time (RLSchert, equation 12)
+    split VARCHAR, -- as in predictions.remaining_time_scores
 );

@@ -31,6 +31,10 @@ def warehouse(tmp_path: Path) -> Warehouse:
             "('inputs_only', 0.0, 0.4), ('progress', 0.5, 0.2), ('progress', 1.0, 0.1)) AS scores (predictor, progress, error), "
             "(VALUES ('single'), ('multiple'), ('all')) AS kinds (ionic)"
         )
+        connection.execute(
+            "INSERT INTO predictions.remaining_time_scores BY NAME SELECT * REPLACE (1 AS mape, 'seen' AS split) "
+            "FROM predictions.remaining_time_scores"
+        )  # errors on systems that were learned from do not count
     return opened
 
 

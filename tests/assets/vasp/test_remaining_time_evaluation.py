@@ -11,13 +11,29 @@ from warehouse import Warehouse
 
 def test_every_finished_run_is_tried_at_ten_moments(vasp_warehouse: Warehouse) -> None:
     metadata = materialized(remaining_time_evaluation, vasp_warehouse, predictors=["inputs_only"], folds=2)
-    assert metadata["dagster/row_count"] == 10 * (RUNS - OPEN)
     with vasp_warehouse.read() as connection:
         scores = connection.sql(
-            "SELECT progress, runs, seeds FROM predictions.remaining_time_scores WHERE ionic = 'all' ORDER BY progress"
+            "SELECT progress, runs, seeds FROM predictions.remaining_time_scores WHERE ionic = 'all' AND split = 'unseen' "
+            "AND predictor = 'inputs_only' ORDER BY progress"
+        ).fetchall()
+        trials = connection.sql(
+            "SELECT split, predictor, count(*) FROM predictions.remaining_time_trials GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     assert [round(row[0], 1) for row in scores] == [k / 10 for k in range(11)]
     assert {row[1:] for row in scores} == {(RUNS - OPEN, 1)}
+    names = ["constant_median", "constant_share", "ends_now", "inputs_only"]
+    assert trials == [("unseen", name, 10 * (RUNS - OPEN)) for name in names]  # no system has two runs
+    assert metadata["dagster/row_count"] == sum(row[2] for row in trials)
+
+
+def test_the_error_of_ends_now_is_what_is_left(vasp_warehouse: Warehouse) -> None:
+    materialized(remaining_time_evaluation, vasp_warehouse, predictors=["inputs_only"], folds=2)
+    with vasp_warehouse.read() as connection:
+        ((wrong, rows),) = connection.sql(
+            "SELECT count_if(abs(error - remaining_s / (used_s + remaining_s)) > 1e-9 OR remaining_p90_s > 0), count(*) "
+            "FROM predictions.remaining_time_trials WHERE predictor = 'ends_now'"
+        ).fetchall()
+    assert wrong == 0 and rows > 0
 
 
 def test_a_wrong_name_is_refused(vasp_warehouse: Warehouse) -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.remaining.evaluation import PROGRESS_SHARES, HeldOutTrial, finished
+from models.remaining.evaluation import HeldOutTrial, finished
 from models.remaining.runs import Runs
 from models.remaining.score_tables import rows_before_the_start, trial_rows, trial_scores
+from models.remaining.snapshots import PROGRESS_SHARES
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def trial(many: Runs) -> HeldOutTrial:
     total = many.total_s[which]
     used = total[:, None] * PROGRESS_SHARES
     quantiles = np.repeat((2 * total[:, None] - used)[:, :, None], 5, axis=2)
-    return HeldOutTrial("made up", which, used, quantiles, total)
+    return HeldOutTrial("made up", which, used, quantiles, total, np.zeros(5, dtype=bool))
 
 
 def test_rows_and_scores_by_hand(many: Runs, trial: HeldOutTrial) -> None:
@@ -36,5 +37,5 @@ def test_rows_and_scores_by_hand(many: Runs, trial: HeldOutTrial) -> None:
 
 
 def test_predictors_without_a_word_before_the_start(many: Runs, trial: HeldOutTrial) -> None:
-    silent = HeldOutTrial(trial.name, trial.which, trial.used_s, trial.quantiles, np.full(5, np.nan))
+    silent = HeldOutTrial(trial.name, trial.which, trial.used_s, trial.quantiles, np.full(5, np.nan), trial.seen)
     assert rows_before_the_start(trial_rows(silent, many, 1), silent, many) is None

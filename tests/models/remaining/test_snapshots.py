@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.remaining.evaluation import PROGRESS_SHARES, finished
+from models.remaining.evaluation import finished
 from models.remaining.runs import Runs
-from models.remaining.snapshots import Moments, at_shares, drawn, snapshots_at
+from models.remaining.snapshots import PROGRESS_SHARES, Moments, at_shares, drawn, snapshots_at
 from tests.models.remaining.synthetic import feature, relaxation, runs_in
 from traces.vasp.synthetic import SyntheticOptions, draw_runs, write_run
 

@@ -53,12 +53,18 @@ def test_scores_by_hand() -> None:
     })  # fmt: skip
     scores = {row["predictor"]: row for row in wait_scores(rows).to_dicts()}
     assert scores["calibrated"] == {
-        "predictor": "calibrated", "jobs": 2, "median_absolute_error_s": 100.0, "mean_absolute_error_s": 100.0,
+        "predictor": "calibrated", "statistic": "median", "jobs": 2, "median_absolute_error_s": 100.0, "mean_absolute_error_s": 100.0,
         "within_10_min_share": 1.0, "coverage_80": 0.5, "below_share": 0.5, "above_share": 0.0, "mean_interval_s": 150.0,
     }  # fmt: skip
     assert scores["replay"]["above_share"] == 0.5 and scores["replay"]["within_10_min_share"] == 0.5
     assert scores["similar_recent"]["mean_absolute_error_s"] == 450.0
     assert scores["similar_median"]["mean_absolute_error_s"] == 300.0
+    assert {name: row["statistic"] for name, row in scores.items()} == {
+        "replay": "median", "calibrated": "median", "similar_recent": "mean", "similar_median": "median", "zero": "constant",
+    }  # fmt: skip
+    zero = scores["zero"]
+    assert (zero["median_absolute_error_s"], zero["mean_absolute_error_s"]) == (550.0, 550.0)
+    assert (zero["coverage_80"], zero["above_share"], zero["mean_interval_s"]) == (0.0, 1.0, 0.0)
 
 
 def test_a_history_is_predicted_as_its_jobs_were_submitted() -> None:

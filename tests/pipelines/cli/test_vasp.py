@@ -42,6 +42,7 @@ OPTIONS = {
     "ingest": ["PATH", "--name", "--time-zone", "--accounting", "--replace", "--json"],
     "run": ["--source", "--job", "--config"],
     "remaining": ["SOURCE", "--all", "--json"],
+    "evaluate": ["SOURCE", "--train", "--test", "--predictor", "--seed", "--json"],
 }
 
 
@@ -111,7 +112,8 @@ def test_counts_add_up(home: Path) -> None:
 
 def test_scores_rest_on_finished_runs(home: Path) -> None:
     scores = query(home, "FROM predictions.remaining_time_scores WHERE ionic = 'all' ORDER BY predictor, progress")
-    assert scores["runs"].unique().to_list() == [42]
+    assert scores["runs"].unique().to_list() == [42] and scores["split"].unique().to_list() == ["unseen"]
+    assert {"ends_now", "constant_median", "constant_share"} < set(scores["predictor"])
     assert scores.filter(predictor="inputs_only")["progress"].to_list() == pytest.approx([k / 10 for k in range(11)])
     trials = query(home, "FROM predictions.remaining_time_trials WHERE predictor = 'progress' AND progress = 0.5")
     mean = (
@@ -249,6 +251,50 @@ def test_questions_that_cannot_be_answered(home: Path) -> None:
 def test_sources_are_listed(home: Path) -> None:
     assert [row["name"] for row in json.loads(succeed("vasp", "sources", "--json"))][:2] == ["synthetic-vasp", "mine"]
     assert succeed("vasp", "sources").splitlines()[1].split() == ["mine", str(home / "runs")]
+
+
+def test_predictors_of_one_folder_are_judged_on_another(home: Path) -> None:
+    """Two of its runs are copies of the first folder's."""
+    runs = draw_runs(SyntheticOptions(runs=24, seed=9, unfinished=0))
+    for run in runs:
+        write_run(home / "others" / run.name, run)
+    for number in (0, 1):
+        name = f"synthetic-{number:05d}"
+        shutil.copytree(home / "runs" / name, home / "others" / f"copy-of-{name}")
+    succeed("vasp", "ingest", home / "others", "--name", "others")
+    arguments = ("vasp", "evaluate", "--train", "mine", "--test", "others")
+    result = json.loads(succeed(*arguments, "--json"))
+    assert (result["trained_runs"], result["judged_runs"], result["repeated_runs"]) == (42, 24, 2)
+    whole = [
+        row for row in result["scores"] if row["progress"] is None and (row["split"], row["ionic"]) == ("all", "all")
+    ]
+    names = ["ends_now", "constant_median", "constant_share", "inputs_only", "progress"]
+    assert [row["predictor"] for row in whole] == names
+    errors = {row["predictor"]: row["mean_error"] for row in whole}
+    assert errors["progress"] < min(error for name, error in errors.items() if name != "progress")
+    text = succeed(*arguments)
+    assert "learned from 42 runs" in text and "left out: 2 runs of others that are in mine" in text
+    line = next(line for line in text.splitlines() if "progress" in line)
+    assert f"{errors['progress']:.0f} (" in line
+
+
+def test_what_cannot_be_judged(home: Path, tmp_path: Path) -> None:
+    assert "unknown folder of VASP runs 'theirs'" in fail("vasp", "evaluate", "--train", "theirs", "--test", "mine")
+    assert "unknown folder of VASP runs 'theirs'" in fail("vasp", "evaluate", "--train", "mine", "--test", "theirs")
+    message = fail("vasp", "evaluate", "--train", "mine", "--test", "mine")
+    assert "--train and --test are both 'mine': expected two different folders" in message
+    message = fail("vasp", "evaluate", "--train", "mine", "--test", "synthetic-vasp")
+    assert "no VASP run of 'synthetic-vasp' is loaded yet: `tracehouse vasp run --source synthetic-vasp" in message
+    for run in draw_runs(SyntheticOptions(runs=4, seed=11, unfinished=0)):
+        write_run(tmp_path / run.name, run)
+    succeed("vasp", "ingest", tmp_path, "--name", "few")
+    message = fail("vasp", "evaluate", "--train", "mine", "--test", "few")
+    assert (
+        "at least 10 finished VASP runs, found 4" in message
+        and "--train mine: 42 finished runs; --test few: 4" in message
+    )
+    message = fail("vasp", "evaluate", "--train", "few", "--test", "mine")
+    assert "learned from at least 20 finished VASP runs, found 4" in message
 
 
 # The sensor and the schedule.

@@ -74,6 +74,7 @@ def test_a_new_job_amid_a_queue(busy: Path) -> None:
     assert (told["at_s"], told["told_by"], told["requested_walltime_s"]) == (moment, "calibrated", 7200)
     assert json.loads(succeed(*arguments, "--json")) == told
     assert json.loads(succeed(*arguments, "--json", "--seed", "2"))["replay_p50_s"] != told["replay_p50_s"]
+    assert told["scores"] == [] and told["similar_p50_s"] >= 0
     text = succeed(*arguments)
     assert f"{told['busy_procs']} of 16 processors busy, {told['running_jobs']} jobs running" in text
     assert "a new job of 3: 4 processors, 2 h requested" in text and "Europe/Berlin" in text and "8 in 10" in text
@@ -197,7 +198,7 @@ def test_waits_are_scored(busy: Path) -> None:
                 rows = connection.sql(f"FROM predictions.{name} ORDER BY ALL").pl()
                 assert rows.equals(tables.setdefault(name, rows))
     scores = {row["predictor"]: row for row in tables["wait_scores"].to_dicts()}
-    assert sorted(scores) == ["calibrated", "replay", "similar_median", "similar_recent"]
+    assert sorted(scores) == ["calibrated", "replay", "similar_median", "similar_recent", "zero"]
     assert all(row["jobs"] == 60 for row in scores.values())
     assert scores["calibrated"]["median_absolute_error_s"] < scores["similar_recent"]["median_absolute_error_s"]
     told = json.loads(succeed(
@@ -205,6 +206,24 @@ def test_waits_are_scored(busy: Path) -> None:
         "predictions.wait_predictions AS p JOIN core.jobs AS j USING (source, job_index)", "--format", "json",
     ))  # fmt: skip
     assert told == [{"jobs": 60, "right": 60}]
+
+    # the command shows them below the answer for a new job
+    arguments = ("wait", "-s", "mine", *NEW, "--user", "3")
+    answer = json.loads(succeed(*arguments, "--json"))
+    assert {row["predictor"]: row for row in answer["scores"]} == {
+        name: {key: value for key, value in row.items() if key != "source"} for name, row in scores.items()
+    }
+    lines = succeed(*arguments).splitlines()
+    assert [line[:24].strip() for line in lines[-4:]] == [
+        "on 60 jobs of the log", "this answer", "median of similar jobs", "starts at once",
+    ]  # fmt: skip
+    for line, name in zip(lines[-3:], ("calibrated", "similar_median", "zero"), strict=True):
+        assert (
+            duration(scores[name]["median_absolute_error_s"]) in line and f"{scores[name]['coverage_80']:.0%}" in line
+        )
+    job = waiting_job(busy)
+    waits = succeed("wait", "-s", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
+    assert "starts at once" not in waits and "in the median" in waits
 
 
 def test_help_tells_what_to_give() -> None:

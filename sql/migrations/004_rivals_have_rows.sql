@@ -1,0 +1,2 @@
+-- New columns say what a wait prediction is (its median, its mean or a constant), which split a score of remaining times is of, the
+-- cap and the verdict of a priority key, and ratios in the typical block of a replay. They are empty in rows that are there.
