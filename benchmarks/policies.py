@@ -70,7 +70,7 @@ def epochs(jobs: Jobs) -> None:
     cases = {
         "the paper's, 80 + 80 iterations": (whole, "rlscheduler"),
         "the paper's, with its KL limit": (PAPER_PPO.model_copy(update={"epochs": 2}), "rlscheduler"),
-        "the default": (PPOOptions(epochs=2), "standard"),
+        "the default": (PPOOptions(epochs=2, trajectories=128), "standard"),
     }
     print(f"\n{'an epoch, CPU-s':<44}{'none':>10}{'easy':>10}{'reference / none':>19}")
     for name, (options, rules) in cases.items():

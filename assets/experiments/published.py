@@ -11,7 +11,7 @@ from assets.experiments.config import LearningConfig
 from assets.experiments.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
-from assets.policies.config import text_field
+from assets.policies.config import EvolutionConfig, PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.options import Recipe
 from models.scheduling.priority_key import search_key
@@ -20,6 +20,8 @@ from warehouse import Warehouse
 
 class PublishedConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training")
+    ppo: PPOConfig = PPOConfig(layout="informed", trajectories=128)
+    evolution: EvolutionConfig = EvolutionConfig(windows=24)
     start: str = text_field(Recipe, "start", default="key")
     cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
     seen: bool = Field(

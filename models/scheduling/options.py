@@ -14,6 +14,12 @@ LearningMethod = Literal["ppo", "evolution", "imitation"]
 StartingPoint = Literal["saf", "key", "best", "nothing"]
 """saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
 two that costs less; nothing: random weights."""
+STARTED_FROM: dict[StartingPoint, str] = {
+    "saf": "smallest area first",
+    "key": "a copy of the best key",
+    "best": "the better of smallest area first and a copy of the best key",
+}
+"""What a policy is that has learned nothing."""
 PolicyRules = Literal["standard", "rlscheduler"]
 """Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
 InputLayout = Literal["plain", "informed", "paper"]
@@ -81,7 +87,7 @@ class EvolutionOptions(BaseModel):
 
     generations: int = Field(default=40, ge=1, description="Generations")
     pairs: int = Field(default=12, ge=1, description="Antithetic pairs of candidates a generation")
-    windows: int = Field(default=24, ge=1, description="Windows that every candidate of a generation replays")
+    windows: int = Field(default=8, ge=1, description="Windows that every candidate of a generation replays")
     spread: float = Field(default=0.05, gt=0, description="Standard deviation of the perturbations")
     rate: float = Field(default=0.03, gt=0, description="Adam learning rate, falling to a tenth")
     validate_every: int = Field(default=4, ge=1, description="Generations from one validation to the next")

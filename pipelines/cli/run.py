@@ -1,10 +1,12 @@
 """The commands `tracehouse run` and `tracehouse report`."""
 
+import json
 from pathlib import Path
 
 import click
 
 from assets.common.storage import open_warehouse, report_path
+from models.scheduling.options import STARTED_FROM
 from pipelines.cli.errors import plain_errors, raise_failures
 from traces.catalogue.catalogue import load_catalogue
 
@@ -25,7 +27,7 @@ from traces.catalogue.catalogue import load_catalogue
 )
 @plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
-    """Materialize the pipeline, raw log to report, and print the leaderboard."""
+    """Materialize the pipeline, raw log to report, and print the verdicts on policies."""
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
@@ -33,7 +35,7 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     failures = run_job(job, chosen, read_config(config))
     done = [name for name in chosen if name not in failures]
     if done and job in ("evaluate", "everything"):
-        _print_leaderboards(done)
+        _print_results(done)
     raise_failures(failures)
 
 
@@ -79,36 +81,26 @@ def _print_verdicts(name: str, judged: list[tuple]) -> None:
         )
 
 
-def _print_leaderboards(names: list[str]) -> None:
-
+def _print_results(names: list[str]) -> None:
+    """The verdicts on each source, whether anything was learned, and where results lie."""
     warehouse = open_warehouse()
     for name in names:
         with warehouse.read() as connection:
-            rows = connection.execute(
-                "SELECT rank, policy, estimates, average_bounded_slowdown, bounded_slowdown_low, bounded_slowdown_high, "
-                "average_wait_s, minus_saf, minus_saf_low, minus_saf_high, windows "
-                "FROM marts.leaderboard WHERE source = ? ORDER BY rank",
-                [name],
-            ).fetchall()
             judged = connection.execute(
                 "SELECT policy, estimates, bounded_slowdown_ratio, wait_ratio, p99_wait_ratio, area_wait_ratio, "
                 "wide_wait_ratio, verdict, jobs FROM replay.period_scores WHERE source = ? ORDER BY ALL",
                 [name],
             ).fetchall()
+            champion = connection.execute(
+                "SELECT best_epoch, parameters FROM policies.scheduling_policies WHERE source = ? AND champion", [name]
+            ).fetchone()
         _print_verdicts(name, judged)
-        click.echo()
-        click.echo(
-            f"{name}: average bounded slowdown on {rows[0][-1]} unseen windows from an empty cluster, EASY backfilling"
-        )
-        click.echo("rank  policy   run times    slowdown  95 % interval        wait, s   minus SAF  95 % interval")
-        for rank, policy, estimates, mean, low, high, wait_s, minus, minus_low, minus_high, _ in rows:
-            interval = "too few windows" if low is None else f"{low:.2f} to {high:.2f}"
-            minus_interval = "" if minus_low is None else f"{minus_low:+.2f} to {minus_high:+.2f}"
-            click.echo(
-                f"{rank:>4}  {policy:<8} {estimates:<10} {mean:>10.2f}  {interval:<19} {wait_s:>8,.0f}  "
-                f"{minus:>+10.2f}  {minus_interval}"
-            )
+        start = STARTED_FROM.get(json.loads(champion[1]).get("start")) if champion and champion[0] == 0 else None
+        if start:
+            click.echo(f"nothing was learned: the learned policy is what training started from ({start})")
     click.echo(f"\nwarehouse  {warehouse.path}")
     for name in names:
         click.echo(f"report     {report_path(name)}")
-    click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
+    click.echo(
+        '\nNext: tracehouse sql "FROM replay.period_scores"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine'
+    )

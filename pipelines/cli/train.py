@@ -11,7 +11,15 @@ import click
 
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse, write_whole
-from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PolicyRules, Recipe, StartingPoint
+from models.scheduling.options import (
+    PAPER_PPO,
+    STARTED_FROM,
+    InputLayout,
+    LearningMethod,
+    PolicyRules,
+    Recipe,
+    StartingPoint,
+)
 from pipelines.cli.errors import plain_errors
 from traces.catalogue.catalogue import load_catalogue
 
@@ -23,11 +31,6 @@ if TYPE_CHECKING:
 COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
 """What a trained policy is shown beside, by the goal."""
 THIS_POLICY = "this policy"
-STARTED_FROM: dict[StartingPoint, str] = {
-    "saf": "smallest area first",
-    "key": "a copy of the best key",
-    "best": "the better of smallest area first and a copy of the best key",
-}
 FILE_CARD = (
     *(
         "source",
