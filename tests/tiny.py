@@ -42,7 +42,6 @@ ops:
       seeds: [1, 2]
       ppo: {epochs: 3, filtered_epochs: 1, trajectories: 8}
       key: {random_keys: 10, steps: 0}
-  replay__evaluation: {config: {window_jobs: 64}}
 """
 
 

@@ -72,7 +72,7 @@ def saved_runs(source: str) -> pl.DataFrame:
 
 
 def leaderboard(source: str) -> pl.DataFrame:
-    """Policies ranked by average bounded slowdown on windows of a source that no training has seen.
+    """Policies ranked by their verdicts beside FCFS with EASY, over jobs of a source that no training has seen.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def leaderboard(source: str) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        The rows of the table `marts.leaderboard` by rank, with 95 % intervals. Waits are seconds.
+        The rows of the table `marts.leaderboard`, best first, with 95 % intervals. Waits are seconds.
 
     Raises
     ------
@@ -94,10 +94,10 @@ def leaderboard(source: str) -> pl.DataFrame:
     Examples
     --------
     >>> import tracehouse
-    >>> tracehouse.leaderboard("lublin-256")["rank"].head(3).to_list()
-    [1, 2, 3]
+    >>> tracehouse.leaderboard("lublin-256")["rank"].head(1).to_list()
+    [1]
     """
-    rows = _rows_of(source, "marts.leaderboard", "rank")
+    rows = _rows_of(source, "marts.leaderboard", "rank, policy, estimates")
     if rows.is_empty():
         raise ValueError(f"source {source!r} has not been evaluated yet: `tracehouse run --source {source}`")
     return rows

@@ -182,7 +182,8 @@ class Warehouse:
         if older:
             connection.execute("COMMIT")
             connection.execute("BEGIN")
-            print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables; all rows are kept", file=sys.stderr)
+            kept = "all rows are kept but those of rankings, which the next evaluation computes again"
+            print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables; {kept}", file=sys.stderr)
 
     def _is_half_made(self) -> bool:
         """Whether the disk was full, or the process killed, while DuckDB wrote the headers of a new file: nothing else is in it,

@@ -1,19 +1,15 @@
-"""The policies that are compared, and their scores on windows and on the whole test period."""
+"""The policies that are compared, and their scores on the test period in a replay of the whole log."""
 
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from assets.common.progress import progress
 from assets.common.trace import Trace
 from assets.policies.registry import learned_policies
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule, judged_replays
+from models.judging.intervals import RatioInterval
 from models.judging.judge import Judgement, Replayed
-from simulator.engine.replay import replay
-from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import RIVAL_HEURISTICS
@@ -21,41 +17,27 @@ from warehouse import Warehouse, first_row
 
 EVALUATED_ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
-LEAST_EVALUATION_WINDOWS = 8
-"""A short trace is cut into shorter windows rather than fewer: an interval over two or three windows says nothing."""
-PERIOD_FLOATS = ("wide_wait_s", "wide_wait_ratio")
-"""Columns of replay.period_scores that are NULL in every row where no job is wide."""
-LEAST_WINDOW_JOBS = 32
-"""But not shorter than this: a handful of jobs hardly queue."""
-
-
-def evaluation_windows(jobs: int, test_position: int, window_jobs: int, most: int) -> np.ndarray:
-    """First positions of at most `most` windows that do not overlap, int64 (windows,).
-
-    They spread over the jobs from `test_position` on, of which there must be at least `window_jobs`.
-    """
-    fitting = (jobs - test_position) // window_jobs
-    return np.linspace(test_position, jobs - window_jobs, min(most, fitting)).astype(np.int64)
+TYPICAL = tuple(f"typical_{measure}_{what}" for measure in ("slowdown", "wait") for what in ("ratio", "low", "high"))
+"""Columns about the typical block."""
+PERIOD_FLOATS = ("wide_wait_s", "wide_wait_ratio", *TYPICAL)
+"""Columns of replay.period_scores that may be NULL in every row."""
 
 
 @dataclass(frozen=True)
 class Contestant:
     """A policy to be compared. A heuristic has no seed and no weights.
 
-    text: as simulator.policies.registry.parse_policy takes it. in_windows, in_period: in which of the two comparisons it takes
-    part.
+    text: as simulator.policies.registry.parse_policy takes it.
     """
 
     policy: str
     text: str
     seed: int | None = None
     weights: KernelWeights | None = None
-    in_windows: bool = True
-    in_period: bool = True
 
 
 def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> list[Contestant]:
-    """Heuristics, the priority key, and the learned policies: each seed in windows, the champion on the whole period.
+    """Heuristics, the priority key, and the champion among the learned policies.
 
     Raises ValueError where policies or key learned from jobs of the test part.
     """
@@ -76,39 +58,8 @@ def contestants_of(warehouse: Warehouse, source: str, test_position: int) -> lis
     return [
         *(Contestant(name, name) for name in RIVAL_HEURISTICS),
         Contestant("key", key[0]),
-        *(
-            Contestant("learned", "learned", policy.seed, policy.weights, policy.newest, policy.champion)
-            for policy in learned
-        ),
+        *(Contestant("learned", "learned", policy.seed, policy.weights) for policy in learned if policy.champion),
     ]
-
-
-def scores_of(trace: Trace, jobs: Jobs, entry: Contestant, estimates: str) -> tuple[dict[str, Any], Schedule]:
-    """Columns of replay.window_scores, and the schedule. jobs: some of the trace."""
-    schedule = replay(jobs, trace.cluster_procs, entry.text, BACKFILL, entry.weights)
-    columns = {
-        "policy": entry.policy,
-        "seed": entry.seed,
-        "backfill": BACKFILL,
-        "estimates": estimates,
-        "jobs": len(jobs),
-        **metrics(jobs, schedule, trace.cluster_procs),
-        "semantics": SEMANTICS,
-    }
-    return columns, schedule
-
-
-def window_scores(trace: Trace, contestants: list[Contestant], first: np.ndarray, length: int) -> pl.DataFrame:
-    """Rows of replay.window_scores. first: position of each window's first job, (windows,); length: jobs in each."""
-    rows = []
-    for estimates in EVALUATED_ESTIMATES:
-        jobs = trace.jobs(estimates)
-        for number, position in enumerate(progress(first.tolist(), f"windows, {estimates} times")):
-            window = jobs.window(position, length)
-            for entry in (entry for entry in contestants if entry.in_windows):
-                columns, _ = scores_of(trace, window, entry, estimates)
-                rows.append({"window_number": number, "first_position": position} | columns)
-    return pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("seed").cast(pl.Int64))
 
 
 def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | None]]:
@@ -118,7 +69,6 @@ def period_rules(contestants: list[Contestant]) -> list[tuple[JudgedRule, int | 
         (JudgedRule(entry.policy, entry.text, BACKFILL, estimates, weights=entry.weights), entry.seed)
         for estimates in EVALUATED_ESTIMATES
         for entry in contestants
-        if entry.in_period
     ]
     shortest = [(JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates), None) for estimates in EVALUATED_ESTIMATES]
     return [*rules, *shortest, (BOUNDED_KEY, None)]
@@ -155,8 +105,13 @@ def _period_scores(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:
         "area_wait_ratio": ratios.area_wait,
         "wide_wait_ratio": ratios.wide_wait,
         "lost_capacity_change": ratios.lost_capacity,
+        **dict(zip(TYPICAL, (*_numbers(judgement.bounded_slowdown), *_numbers(judgement.wait)), strict=True)),
         "semantics": SEMANTICS,
     }
+
+
+def _numbers(interval: RatioInterval) -> tuple[float, float | None, float | None]:
+    return interval.ratio, interval.low, interval.high
 
 
 def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:

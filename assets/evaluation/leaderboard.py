@@ -1,7 +1,6 @@
-"""The asset marts/leaderboard: policies ranked, with intervals."""
+"""The asset marts/leaderboard: policies ranked by what they do to a whole log."""
 
 import dagster as dg
-from pydantic import Field
 
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
@@ -9,11 +8,6 @@ from assets.evaluation import plots
 from assets.evaluation.ranking import rank_policies, readable
 from assets.evaluation.replay_evaluation import replay_evaluation
 from warehouse import Warehouse, replace_partition
-
-
-class LeaderboardConfig(dg.Config):
-    resamples: int = Field(default=2000, ge=100, description="Bootstrap resamples of the evaluation windows")
-    seed: int = Field(default=1, ge=0, description="Seed of the bootstrap")
 
 
 @dg.asset(
@@ -25,20 +19,20 @@ class LeaderboardConfig(dg.Config):
     kinds={"duckdb"},
     metadata=table_metadata("marts.leaderboard"),
 )
-def leaderboard(
-    context: dg.AssetExecutionContext, config: LeaderboardConfig, warehouse: dg.ResourceParam[Warehouse]
-) -> dg.MaterializeResult:
-    """Policies ranked on the evaluation windows, each with a confidence interval and with its paired difference from what
-    most centres run (FCFS) and from the heuristic that is hardest to beat (SAF), both with EASY and requested times."""
+def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
+    """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate
+    first. Each has the ratios of the whole log, and those of its typical block with intervals."""
 
     source = context.partition_key
     with warehouse.read() as connection:
         scores = connection.sql(
-            "SELECT * FROM replay.window_scores WHERE source = $source ORDER BY ALL", params={"source": source}
+            "SELECT * FROM replay.period_scores WHERE source = $source AND verdict IS NOT NULL ORDER BY ALL",
+            params={"source": source},
         ).pl()
+        names = [name for name, *_ in connection.execute("DESCRIBE marts.leaderboard").fetchall()]
     if scores.is_empty():
         raise ValueError(f"source {source!r} has no replay evaluation: materialize replay/evaluation first")
-    rows = rank_policies(scores, config.resamples, config.seed)
+    rows = rank_policies(scores).select(name for name in names if name != "source")
     with warehouse.write() as connection:
         replace_partition(connection, "marts.leaderboard", source, rows)
     return dg.MaterializeResult(

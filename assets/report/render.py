@@ -51,14 +51,6 @@ QUERIES = {
         "INNER JOIN core.jobs AS j ON p.source = j.source AND p.job_index = j.job_index "
         "WHERE p.source = $source ORDER BY p.job_index"
     ),
-    "periods": (
-        'SELECT policy, estimates, average_bounded_slowdown AS "bounded slowdown", average_wait_s AS "wait, s", '
-        'max_wait_s / 86400 AS "longest wait, days", wide_wait_s / 3600 AS "wide jobs wait, h", '
-        'bounded_slowdown_ratio AS "slowdown over FCFS", wait_ratio AS "wait over FCFS", verdict, payers AS "who pays" '
-        "FROM replay.period_scores WHERE source = $source ORDER BY "
-        "list_position(['dominates, certain', 'dominates', 'no difference', 'trades', 'harms', 'worse'], verdict), "
-        "bounded_slowdown_ratio * wait_ratio, policy, estimates"
-    ),
     "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
     "champion": (
         "SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND champion AND newest"
@@ -73,7 +65,6 @@ def render_report(warehouse: Warehouse, source: str) -> str:
     trace, test_position = load_trained_trace(warehouse, source)
     sections = [
         _leaderboard(rows),
-        _whole_period(rows),
         _use_and_queue(rows, trace),
         _schedules(warehouse, trace, test_position),
         _who_waits(rows),
@@ -105,26 +96,28 @@ def _facts(rows: Rows, trace: Trace, test_position: int) -> dict[str, str]:
         "submitted": f"{clock.day(span['first'])} to {clock.day(span['last'])} ({clock.name}{assumed})",
         "lines": f"{summary['lines']:,} read = {summary['accepted']:,} jobs + {summary['kept']:,} other "
         f"records + {summary['ignored']:,} ignored + {summary['rejected']:,} rejected",
-        "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen; "
-        f"{rows['board']['windows'][0]} windows",
+        "evaluated": f"on the last {trace.rows.height - test_position:,} jobs, which no training has seen",
         "left out of replays": f"{trace.jobs_left_out:,} jobs without a run time or a processor count",
     }
 
 
 def _leaderboard(rows: Rows) -> Section:
     board = rows["board"]
-    return Section("Leaderboard", _verdict(board), [evaluation_plots.ranked_intervals(board)], readable(board))
-
-
-def _whole_period(rows: Rows) -> Section:
     return Section(
-        "Verdicts over one replay of the whole log",
-        "The log is replayed from its first job, and the later jobs are scored; the learned policy is the champion. "
-        "A policy dominates FCFS with EASY if bounded slowdown and mean wait fall and nobody pays, trades if somebody does, and "
-        "harms if that is more than twofold. Adopt what dominates.",
-        [],
-        rows["periods"],
+        "Leaderboard",
+        f"One replay of the whole log from its first job. Its later {board['jobs'][0]:,} jobs are scored, which no training has seen, "
+        "and the learned policy is the champion. A policy dominates FCFS with EASY if bounded slowdown and mean wait fall and nobody "
+        f"pays, trades if somebody does, and harms if that is more than twofold. Adopt what dominates.{_learned(rows)}",
+        [evaluation_plots.ranked_intervals(board)],
+        readable(board),
     )
+
+
+def _learned(rows: Rows) -> str:
+    """What to know of a champion that is what training started from."""
+    champion = rows["champion"]
+    kept = champion.height and champion["best_epoch"][0] == 0
+    return " Nothing was learned: the learned policy is what training started from." if kept else ""
 
 
 def _use_and_queue(rows: Rows, trace: Trace) -> Section:
@@ -177,7 +170,7 @@ def _training(rows: Rows) -> Section:
     champion, goal = rows["champion"], rows["goal"].item(0, 0)
     chosen = champion.row(0) if champion.height else None
     curve = policies_plots.training_curve(rows["curve"], chosen, goal)
-    return Section("Training", "Validation windows choose the epoch and the seed.", [curve])
+    return Section("Training", "A continuous replay of later jobs chooses the epoch and the seed.", [curve])
 
 
 def _gantt_charts(warehouse: Warehouse, trace: Trace, first: int) -> list[Figure]:
@@ -198,21 +191,3 @@ def _gantt_charts(warehouse: Warehouse, trace: Trace, first: int) -> list[Figure
         )
         for policy, schedule in schedules.items()
     ]
-
-
-def _verdict(board: pl.DataFrame) -> str:
-    """What may be said: a difference counts only when its interval excludes zero."""
-    learned = board.filter((pl.col("policy") == "learned") & (pl.col("estimates") == "requested")).row(0, named=True)
-    verdicts = []
-    for rival in ("FCFS", "SAF"):
-        name = f"minus_{rival.lower()}"
-        low, high = learned[f"{name}_low"], learned[f"{name}_high"]
-        if low is None:
-            verdicts.append(f"cannot be compared with {rival}: too few windows")
-            continue
-        word = "is better than" if high < 0 else "is worse than" if low > 0 else "cannot be told apart from"
-        verdicts.append(f"{word} {rival} (difference {learned[name]:+.2f}, 95 % interval {low:+.2f} to {high:+.2f})")
-    return (
-        f"Average bounded slowdown on {board['windows'][0]} windows that no training has seen; lower is better. With "
-        f"requested times the learned policy (mean of {learned['seeds']} training seeds) {verdicts[0]} and {verdicts[1]}."
-    )

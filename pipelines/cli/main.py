@@ -26,7 +26,7 @@ from warehouse import confined
 def main(context: click.Context) -> None:
     """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
 
-    Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM replay.period_scores"`.
+    Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
     """
     context.with_resource(printable_output())
     context.with_resource(confined())

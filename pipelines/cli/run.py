@@ -71,13 +71,12 @@ def _print_verdicts(name: str, judged: list[tuple]) -> None:
     click.echo(
         f"\n{name}: one replay of the whole log, over its later {judged[0][-1]:,} jobs, each beside FCFS with EASY"
     )
-    click.echo("policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
-    words = ["dominates", "no difference", "trades", "harms", "worse"]
-    ranked = sorted(judged, key=lambda row: (words.index(row[-2].split(",")[0]), row[2] * row[3]))
-    for policy, estimates, *ratios, verdict, _ in ranked:
+    click.echo("rank  policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
+    for rank, policy, estimates, *ratios, verdict, _ in judged:
         cells = [f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios]
         click.echo(
-            f"{policy:<12} {estimates:<10} {cells[0]:>10} {cells[1]:>10} {cells[2]:>10} {cells[3]:>13} {cells[4]:>10}  {verdict}"
+            f"{rank if rank else '':>4}  {policy:<12} {estimates:<10} {cells[0]:>10} {cells[1]:>10} {cells[2]:>10} "
+            f"{cells[3]:>13} {cells[4]:>10}  {verdict}"
         )
 
 
@@ -87,8 +86,10 @@ def _print_results(names: list[str]) -> None:
     for name in names:
         with warehouse.read() as connection:
             judged = connection.execute(
-                "SELECT policy, estimates, bounded_slowdown_ratio, wait_ratio, p99_wait_ratio, area_wait_ratio, "
-                "wide_wait_ratio, verdict, jobs FROM replay.period_scores WHERE source = ? ORDER BY ALL",
+                "SELECT b.rank, policy, estimates, s.bounded_slowdown_ratio, s.wait_ratio, s.p99_wait_ratio, s.area_wait_ratio, "
+                "s.wide_wait_ratio, s.verdict, s.jobs FROM marts.leaderboard AS b "
+                "INNER JOIN replay.period_scores AS s USING (source, policy, estimates, backfill) "
+                "WHERE source = ? ORDER BY b.rank, policy, estimates",
                 [name],
             ).fetchall()
             champion = connection.execute(
@@ -101,6 +102,4 @@ def _print_results(names: list[str]) -> None:
     click.echo(f"\nwarehouse  {warehouse.path}")
     for name in names:
         click.echo(f"report     {report_path(name)}")
-    click.echo(
-        '\nNext: tracehouse sql "FROM replay.period_scores"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine'
-    )
+    click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')

@@ -23,6 +23,8 @@ from warehouse.migrations import CURRENT_VERSION, columns_hash, stored_columns, 
 SOURCES = [Source(f"my{name}", name, RELEASED / "logs" / name, procs=64) for name in ("pbs", "slurm")]
 OWN = {"raw.log_files": ["modified_ns", "settings", "version"], "core.schema_version": ["version", "fingerprint"]}
 """Columns that tell of the checkout and of the code, not of the log."""
+COMPUTED_AGAIN = ("replay.window_scores", "marts.leaderboard")
+"""Tables that a migration drops, since the next evaluation computes what stands for them now."""
 
 
 @pytest.fixture(params=versions())
@@ -63,7 +65,7 @@ def test_every_row_is_kept(released: Warehouse, capsys: pytest.CaptureFixture[st
     after = tables(released)
     assert columns == {name: table_columns(sql.load(name)) for name in sql.names("tables")}
     for name, rows in before.items():
-        if name == "core.schema_version":
+        if name == "core.schema_version" or name in COMPUTED_AGAIN:
             continue
         kept = rows.drop(OWN.get(name, []), strict=False)
         assert after[name].select(kept.columns).sort(pl.all()).equals(kept.sort(pl.all())), name

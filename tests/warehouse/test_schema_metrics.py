@@ -1,4 +1,4 @@
-"""The three tables that hold metrics of schedules define them equally, as the simulator gives them."""
+"""The two tables that hold metrics of schedules define them equally, as the simulator gives them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sql
 from simulator.metrics.metrics import METRICS
 from warehouse.schema import column_comments, table_columns
 
-TABLES = ("replay.runs", "replay.window_scores", "replay.period_scores")
+TABLES = ("replay.runs", "replay.period_scores")
 
 
 def metric_lines(table: str) -> list[str]:

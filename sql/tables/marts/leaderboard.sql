@@ -1,25 +1,23 @@
--- Policies ranked by average bounded slowdown on the evaluation windows, with 95 % confidence intervals.
--- Intervals are percentile bootstraps over windows; differences are paired on the same windows; a learned policy
--- is the mean over its training seeds. Interval columns are NULL with fewer than five windows.
+-- Policies ranked by their verdicts beside FCFS with EASY and requested times, over one replay of the whole log of which the
+-- jobs after the training part are scored. Those that dominate come first. Intervals are about the typical of 16 blocks.
 CREATE TABLE IF NOT EXISTS marts.leaderboard (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    rank BIGINT NOT NULL, -- 1 is the lowest average bounded slowdown
-    policy VARCHAR NOT NULL, -- a heuristic of docs/semantics.md, or learned
+    rank BIGINT, -- 1 is best; policies that make no difference to each other share it, NULL where nobody waits under any
+    policy VARCHAR NOT NULL, -- as in replay.period_scores
     backfill VARCHAR NOT NULL, -- backfilling rule
-    estimates VARCHAR NOT NULL, -- requested or predicted
-    windows BIGINT NOT NULL, -- windows averaged over
-    seeds BIGINT NOT NULL, -- training seeds averaged over; 1 for a heuristic
-    average_bounded_slowdown DOUBLE NOT NULL, -- mean over windows
-    bounded_slowdown_low DOUBLE, -- lower end of its confidence interval
-    bounded_slowdown_high DOUBLE, -- upper end
-    average_wait_s DOUBLE NOT NULL, -- mean over windows, seconds
-    p95_wait_s DOUBLE NOT NULL, -- mean over windows of the 95th percentile of the wait, seconds
-    utilisation DOUBLE NOT NULL, -- mean over windows
-    minus_fcfs DOUBLE NOT NULL, -- bounded slowdown minus that of FCFS with EASY and requested times; negative is better
-    minus_fcfs_low DOUBLE, -- lower end of its confidence interval
-    minus_fcfs_high DOUBLE, -- upper end
-    minus_saf DOUBLE NOT NULL, -- the same against SAF (smallest area first) with EASY and requested times
-    minus_saf_low DOUBLE, -- lower end of its confidence interval
-    minus_saf_high DOUBLE, -- upper end
+    estimates VARCHAR NOT NULL, -- requested, predicted or live
+    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/semantics.md
+    payers VARCHAR NOT NULL, -- who waits longer, worst first; empty if nobody does
+    jobs BIGINT NOT NULL, -- jobs scored
+    average_bounded_slowdown DOUBLE NOT NULL, -- mean over these jobs
+    average_wait_s DOUBLE NOT NULL, -- mean over these jobs, seconds
+    bounded_slowdown_ratio DOUBLE NOT NULL, -- over FCFS, of the means; below 1 is better, as in all ratios below
+    wait_ratio DOUBLE NOT NULL, -- over FCFS, of the means
+    typical_slowdown_ratio DOUBLE, -- bounded slowdown over FCFS in the typical block
+    typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/judging.md
+    typical_slowdown_high DOUBLE, -- upper end
+    typical_wait_ratio DOUBLE, -- wait over FCFS in the typical block
+    typical_wait_low DOUBLE, -- lower end of its 95 % interval
+    typical_wait_high DOUBLE, -- upper end
     semantics BIGINT NOT NULL, -- version of docs/semantics.md
 );

@@ -17,5 +17,11 @@ CREATE TABLE IF NOT EXISTS replay.period_scores (
     area_wait_ratio DOUBLE, -- of the mean waits weighted by run time times processors
     wide_wait_ratio DOUBLE, -- of the mean waits of wide jobs; NULL where there is none
     lost_capacity_change DOUBLE, -- loss of capacity minus that of FCFS
+    typical_slowdown_ratio DOUBLE, -- of the bounded slowdowns in the typical block, see docs/judging.md
+    typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
+    typical_slowdown_high DOUBLE, -- upper end
+    typical_wait_ratio DOUBLE, -- of the waits in the typical block
+    typical_wait_low DOUBLE, -- lower end of its 95 % interval
+    typical_wait_high DOUBLE, -- upper end
     semantics BIGINT NOT NULL, -- version of docs/semantics.md
 );

@@ -8,7 +8,8 @@ from warehouse import Warehouse
 
 def test_the_leaderboard_ranks_the_stored_scores(warehouse: Warehouse) -> None:
     with warehouse.read() as connection:
-        scores = connection.sql("SELECT * FROM replay.window_scores ORDER BY ALL").pl()
-        board = connection.sql("SELECT * EXCLUDE (source) FROM marts.leaderboard ORDER BY rank").pl()
-    ranked = rank_policies(scores, 2000, 1)
-    assert board.equals(ranked.select(board.columns)) and board.height == 16
+        scores = connection.sql("SELECT * FROM replay.period_scores ORDER BY ALL").pl()
+        board = connection.sql("SELECT * EXCLUDE (source) FROM marts.leaderboard").pl()
+    ranked = rank_policies(scores).select(board.columns)
+    assert board.sort("rank", "policy", "estimates").equals(ranked.sort("rank", "policy", "estimates"))
+    assert board.height == scores.height == 19 and board["typical_wait_ratio"].null_count() == 0

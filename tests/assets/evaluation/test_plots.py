@@ -16,11 +16,12 @@ def rows_of(warehouse: Warehouse, query: str) -> pl.DataFrame:
 
 
 def test_every_rank_has_a_line(warehouse: Warehouse) -> None:
-    board = rows_of(warehouse, "FROM marts.leaderboard ORDER BY rank")
+    board = rows_of(warehouse, "FROM marts.leaderboard ORDER BY rank, policy, estimates")
     (ax,) = plots.ranked_intervals(board).axes
     labels = [label.get_text() for label in ax.get_yticklabels()]
     best = board.row(0, named=True)
-    assert len(labels) == board.height and labels[-1] == f"{best['policy']}, {best['estimates']}"
+    assert len(labels) == board.height and labels[-1] == f"{best['policy']}, {best['estimates']}: {best['verdict']}"
+    assert len(ax.lines) >= 2 * board.height, "slowdown and wait of each"
 
 
 def test_the_tested_configurations_are_named(warehouse: Warehouse) -> None:

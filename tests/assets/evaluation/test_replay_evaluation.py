@@ -1,4 +1,4 @@
-"""The stored scores: every contestant on every window, and each is a replay that can be made again."""
+"""The stored scores: each is a replay of the whole log that can be made again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trained_trace
-from assets.evaluation.contestants import EVALUATED_ESTIMATES, contestants_of, scores_of
+from assets.evaluation.contestants import EVALUATED_ESTIMATES, contestants_of
 from models.judging.panel import scored_after
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import metrics
@@ -14,19 +14,12 @@ from tests.tiny import SOURCE
 from warehouse import Warehouse
 
 
-def test_every_contestant_is_on_every_window(warehouse: Warehouse) -> None:
-    trace, test_position = load_trained_trace(warehouse, SOURCE)
-    contestants = [entry for entry in contestants_of(warehouse, SOURCE, test_position) if entry.in_windows]
+def test_every_contestant_is_judged_with_both_kinds_of_run_times(warehouse: Warehouse) -> None:
+    _, test_position = load_trained_trace(warehouse, SOURCE)
+    contestants = contestants_of(warehouse, SOURCE, test_position)
     with warehouse.read() as connection:
-        rows = connection.sql("SELECT * EXCLUDE (source) FROM replay.window_scores ORDER BY ALL").pl()
-    windows = rows["first_position"].unique().sort().to_list()
-    assert rows.height == len(EVALUATED_ESTIMATES) * len(contestants) * len(windows)
-    assert windows[0] == test_position and windows[-1] + 64 == trace.rows.height
-    for entry in (contestants[0], contestants[-1]):
-        columns, _ = scores_of(trace, trace.jobs("predicted").window(windows[1], 64), entry, "predicted")
-        same = rows.filter(policy=entry.policy, estimates="predicted", window_number=1)
-        stored = next(row for row in same.iter_rows(named=True) if row["seed"] == entry.seed)
-        assert {name: stored[name] for name in columns} == columns
+        rows = connection.sql("SELECT * EXCLUDE (source) FROM replay.period_scores ORDER BY ALL").pl()
+    assert rows.height == len(EVALUATED_ESTIMATES) * (len(contestants) + 1) + 1, "EASY-SJBF and the bounded key besides"
 
 
 def test_the_whole_period_has_a_start_for_every_job(warehouse: Warehouse) -> None:
@@ -71,6 +64,11 @@ def test_every_policy_has_a_verdict_beside_the_incumbent(warehouse: Warehouse) -
     fcfs, saf = found["FCFS", "requested"], found["SAF", "requested"]
     assert saf["wait_ratio"] == pytest.approx(saf["average_wait_s"] / fcfs["average_wait_s"])
     assert saf["lost_capacity_change"] == pytest.approx(saf["loss_of_capacity"] - fcfs["loss_of_capacity"])
+    intervals = {
+        name: (saf[f"typical_{name}_low"], saf[f"typical_{name}_ratio"], saf[f"typical_{name}_high"])
+        for name in ("slowdown", "wait")
+    }
+    assert all(low is None or low < ratio < high for low, ratio, high in intervals.values())
     assert {"EASY-SJBF", "bounded-key", "key", "learned"} <= {policy for policy, _ in found}
     assert found["EASY-SJBF", "predicted"]["backfill"] == "easy-sjbf" and ("bounded-key", "live") in found
     assert found["learned", "requested"]["seed"] is not None and saf["seed"] is None

@@ -13,7 +13,6 @@ from warehouse import Warehouse
 
 SECTIONS = (
     "Leaderboard",
-    "Verdicts over one replay of the whole log",
     "Utilisation and queue length",
     "Schedule of 200 jobs",
     "Who waits",

@@ -369,7 +369,7 @@ def test_metrics_equal_the_plain_ones(data: st.DataObject) -> None:
 # Where they are kept.
 
 
-@pytest.mark.parametrize("table", ["replay.window_scores", "replay.period_scores", "replay.runs"])
+@pytest.mark.parametrize("table", ["replay.period_scores", "replay.runs"])
 def test_the_warehouse_keeps_every_metric_and_says_what_it_is(table: str) -> None:
     """SQL has no way to say the columns once; so that the three lists stay one, they must be the same to the word."""
     statement = sql.load(table)
@@ -377,7 +377,7 @@ def test_the_warehouse_keeps_every_metric_and_says_what_it_is(table: str) -> Non
     assert tuple(name for name in columns if name in METRICS) == METRICS
     assert {columns[name] for name in METRICS} == {"DOUBLE"}
     said = column_comments(statement)
-    elsewhere = column_comments(sql.load("replay.window_scores"))
+    elsewhere = column_comments(sql.load("replay.period_scores"))
     assert {name: said[name] for name in METRICS} == {name: elsewhere[name] for name in METRICS}
 
 
