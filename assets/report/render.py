@@ -29,7 +29,7 @@ Rows = dict[str, pl.DataFrame]
 GANTT_JOBS = 200
 
 QUERIES = {
-    "board": "SELECT * EXCLUDE (source) FROM marts.leaderboard WHERE source = $source ORDER BY rank",
+    "board": "SELECT * EXCLUDE (source) FROM marts.leaderboard WHERE source = $source ORDER BY rank, policy, estimates",
     "summary": "SELECT * FROM marts.ingest_summary WHERE source = $source",
     "about": "SELECT * FROM core.sources WHERE source = $source",
     "span": (

@@ -229,9 +229,15 @@ def correct_estimates(tasks, rules, episode):
 
 @inlined
 def plan_outages(tasks, episode):
-    """A plan of the running jobs and of the announced outages, for rules without reservations."""
+    """A plan of the running jobs and of the announced outages, for rules without reservations, where one is pending."""
     counters = episode.counters
     now = counters[at.NOW]
+    counters[at.PENDING] = 0
+    for k in range(counters[at.ANNOUNCED]):
+        if tasks.submit[tasks.announced_task[k]] > now:
+            counters[at.PENDING] = 1
+    if counters[at.PENDING] == 0:
+        return
     counters[at.PLAN_STEPS] = begin_plan(episode.plan_time, episode.plan_room, now, counters[at.FREE])
     for k in range(counters[at.RUNNING]):
         if episode.est_end[k] < FOREVER:

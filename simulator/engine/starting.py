@@ -12,7 +12,7 @@ from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
 from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
-from simulator.engine.rules import EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, RESERVE, WANT_CHOICE, WANT_SCORES
+from simulator.engine.rules import EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, WANT_CHOICE, WANT_SCORES
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
 from simulator.policies.network import VISIBLE_JOBS
@@ -56,7 +56,7 @@ def start_job(tasks, rules, scoring, episode, job):
         counters[at.AWAITED] -= 1
     if scoring.half_life_s > 0.0:
         change_usage(tasks, scoring, episode, job, now, tasks.procs[job])
-    if rules.planned and rules.backfill != RESERVE:
+    if counters[at.PENDING] == 1:
         change_plan(episode, now, now + tasks.hold[job], -tasks.procs[job])
 
 
@@ -74,7 +74,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
                 return np.int64(-1)
         job = episode.queue[place]
         fits = tasks.procs[job] <= counters[at.FREE]
-        if fits and rules.planned:
+        if fits and counters[at.PENDING] == 1:
             fits = plan_fits_now(tasks, episode, job)
         if not fits:
             counters[at.PHASE] = FILL
@@ -115,7 +115,7 @@ def start_behind(tasks, rules, scoring, episode, head):
     if rules.backfill == NO_BACKFILL or counters[at.QUEUED] == 1 or counters[at.FREE] <= 0:
         return
     shadow, extra = np.int64(0), np.int64(0)
-    if rules.planned:
+    if counters[at.PENDING] == 1:
         shadow = plan_head(tasks, episode, head)
     else:
         shadow, extra = head_reservation(tasks, episode, head)
@@ -179,7 +179,7 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
         k = order[i]
         job = queue[k]
         fits = procs[job] <= free
-        if fits and rules.planned:
+        if fits and episode.counters[at.PENDING] == 1:
             steps = episode.counters[at.PLAN_STEPS]
             fits = fits_now(episode.plan_time, episode.plan_room, steps, procs[job], admit[job])
         elif fits:

@@ -11,7 +11,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from simulator.engine.replay import replay
-from simulator.jobs.jobs import jobs_from_log
+from simulator.jobs.cluster import Cluster, Outages
+from simulator.jobs.jobs import Jobs, jobs_from_log
 from tests.simulator.busy import busy_jobs
 from tests.simulator.engine.test_engine_against_oracle import assert_equal_schedules, equal, fast
 from tests.simulator.engine.test_replay_holds import general
@@ -74,3 +75,15 @@ def test_rules_with_a_plan_refuse_other_times() -> None:
     for backfill in ("conservative", "selective"):
         with pytest.raises(ValueError, match="admit_by='estimate'"):
             replay(replace(jobs, admit=jobs.limit + 0 * jobs.estimate, limit=jobs.limit), 32, "FCFS", backfill)
+
+
+@pytest.mark.parametrize("announced", [None, 1000])
+def test_an_outage_that_is_announced_later_changes_nothing_before(announced: int | None) -> None:
+    """A holds 2 of 4 processors, B needs 3 and waits until 10. C goes first, since it asks for 5 s. D goes first on the processor that
+    B leaves free, whatever C is believed to hold once it runs."""
+    n = np.array
+    outages = Outages() if announced is None else Outages(n([2000]), n([3000]), n([1]), n([announced]))
+    jobs = Jobs(n([0, 0, 0, 0]), n([10, 5, 5, 20]), n([2, 3, 1, 1]), n([10, 5, 5, 20]), n([20] * 4))
+    jobs = replace(jobs, hold=n([10, 5, 20, 20]), admit=n([10, 5, 5, 20]))
+    for backfill in ("easy", "easy-sjbf"):
+        assert replay(jobs, Cluster(4, outages=outages), "FCFS", backfill).start.tolist() == [0, 10, 0, 0]
