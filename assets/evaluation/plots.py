@@ -92,8 +92,8 @@ def ranked_intervals(rows: pl.DataFrame) -> Figure:
     log_axis(ax.xaxis)
     ax.grid(axis="x", color="#e2e8f0", linewidth=0.6)
     ax.set_xlabel(
-        "over FCFS in the typical block (log scale), with 95 % intervals; circles: bounded slowdown, diamonds: wait; hollow: "
-        "requested times",
+        "over FCFS in the typical block (log scale), with 95 % intervals\n"
+        "circles: bounded slowdown, diamonds: wait; hollow: requested times",
         fontsize=9,
     )
     return canvas

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -213,6 +214,25 @@ def parse_load(text: str) -> float:
         raise ValueError(f"load {text!r}: expected a factor such as 1.1, or a change such as +10% or -20%")
     factor, change = written.groups()
     return float(factor) if factor else 1 + float(change) / 100
+
+
+def parse_procs(text: str, of_source: Callable[[], int]) -> int:
+    """The processors that a user wrote: 300, or +10%, +16 and -4 from those of the source. Raises ValueError that says what is
+    expected.
+
+    of_source: called where the source's own number is needed.
+    """
+    written = re.fullmatch(r"(\d+)|([+-]\d+)|([+-]\d+(?:\.\d+)?) ?%", text.strip())
+    if written is None:
+        raise ValueError(f"procs {text!r}: expected a number such as 300, or a change such as +10% or -4")
+    number, more, share = written.groups()
+    if number:
+        return int(number)
+    base = of_source()
+    procs = base + int(more) if more else round(base * (1 + float(share) / 100))
+    if procs < 1:
+        raise ValueError(f"procs {text!r}: nothing is left of the {base} processors of the cluster: take fewer away")
+    return procs
 
 
 def check_run_name(name: str) -> str:

@@ -97,7 +97,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Submit jobs so many times as densely: 1.1 or +10% for a tenth more work in the same time, -20% for less.",
 )
-@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from source or log.")
+@click.option(
+    "--procs",
+    metavar="NUMBER",
+    help="Processors of the cluster: 300, or +10%, +16 and -4 from those of source or log. Default: these.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
     "--schedule",
@@ -125,6 +129,7 @@ def replay(
     save: str | None,
     outages: Path | None,
     load: str,
+    procs: str | None,
     **settings: Any,
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
@@ -159,6 +164,7 @@ def replay(
     run = replay_trace(
         trace_or_source,
         RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **settings),
+        procs,
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))

@@ -13,6 +13,7 @@ from assets.what_if.settings import (
     check_settings,
     outages_of,
     parse_load,
+    parse_procs,
     read_outages,
 )
 from simulator.jobs.cluster import FOREVER
@@ -157,3 +158,24 @@ def test_outage_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_outages(tmp_path / "odd.csv")
     with pytest.raises(ValueError, match="cannot be read as a text file"):
         read_outages(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "procs"), [("300", 300), ("+10%", 282), ("-25 %", 192), ("+16", 272), (" -4 ", 252), ("+0.5%", 257)]
+)
+def test_processors_are_a_number_or_a_change(text: str, procs: int) -> None:
+    assert parse_procs(text, lambda: 256) == procs
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a number such as 300"),
+        ("3.5", "or a change such as"),
+        ("ten", "'ten'"),
+        ("-256", "nothing is left of the 256"),
+    ],
+)
+def test_processors_that_are_none(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse_procs(text, lambda: 256)

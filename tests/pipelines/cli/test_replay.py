@@ -219,6 +219,19 @@ def test_plots_and_schedule_are_written(log: Path, tmp_path: Path) -> None:
     assert len(schedule.read_text().splitlines()) == 401
 
 
+@pytest.mark.parametrize(("asked", "procs"), [("300", 300), ("+25%", 320), ("-6", 250), ("+16", 272)])
+def test_a_cluster_may_be_changed(asked: str, procs: int) -> None:
+    told = told_of("lublin-256", "--procs", asked, "--drop-wider")
+    assert (told["procs"], told["procs_from"]) == (procs, "command line")
+    assert (told["jobs_wider_than_cluster"] > 0) == (procs < 256)
+
+
+def test_a_change_of_the_cluster_that_is_none() -> None:
+    assert "procs '10%': expected a number such as 300" in fail("replay", "lublin-256", "--procs", "10%")
+    assert "nothing is left of the 256 processors" in fail("replay", "lublin-256", "--procs", "-256")
+    assert "procs must be at least 1" in fail("replay", "lublin-256", "--procs", "0")
+
+
 def test_plots_of_a_small_cluster(catalogue: Path, tmp_path: Path) -> None:
     log = tmp_path / "small.swf"
     log.write_text("; MaxProcs: 4\n" + "".join(swf_line(k, 10 * k, 0, 100, 1 + k % 4) for k in range(1, 30)))
