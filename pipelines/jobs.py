@@ -32,7 +32,7 @@ replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What
 experiments = _job(
     "experiments",
     dg.AssetSelection.groups("experiments") - RLSCHERT,
-    "Compare scheduling policies: held-out windows, the tables of RLScheduler, training curves; takes long",
+    "Compare scheduling policies: later jobs, the tables of RLScheduler, training curves; takes long",
 )
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 

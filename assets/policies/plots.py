@@ -43,7 +43,7 @@ def training_curve(curve: pl.DataFrame, chosen: tuple[int, int] | None = None, g
             ax.axvspan(1, filtered, color=GREY, alpha=0.15, linewidth=0)
     if (curve["validation_cost"] > 0).all():
         log_axis(top.yaxis)
-    top.set_ylabel(f"{goal},\nvalidation windows", fontsize=9)
+    top.set_ylabel(f"{goal},\njobs that choose", fontsize=9)
     top.legend(frameon=False, fontsize=9, ncols=4)
     bottom.set_ylabel("entropy, nats", fontsize=9)
     bottom.set_xlabel("epoch (shaded: filtered windows only)", fontsize=9)

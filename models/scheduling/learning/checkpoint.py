@@ -34,7 +34,7 @@ class TrainingProgress:
     weights: KernelWeights
 
     def report(self, report: EpochReport, weights: KernelWeights) -> None:
-        """Adds an epoch, and keeps its weights if none was better on the validation windows."""
+        """Adds an epoch, and keeps its weights if none was better on what chooses."""
         self.curve.append(report)
         if report.validation_cost is not None and report.validation_cost < self.validation_cost:
             self.validation_cost, self.epoch, self.weights = report.validation_cost, report.epoch, weights

@@ -30,7 +30,7 @@ def evolve(
     on_generation: Callable[[EpochReport], None] = lambda report: None,
     checkpoint: Path | None = None,
 ) -> TrainedPolicy:
-    """Improves a network. The best by the validation windows is kept, the one it started from included (epoch 0).
+    """Improves a network. The best by the jobs that choose is kept, the one it started from included (epoch 0).
 
     checkpoint: as in models.scheduling.learning.ppo.train_by_ppo. Same arguments and seed, same weights.
     """

@@ -53,9 +53,9 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """weights: of the best epoch by the validation windows. best_epoch: 0 for the weights that training began with.
+    """weights: of the best epoch by the jobs that choose. best_epoch: 0 for the weights that training began with.
 
-    validation_cost: the goal's, mean over the validation windows. curve: one report per epoch.
+    validation_cost: the goal's, mean over the jobs that choose. curve: one report per epoch.
     """
 
     weights: KernelWeights

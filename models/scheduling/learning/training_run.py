@@ -72,5 +72,5 @@ def train_and_judge(
 
 
 def best_by_validation(policies: Sequence[JudgedPolicy]) -> JudgedPolicy:
-    """The policy that costs least on the windows that choose, the first of several."""
+    """The policy that costs least on what chooses, the first of several."""
     return min(policies, key=lambda policy: policy.trained.validation_cost)

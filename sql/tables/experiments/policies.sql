@@ -8,8 +8,8 @@ CREATE TABLE IF NOT EXISTS experiments.policies (
     policy VARCHAR NOT NULL, -- ppo, evolution or imitation
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used
     seed BIGINT NOT NULL, -- training seed
-    best_epoch BIGINT NOT NULL, -- epoch kept, by the windows that choose; 0 for what it started from
-    validation_cost DOUBLE NOT NULL, -- on the windows that choose
+    best_epoch BIGINT NOT NULL, -- epoch kept, by what chooses; 0 for what it started from
+    validation_cost DOUBLE NOT NULL, -- on what chooses
     file VARCHAR NOT NULL, -- weights and card below warehouse/data
     sha256 VARCHAR NOT NULL, -- hash of that file, in hexadecimal
 );

@@ -1,4 +1,4 @@
--- What policies cost on windows that judge them, one row per policy, training seed and window.
+-- What policies cost on windows, or blocks of one replay, that judge them, one row per policy, training seed and window.
 CREATE TABLE IF NOT EXISTS experiments.window_costs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     experiment VARCHAR NOT NULL, -- held_out, published, published_seen or transfer: see docs/policies.md

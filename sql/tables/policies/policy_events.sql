@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS policies.policy_events (
     event BIGINT NOT NULL, -- number, from 1, in the order of happening
     kind VARCHAR NOT NULL, -- first, promoted, refused, or replaced: trained for another goal or other rules, or the file is lost
     training BIGINT NOT NULL, -- training that challenged
-    seed BIGINT NOT NULL, -- its best seed, by the validation windows
+    seed BIGINT NOT NULL, -- its best seed, by the jobs that choose
     goal VARCHAR NOT NULL, -- what both make small
     windows BIGINT, -- newest windows on which they were compared; NULL since whole replays decide
     judged_jobs BIGINT, -- newest jobs that neither has seen, over which they were compared; NULL before whole replays decided

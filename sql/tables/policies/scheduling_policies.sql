@@ -10,8 +10,8 @@ CREATE TABLE IF NOT EXISTS policies.scheduling_policies (
     layout VARCHAR NOT NULL, -- what the network reads of jobs and cluster
     trained_jobs BIGINT NOT NULL, -- replayable jobs before this position were open to training, choosing and judging
     epochs BIGINT NOT NULL, -- epochs trained
-    best_epoch BIGINT NOT NULL, -- epoch whose weights were kept, by the validation windows; 0 for what it started from
-    validation_cost DOUBLE NOT NULL, -- the goal on the validation windows, which lie in the training part
+    best_epoch BIGINT NOT NULL, -- epoch whose weights were kept, by the jobs that choose; 0 for what it started from
+    validation_cost DOUBLE NOT NULL, -- the goal on the jobs that choose, which lie in the training part
     newest BOOLEAN NOT NULL, -- whether it is of the newest training
     champion BOOLEAN NOT NULL, -- the policy that `--policy learned` uses
     parameters VARCHAR NOT NULL, -- hyper-parameters, JSON

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS policies.training_curve (
     phase VARCHAR NOT NULL, -- filtered (windows inside the range) or all
     decisions BIGINT NOT NULL, -- recorded choices among at least two jobs; 0 where the method records none
     sampled_cost DOUBLE NOT NULL, -- ppo: the goal, mean over the epoch's trajectories; evolution: over the candidates; imitation: loss
-    validation_cost DOUBLE, -- the goal, mean over the validation windows, best choice taken; NULL where not measured
+    validation_cost DOUBLE, -- the goal, mean over the jobs that choose, best choice taken; NULL where not measured
     approx_kl DOUBLE NOT NULL, -- ppo: mean change of log probability at the last update
     entropy DOUBLE NOT NULL, -- ppo: mean entropy of the choices, nats
     updates BIGINT NOT NULL, -- gradient steps taken
