@@ -29,7 +29,9 @@ from simulator.jobs.jobs import jobs_from_log
 from simulator.policies.observation import LAYOUTS
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 
-RUNS = 200
+SEEDS = range(200)
+NULL_SEEDS = range(200, 400)
+"""The rule of promotion was chosen with the trainings of SEEDS in view; these are others."""
 PROCS, LOAD = 64, 0.75
 NULL_JOBS = 4000
 SIZES = (4000, 10_000, 40_000)
@@ -68,10 +70,10 @@ class ShuffledLearner(Learner):
 def main() -> None:
     print("| what | jobs of a log | runs | dominates | is promoted | both intervals below 1 |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    print(f"| nothing learned | {NULL_JOBS:,} | {counted(RUNS, nothing_learned)} |", flush=True)
+    print(f"| nothing learned | {NULL_JOBS:,} | {counted(NULL_SEEDS, nothing_learned)} |", flush=True)
     for jobs in SIZES:
         print(
-            f"| every wait a tenth shorter | {jobs:,} | {counted(RUNS, partial(shorter_waits, jobs=jobs))} |",
+            f"| every wait a tenth shorter | {jobs:,} | {counted(SEEDS, partial(shorter_waits, jobs=jobs))} |",
             flush=True,
         )
     for jobs in SIZES:
@@ -79,16 +81,16 @@ def main() -> None:
             usual, larger = (mean_wait(jobs, procs) for procs in (0, more))
             words = f"{more} processor{'s' * (more > 1)} more, mean wait {larger / usual - 1:+.0%}"
             print(
-                f"| {words} | {jobs:,} | {counted(RUNS, partial(larger_cluster, jobs=jobs, more=more))} |", flush=True
+                f"| {words} | {jobs:,} | {counted(SEEDS, partial(larger_cluster, jobs=jobs, more=more))} |", flush=True
             )
 
 
-def counted(runs: int, run: Callable[[int], Judgement]) -> Counts:
-    """What becomes of so many runs. run: takes the seed."""
-    judgements = [run(seed) for seed in range(runs)]
+def counted(seeds: range, run: Callable[[int], Judgement]) -> Counts:
+    """What becomes of one run for each seed. run: takes the seed."""
+    judgements = [run(seed) for seed in seeds]
     dominated = sum(each.verdict.word == DOMINATES for each in judgements)
     certain = sum(each.verdict.is_certain for each in judgements)
-    return Counts(runs, dominated, sum(takes_over(each) for each in judgements), certain)
+    return Counts(len(seeds), dominated, sum(takes_over(each) for each in judgements), certain)
 
 
 def arena_of(seed: int, jobs: int, procs: int = PROCS) -> Arena:

@@ -28,7 +28,7 @@ def test_a_training_of_nothing_is_judged_on_the_jobs_that_confirm() -> None:
 
 
 def test_shorter_waits_are_promoted_and_a_larger_cluster_is_better() -> None:
-    counts = counted(5, partial(shorter_waits, jobs=10_000))
+    counts = counted(range(5), partial(shorter_waits, jobs=10_000))
     assert counts.promoted >= 4 and counts.dominated >= counts.promoted >= counts.certain
     assert larger_cluster(1, 4000, 16).verdict.ratios[0].wait < 0.8
 
