@@ -8,6 +8,9 @@ Ranges, margins and caps are those of models/scheduling/priority_key.py; the sea
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 from benchmarks.backlogs import LOGS
 from benchmarks.run import SHARED, jobs_of
@@ -16,7 +19,9 @@ from models.judging.judge import Judgement, judge
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
-from models.scheduling.priority_key import PriorityKey, guarded_value, search_guarded_key, searched_jobs
+from models.scheduling.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
+
+KeyValue = Callable[[PriorityKey], float]
 
 CHOSEN = 8
 """Of each log's search the best so many different keys are candidates for the logs that are left out."""
@@ -38,23 +43,25 @@ def main() -> None:
             candidates[name] = search.best_keys(CHOSEN)
             print(line(name, search.best, judged(arena, search.best)), flush=True)
         print(f"\nchosen on the other logs, {title}\n\n{heading()}")
+        values = {name: value_of_keys(arena) for name, arena in arenas.items()}
         for name, arena in arenas.items():
-            key = chosen_elsewhere(name, arenas, candidates)
+            key = chosen_elsewhere(name, values, candidates)
             print(line(name, key, judged(arena, key)), flush=True)
+    print(f"\nEASY-SJBF, the rival with the same information\n\n{heading()}")
+    for name, arena in arenas.items():
+        print(line(name, None, judged_sjbf(arena)), flush=True)
 
 
-def chosen_elsewhere(name: str, arenas: dict[str, Arena], candidates: dict[str, list[PriorityKey]]) -> PriorityKey:
-    """The candidate of the other logs whose value is least on them together, over the jobs that the searches saw."""
-    others = {other: arena for other, arena in arenas.items() if other != name}
+def chosen_elsewhere(name: str, values: dict[str, KeyValue], candidates: dict[str, list[PriorityKey]]) -> PriorityKey:
+    """The candidate of the other logs whose value is least on them together. values: by log, what its search makes small."""
+    others = [other for other in values if other != name]
     keys = [key for other in others for key in candidates[other]]
-    return min(keys, key=lambda key: sum(value_of(arena, key) for arena in others.values()))
+    return min(keys, key=lambda key: sum(values[other](key) for other in others))
 
 
-def value_of(arena: Arena, key: PriorityKey) -> float:
-    """What the search makes small, on the jobs that it saw."""
-    scored = searched_jobs(len(arena.jobs) // 2)
-    ours, fcfs = arena.replayed(key.policy, scored), arena.replayed("FCFS", scored)
-    return guarded_value(judge([ours], [fcfs]).verdict.ratios[0])
+def value_of_keys(arena: Arena) -> KeyValue:
+    """What the search makes small, on the jobs that it saw; every key is replayed once."""
+    return cache(guarded_values(arena, searched_jobs(len(arena.jobs) // 2)))
 
 
 def judged(arena: Arena, key: PriorityKey) -> Judgement:
@@ -64,16 +71,28 @@ def judged(arena: Arena, key: PriorityKey) -> Judgement:
     return judge([arena.replayed(key.policy, scored)], [arena.replayed("FCFS", scored)])
 
 
+def judged_sjbf(arena: Arena) -> Judgement:
+    """FCFS that backfills the shortest job first, beside FCFS with EASY over the second half of the jobs."""
+    jobs = len(arena.jobs)
+    scored = range(jobs // 2, jobs)
+    return judge([replace(arena, backfill="easy-sjbf").replayed("FCFS", scored)], [arena.replayed("FCFS", scored)])
+
+
 def heading() -> str:
     """The first two lines of a table."""
     titles = ["log", "key", *COLUMNS.values(), "verdict", "typical block: bounded slowdown", "and mean wait"]
     return f"| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|"
 
 
-def line(name: str, key: PriorityKey, judgement: Judgement) -> str:
+def line(name: str, key: PriorityKey | None, judgement: Judgement) -> str:
     """One line of a table."""
     verdict = judgement.verdict
-    cells = [name, f"`{key.formula}`", *(ratio_and_spread(verdict.ratios, column) for column in COLUMNS), str(verdict)]
+    cells = [
+        name,
+        f"`{key.formula}`" if key else "EASY-SJBF",
+        *(ratio_and_spread(verdict.ratios, column) for column in COLUMNS),
+        str(verdict),
+    ]
     return f"| {' | '.join([*cells, shown(judgement.bounded_slowdown), shown(judgement.wait)])} |"
 
 

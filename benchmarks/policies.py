@@ -16,7 +16,14 @@ from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport, Lessons
-from models.scheduling.options import PAPER_PPO, HindsightOptions, KeySearchOptions, PPOOptions, Recipe
+from models.scheduling.options import (
+    PAPER_PPO,
+    EvolutionOptions,
+    HindsightOptions,
+    KeySearchOptions,
+    PPOOptions,
+    Recipe,
+)
 from models.scheduling.priority_key import search_key
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.policies.network import VISIBLE_JOBS, score_rows
@@ -28,6 +35,8 @@ REFERENCE_EPOCH_CPU_S = 467
 PUBLISHED = {"none": 254.67, "easy": 58.64}
 """RLScheduler's scores on Lublin-1, Table V."""
 DECISIONS = 2000
+PUBLISHED_PPO, PUBLISHED_EVOLUTION = PPOOptions(trajectories=128), EvolutionOptions(windows=24)
+"""As in experiments/published: many windows of 256 jobs."""
 
 
 def lublin() -> Jobs:
@@ -70,7 +79,7 @@ def epochs(jobs: Jobs) -> None:
     cases = {
         "the paper's, 80 + 80 iterations": (whole, "rlscheduler"),
         "the paper's, with its KL limit": (PAPER_PPO.model_copy(update={"epochs": 2}), "rlscheduler"),
-        "the default": (PPOOptions(epochs=2, trajectories=128), "standard"),
+        "the default, with 128 windows": (PUBLISHED_PPO.model_copy(update={"epochs": 2}), "standard"),
     }
     print(f"\n{'an epoch, CPU-s':<44}{'none':>10}{'easy':>10}{'reference / none':>19}")
     for name, (options, rules) in cases.items():
@@ -127,7 +136,15 @@ def published(jobs: Jobs) -> None:
             arena = Arena(jobs, 256, parse_goal("bsld"), backfill, "rlscheduler")
             for method in ("ppo", "evolution"):
                 began = time.monotonic()
-                found = learn(arena, lessons, Recipe(method=method, start="best", cautious=False), 1, _quiet)
+                found = learn(
+                    arena,
+                    lessons,
+                    Recipe(
+                        method=method, start="best", cautious=False, ppo=PUBLISHED_PPO, evolution=PUBLISHED_EVOLUTION
+                    ),
+                    1,
+                    _quiet,
+                )
                 took = time.monotonic() - began
                 name = f"{method}, {backfill}, {'all jobs' if seen else 'other jobs'}"
                 print(f"{name:<44}{target:>10.2f}{arena.costs(found.weights, ten).mean():>10.2f}{took:>10.0f}")

@@ -3,7 +3,6 @@
 import math
 
 import dagster as dg
-import numpy as np
 import polars as pl
 from pydantic import Field
 
@@ -14,9 +13,8 @@ from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import KeyConfig, TaskConfig, task_of
 from assets.policies.training import arena_of_task
-from assets.policies.trajectory_filter import trajectory_filter
+from assets.predictions.runtime_predictions import runtime_predictions
 from models.judging.judge import judge
-from models.scheduling.arena import Windows
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse, replace_partition
 
@@ -28,7 +26,7 @@ class PriorityKeyConfig(TaskConfig):
 
 @dg.asset(
     key=["policies", "priority_key"],
-    deps=[trajectory_filter, jobs],
+    deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="policies",
     owners=OWNERS,
@@ -49,11 +47,10 @@ def priority_key(
     best = search.best
     ours, fcfs = (arena.replayed(policy, scored) for policy in (best.policy, "FCFS"))
     verdict = judge([ours], [fcfs]).verdict
-    cost = float(arena.costs(best.policy, Windows(np.array([scored.start]), len(scored), continuous=True))[0])
     rows = pl.DataFrame(
         [
             {"goal": config.goal, "estimates": config.estimates, "formula": best.formula}
-            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": cost}
+            | {"log_c": best.log_c, "a": best.a, "b": best.b, "cost": arena.cost_of(ours)}
             | {"keys_tried": len(search.tried), "trained_jobs": test_position}
             | {"cap_s": None if math.isinf(best.cap_s) else best.cap_s, "verdict": verdict.word}
             | {"bounded_slowdown_ratio": verdict.ratios[0].bounded_slowdown, "wait_ratio": verdict.ratios[0].wait}

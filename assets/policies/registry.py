@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import duckdb
-import numpy as np
 import polars as pl
 
 from assets.common.storage import read_model
-from models.judging.judge import Replayed, judge, takes_over
+from models.judging.judge import judge, takes_over
 from models.judging.verdict import PolicyVerdict
-from models.scheduling.arena import Arena, Windows
+from models.scheduling.arena import Arena
 from models.scheduling.policy_file import policy_from_bytes
 from simulator.policies.network import KernelWeights
 from warehouse import Warehouse, replace_partition
@@ -152,7 +151,7 @@ def judge_challenger(
     """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none.
     accept_trade: as models.judging.judge.takes_over has it."""
     ours = arena.replayed(challenger.weights, judged)
-    cost = _cost(arena, ours, judged)
+    cost = arena.cost_of(ours)
     if champion is None:
         return ChallengeResult("first", "the first policy of this source is champion", cost)
     weights = _weights_of(champion) if _can_stay(champion, challenger.card) else None
@@ -169,13 +168,7 @@ def judge_challenger(
         f"challenger {kind}: {verdict} (bounded slowdown {ratios.bounded_slowdown:.2f} and mean wait {ratios.wait:.2f} of the "
         f"champion's over the {len(judged):,} newest jobs{paid})"
     )
-    return ChallengeResult(kind, happened, cost, _cost(arena, theirs, judged), verdict)
-
-
-def _cost(arena: Arena, replayed: Replayed, judged: range) -> float:
-    """What the goal makes of the jobs that judge."""
-    part = Windows(np.array([judged.start]), len(judged))
-    return float(arena.costs_of(part, replayed.schedule.start[None, judged.start :])[0])
+    return ChallengeResult(kind, happened, cost, arena.cost_of(theirs), verdict)
 
 
 def _can_stay(champion: dict[str, Any], card: dict[str, Any]) -> bool:

@@ -52,9 +52,7 @@ QUERIES = {
         "WHERE p.source = $source ORDER BY p.job_index"
     ),
     "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
-    "champion": (
-        "SELECT seed, best_epoch FROM policies.scheduling_policies WHERE source = $source AND champion AND newest"
-    ),
+    "champion": "SELECT seed, best_epoch, newest FROM policies.scheduling_policies WHERE source = $source AND champion",
 }
 """What the sections show, by name."""
 
@@ -107,7 +105,8 @@ def _leaderboard(rows: Rows) -> Section:
         "Leaderboard",
         f"One replay of the whole log from its first job. Its later {board['jobs'][0]:,} jobs are scored, which no training has seen, "
         "and the learned policy is the champion. A policy dominates FCFS with EASY if bounded slowdown and mean wait fall and nobody "
-        f"pays, trades if somebody does, and harms if that is more than twofold. Adopt what dominates.{_learned(rows)}",
+        "pays, trades if somebody does, and harms if that is more than twofold. Adopt what dominates. Ratios are over FCFS with EASY, "
+        f"and below 1 is better.{_learned(rows)}",
         [evaluation_plots.ranked_intervals(board)],
         readable(board),
     )
@@ -115,9 +114,8 @@ def _leaderboard(rows: Rows) -> Section:
 
 def _learned(rows: Rows) -> str:
     """What to know of a champion that is what training started from."""
-    champion = rows["champion"]
-    kept = champion.height and champion["best_epoch"][0] == 0
-    return " Nothing was learned: the learned policy is what training started from." if kept else ""
+    nothing = rows["champion"].filter(best_epoch=0).height
+    return " Nothing was learned: the learned policy is what training started from." if nothing else ""
 
 
 def _use_and_queue(rows: Rows, trace: Trace) -> Section:
@@ -167,8 +165,8 @@ def _predicted_runtimes(rows: Rows) -> Section:
 
 
 def _training(rows: Rows) -> Section:
-    champion, goal = rows["champion"], rows["goal"].item(0, 0)
-    chosen = champion.row(0) if champion.height else None
+    champion, goal = rows["champion"].filter("newest"), rows["goal"].item(0, 0)
+    chosen = champion.select("seed", "best_epoch").row(0) if champion.height else None
     curve = policies_plots.training_curve(rows["curve"], chosen, goal)
     return Section("Training", "A continuous replay of later jobs chooses the epoch and the seed.", [curve])
 

@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, Field, PrivateAttr
@@ -216,23 +216,33 @@ def parse_load(text: str) -> float:
     return float(factor) if factor else 1 + float(change) / 100
 
 
-def parse_procs(text: str, of_source: Callable[[], int]) -> int:
-    """The processors that a user wrote: 300, or +10%, +16 and -4 from those of the source. Raises ValueError that says what is
-    expected.
+class AskedProcs(NamedTuple):
+    """How many processors a user wants: a number, or a change of the cluster's own."""
 
-    of_source: called where the source's own number is needed.
-    """
+    text: str
+    number: int | None
+    more: int
+    percent: float
+
+    def of(self, cluster_procs: int) -> int:
+        """The processors, of a cluster that has so many. Raises ValueError where none is left."""
+        if self.number is not None:
+            return self.number
+        procs = cluster_procs + self.more + round(cluster_procs * self.percent / 100)
+        if procs < 1:
+            raise ValueError(
+                f"procs {self.text!r}: nothing is left of the {cluster_procs} processors of the cluster: take fewer away"
+            )
+        return procs
+
+
+def parse_procs(text: str) -> AskedProcs:
+    """What a user wrote: 300, or +10%, +16 and -4. Raises ValueError that says what is expected."""
     written = re.fullmatch(r"(\d+)|([+-]\d+)|([+-]\d+(?:\.\d+)?) ?%", text.strip())
     if written is None:
         raise ValueError(f"procs {text!r}: expected a number such as 300, or a change such as +10% or -4")
-    number, more, share = written.groups()
-    if number:
-        return int(number)
-    base = of_source()
-    procs = base + int(more) if more else round(base * (1 + float(share) / 100))
-    if procs < 1:
-        raise ValueError(f"procs {text!r}: nothing is left of the {base} processors of the cluster: take fewer away")
-    return procs
+    number, more, percent = written.groups()
+    return AskedProcs(text, int(number) if number else None, int(more or 0), float(percent or 0))
 
 
 def check_run_name(name: str) -> str:

@@ -111,6 +111,12 @@ class Arena:
         schedule = Schedule(start[0], backfilled[0])
         return Replayed(jobs, self.cluster_procs, schedule, scored_after(len(jobs), scored.start))
 
+    def cost_of(self, replayed: Replayed) -> float:
+        """What the goal makes of the scored jobs of a replay, which follow each other."""
+        scored = np.flatnonzero(replayed.scored)
+        part = Windows(scored[:1], len(scored))
+        return float(self.costs_of(part, replayed.schedule.start[None, scored])[0])
+
     def with_backlogs(self, policy: str | Policy | KernelWeights, windows: Windows, after: int) -> Windows:
         """The same windows with the backlogs of a replay of the whole trace under this policy.
 

@@ -99,12 +99,13 @@ def search_guarded_key(
 
     scored: positions of consecutive jobs. Same arguments, same key.
     """
+    return _search(guarded_values(arena, scored), options.caps, options, seed, on_key)
+
+
+def guarded_values(arena: Arena, scored: range) -> Callable[[PriorityKey], float]:
+    """What gives the `guarded_value` of keys beside FCFS. scored: as in `search_guarded_key`."""
     fcfs = arena.replayed("FCFS", scored).panel()
-
-    def value(key: PriorityKey) -> float:
-        return guarded_value(ratios_of(arena.replayed(key.policy, scored).panel(), fcfs))
-
-    return _search(value, options.caps, options, seed, on_key)
+    return lambda key: guarded_value(ratios_of(arena.replayed(key.policy, scored).panel(), fcfs))
 
 
 def searched_jobs(open_jobs: int) -> range:

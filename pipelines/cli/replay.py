@@ -154,7 +154,7 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.settings import RunSettings, parse_load, read_outages
+    from assets.what_if.settings import RunSettings, parse_load, parse_procs, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     if save is not None:
@@ -164,7 +164,7 @@ def replay(
     run = replay_trace(
         trace_or_source,
         RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **settings),
-        procs,
+        parse_procs(procs) if procs is not None else None,
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))

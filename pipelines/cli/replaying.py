@@ -13,7 +13,7 @@ from assets.common.storage import open_warehouse
 from assets.what_if import plots as replay_plots
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
-from assets.what_if.settings import RunSettings, check_run_name, check_settings, parse_procs
+from assets.what_if.settings import AskedProcs, RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
 from simulator.metrics.metrics import SEMANTICS
@@ -23,16 +23,12 @@ SLOW_S = 1.5
 """What takes longer says what it is doing."""
 
 
-def replay_trace(trace_or_source: str, settings: RunSettings, procs: str | None = None) -> ReplayRun:
+def replay_trace(trace_or_source: str, settings: RunSettings, procs: AskedProcs | None = None) -> ReplayRun:
     """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
 
-    procs: processors of the cluster as a user wrote them; instead of those in the settings.
+    procs: processors of the cluster, instead of those in the settings.
     """
-    if procs is not None and procs.strip().isdecimal():
-        settings, procs = settings.model_copy(update={"procs": int(procs)}), None
-    elif procs is not None:
-        parse_procs(procs, lambda: 1 << 62)  # what is no change is said before the log is read
-    settings = check_settings(settings)
+    settings = check_settings(settings.model_copy(update={"procs": procs.number}) if procs else settings)
     is_log = is_path(trace_or_source)
     if is_log:
         check_log_estimates(Path(trace_or_source), settings)
@@ -44,7 +40,7 @@ def replay_trace(trace_or_source: str, settings: RunSettings, procs: str | None 
     if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     if procs is not None:
-        settings = settings.model_copy(update={"procs": parse_procs(procs, lambda: trace.cluster_procs)})
+        settings = settings.model_copy(update={"procs": procs.of(trace.cluster_procs)})
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
         return replay_run(trace, settings, policy)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.guarded_keys import chosen_elsewhere, heading, judged, line, value_of
+from benchmarks.guarded_keys import chosen_elsewhere, heading, judged, judged_sjbf, line, value_of_keys
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
@@ -18,16 +18,19 @@ def test_a_key_is_chosen_by_the_other_logs() -> None:
     }
     options = KeySearchOptions(random_keys=15, steps=0)
     searches = {name: search_guarded_key(arena, searched_jobs(600), options, 1) for name, arena in arenas.items()}
+    values = {name: value_of_keys(arena) for name, arena in arenas.items()}
     candidates = {name: search.best_keys(3) for name, search in searches.items()}
-    assert candidates["a"][0] == searches["a"].best and value_of(arenas["a"], searches["a"].best) == pytest.approx(
+    assert candidates["a"][0] == searches["a"].best and values["a"](searches["a"].best) == pytest.approx(
         searches["a"].value
     )
-    key = chosen_elsewhere("a", arenas, candidates)
+    key = chosen_elsewhere("a", values, candidates)
     assert key in candidates["b"] + candidates["c"]
-    others = [arenas["b"], arenas["c"]]
-    values = [sum(value_of(arena, each) for arena in others) for each in candidates["b"] + candidates["c"]]
-    assert sum(value_of(arena, key) for arena in others) == min(values)
+    sums = {each: values["b"](each) + values["c"](each) for each in candidates["b"] + candidates["c"]}
+    assert sums[key] == min(sums.values())
     judgement = judged(arenas["a"], key)
     text = line("a", key, judgement)
     assert text.startswith("| a | `formula:-(submit + min(") and text.count("|") == heading().splitlines()[1].count("|")
     assert judgement.panels[0].wait_s > 0
+    sjbf = judged_sjbf(arenas["a"])
+    assert sjbf.incumbents == judgement.incumbents and sjbf.panels != sjbf.incumbents
+    assert line("a", None, sjbf).startswith("| a | EASY-SJBF |")

@@ -24,7 +24,7 @@ LINEAGE = {
         "features/similar_jobs",
     },
     "policies/trajectory_filter": {"predictions/runtime_predictions", "core/jobs"},
-    "policies/priority_key": {"policies/trajectory_filter", "core/jobs"},
+    "policies/priority_key": {"predictions/runtime_predictions", "core/jobs"},
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {
         "policies/scheduling_policy",

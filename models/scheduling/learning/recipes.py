@@ -38,6 +38,10 @@ def learn(
 
     Raises ValueError for a recipe that cannot work.
     """
+    if recipe.cautious and lessons.confirming is None:
+        raise ValueError(
+            "a cautious training needs jobs that confirm its choice, and the published protocols leave none: set cautious to false"
+        )
     start = starting_weights(arena, lessons, recipe, seed)
     if recipe.method == "ppo":
         trained = train_by_ppo(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
@@ -49,7 +53,9 @@ def learn(
         trained = evolve(arena, lessons, start, recipe.evolution, seed, on_epoch, checkpoint)
     else:
         trained = _imitate_hindsight(arena, lessons, recipe, seed, on_epoch, start)
-    parameters = recipe.model_dump(include={"method", "start", "cautious", recipe.method}) | {"seed": seed}
+    parameters = recipe.model_dump(include={"method", "start", "cautious", "accept_trade", recipe.method}) | {
+        "seed": seed
+    }
     weights, epoch, cost = trained.weights, trained.best_epoch, trained.validation_cost
     if recipe.cautious and start is not None and epoch > 0 and not is_confirmed(arena, lessons, recipe, weights, start):
         weights, epoch, cost = start, 0, float(arena.costs(start, lessons.validation).mean())
@@ -57,14 +63,8 @@ def learn(
 
 
 def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: KernelWeights, start: KernelWeights) -> bool:
-    """Whether jobs that neither taught nor chose say that a policy is to replace the one that it started from.
-
-    Raises ValueError where there are no such jobs.
-    """
-    if lessons.confirming is None:
-        raise ValueError(
-            "a cautious training needs jobs that confirm its choice, and the published protocols leave none: set cautious to false"
-        )
+    """Whether jobs that neither taught nor chose say that a policy is to replace the one that it started from."""
+    assert lessons.confirming is not None
     ours, theirs = (arena.replayed(policy, lessons.confirming.scored) for policy in (weights, start))
     return takes_over(judge([ours], [theirs]), recipe.accept_trade)
 
@@ -79,6 +79,9 @@ def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) 
     if len(starts) < 2:
         return starts[0] if starts else None
     few = lessons.windows.thinned(100)
+    if lessons.after is not None:
+        searched = searched_jobs(lessons.windows.scored.stop)
+        few = Windows.blocks(searched.start, searched.stop)
     return min(starts, key=lambda weights: float(arena.costs(weights, few).mean()))
 
 

@@ -11,8 +11,13 @@ CREATE TABLE IF NOT EXISTS marts.leaderboard (
     jobs BIGINT NOT NULL, -- jobs scored
     average_bounded_slowdown DOUBLE NOT NULL, -- mean over these jobs
     average_wait_s DOUBLE NOT NULL, -- mean over these jobs, seconds
+    max_wait_s DOUBLE NOT NULL, -- the longest, seconds
     bounded_slowdown_ratio DOUBLE NOT NULL, -- over FCFS, of the means; below 1 is better, as in all ratios below
     wait_ratio DOUBLE NOT NULL, -- over FCFS, of the means
+    p99_wait_ratio DOUBLE NOT NULL, -- over FCFS, of the 99th percentiles of waits
+    area_wait_ratio DOUBLE NOT NULL, -- over FCFS, of the mean waits weighted by run time times processors
+    wide_wait_ratio DOUBLE, -- over FCFS, of the mean waits of jobs wider than a quarter of the cluster; NULL where there is none
+    lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of FCFS
     typical_slowdown_ratio DOUBLE, -- bounded slowdown over FCFS in the typical block
     typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/judging.md
     typical_slowdown_high DOUBLE, -- upper end

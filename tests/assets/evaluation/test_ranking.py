@@ -23,6 +23,7 @@ def scores(names: list[str]) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema=["policy", "verdict", "bounded_slowdown_ratio", "wait_ratio"], orient="row")
     interval = {"ratio": 0.5, "low": 0.25, "high": 1.0}
     typical = {f"typical_{name}_{what}": interval[what] for name in ("slowdown", "wait") for what in interval}
+    typical |= {f"{name}_wait_ratio": 1.0 for name in ("p99", "area", "wide")} | {"max_wait_s": 86400.0}
     same = {"backfill": "easy", "estimates": "requested", "payers": "", **typical}
     return frame.with_columns(**{name: pl.lit(value) for name, value in same.items()})
 
@@ -53,6 +54,7 @@ def test_readers_see_intervals_in_one_cell() -> None:
     frame = rank_policies(scores(["dear", "FCFS"]))
     shown = readable(frame)
     assert shown.columns[:4] == ["rank", "policy", "estimates", "verdict"]
+    assert shown["longest wait, days"].to_list() == [1.0, 1.0] and "wide jobs" in shown.columns
     assert shown["slowdown, typical block"].to_list() == ["0.50 (0.25 to 1.00)"] * 2
     none = readable(frame.with_columns(typical_wait_low=pl.lit(None, dtype=pl.Float64)))
     assert none["wait, typical block"].to_list() == ["0.50"] * 2

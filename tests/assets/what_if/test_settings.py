@@ -164,7 +164,7 @@ def test_outage_files_that_cannot_be_read(tmp_path: Path) -> None:
     ("text", "procs"), [("300", 300), ("+10%", 282), ("-25 %", 192), ("+16", 272), (" -4 ", 252), ("+0.5%", 257)]
 )
 def test_processors_are_a_number_or_a_change(text: str, procs: int) -> None:
-    assert parse_procs(text, lambda: 256) == procs
+    assert parse_procs(text).of(256) == procs
 
 
 @pytest.mark.parametrize(
@@ -178,4 +178,4 @@ def test_processors_are_a_number_or_a_change(text: str, procs: int) -> None:
 )
 def test_processors_that_are_none(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        parse_procs(text, lambda: 256)
+        parse_procs(text).of(256)

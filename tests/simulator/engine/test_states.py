@@ -125,7 +125,7 @@ def test_a_deep_queue_is_kept_and_taken_up_by_a_replay_whose_own_was_deep() -> N
         assert not stopped.run(until=time)
         states.append(stopped.keep())
     assert min(len(state.queue) for state in states) > 200
-    for state in states:  # the replay stands in the middle with its queue in the tree
+    for state in states:  # each time the replay has stopped or ended elsewhere, first with a queue in the tree
         stopped.take_up(state)
         assert stopped.run()
         assert_goes_on(*_columns(stopped), state, expected, jobs, 0)
