@@ -69,7 +69,7 @@ def report(names: tuple[str, ...]) -> None:
 def _print_verdicts(name: str, judged: list[tuple]) -> None:
     """A line for each policy over one replay of the whole log, those that are worth adopting first."""
     click.echo(
-        f"\n{name}: one replay of the whole log, over its later {judged[0][-1]:,} jobs, each beside FCFS with EASY"
+        f"\n{name}: one replay of the whole log, over its later {judged[0][-1]:,} jobs, each over FCFS with EASY (below 1 is better)"
     )
     click.echo("rank  policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
     for rank, policy, estimates, *ratios, verdict, _ in judged:

@@ -29,7 +29,7 @@ OF_OTHER_LOGS = (
 
 
 def test_the_run_prints_the_verdicts_and_what_to_do_next(run_once: Home) -> None:
-    assert "learned" in run_once.printed and "each beside FCFS with EASY" in run_once.printed
+    assert "learned" in run_once.printed and "each over FCFS with EASY (below 1 is better)" in run_once.printed
     champion = run_once.tables()["policies.scheduling_policies"].filter(pl.col("champion")).row(0, named=True)
     assert ("nothing was learned" in run_once.printed) == (champion["best_epoch"] == 0)
     assert str(run_once.database) in run_once.printed
