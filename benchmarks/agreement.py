@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.run import PROJECT, jobs_of
+from benchmarks.logs import PROJECT, jobs_of
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from benchmarks.run import SHARED, jobs_of
+from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import ARCHIVE_LOGS
 from simulator.agents.backlogs import keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows

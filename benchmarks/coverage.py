@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.run import REAL_LOGS, SHARED, jobs_of
+from benchmarks.logs import REAL_LOGS, SHARED, jobs_of
 from models.judging.blocks import BLOCKS, block_edges
 from models.judging.intervals import WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
 from simulator.engine.replay import replay

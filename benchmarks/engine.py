@@ -13,6 +13,7 @@ from statistics import median
 from unittest.mock import patch
 
 import numpy as np
+import torch
 
 from models.scheduling.learning.networks import new_policy_network, to_weights
 from simulator.agents.batch import Batch, WindowRules, replay_windows
@@ -89,6 +90,7 @@ def loaded(num_jobs: int, load: float, cluster_procs: int = 256) -> Jobs:
 
 def whole_traces(traces: dict[str, tuple[Jobs, int]]) -> None:
     layout = LAYOUTS["plain"]
+    torch.manual_seed(0)
     weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
     print(f"\n{'jobs per CPU-second, requested times':<30}{'jobs':>9}" + "".join(f"{name:>13}" for name, *_ in COLUMNS))
     for name, (jobs, procs) in traces.items():

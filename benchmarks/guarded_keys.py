@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 from benchmarks.backlogs import LOGS
-from benchmarks.run import SHARED, jobs_of
+from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import COLUMNS, ratio_and_spread, shown
 from models.judging.judge import Judgement, judge
 from models.scheduling.arena import Arena

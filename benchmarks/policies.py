@@ -9,7 +9,8 @@ import time
 import numpy as np
 
 from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
-from benchmarks.run import SHARED, cpu_s
+from benchmarks.logs import SHARED
+from benchmarks.run import cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.hindsight import search_orders

@@ -6,18 +6,15 @@ Compilation is timed apart. Real logs are timed too where `shared/traces` lies b
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from assets.ingest.generated import generated_log
 from benchmarks.engine import engine
-from simulator.jobs.jobs import Jobs, jobs_from_log
+from benchmarks.logs import SHARED, log_files_timed, timed_logs
 from traces.catalogue.catalogue import load_catalogue
 from traces.common.blocks import LogStream
 from traces.common.log import log_files
@@ -25,14 +22,6 @@ from traces.pbs.reader import read_pbs
 from traces.swf.reader import read_swf
 
 PROJECT = Path(__file__).resolve().parents[1]
-SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared")) / "traces" / "swf"
-REAL_LOGS = {
-    "lublin_256.swf.gz": 256,
-    "HPC2N-2002-2.2-cln.swf.gz": 240,
-    "KTH-SP2-1996-2.1-cln.swf.gz": 100,
-    "SDSC-SP2-1998-derived.swf.gz": 128,
-    "CTC-SP2-1996-3.1-cln.swf.gz": 338,
-}
 
 
 def cpu_s(work: Callable[[], object], repeats: int = 3) -> float:
@@ -43,16 +32,6 @@ def cpu_s(work: Callable[[], object], repeats: int = 3) -> float:
         work()
         best = min(best, time.process_time() - began)
     return best
-
-
-def jobs_of(path: Path) -> Jobs:
-    log = read_swf(path).records.sort("submit_s", maintain_order=True)
-    column = {name: log[name].fill_null(-1).to_numpy() for name in log.columns}
-    procs = np.where(column["allocated_procs"] > 0, column["allocated_procs"], column["requested_procs"])
-    keep = (column["runtime_s"] > 0) & (procs > 0)
-    return jobs_from_log(
-        column["submit_s"][keep], column["runtime_s"][keep], procs[keep], column["requested_walltime_s"][keep]
-    )
 
 
 def split_in_python(path: Path) -> int:
@@ -83,17 +62,12 @@ def readers(swf: list[Path], pbs: Path) -> None:
 
 
 def main() -> None:
-    sources = load_catalogue().sources
-    bundled, month = sources["lublin-256"], sources["campus-pbs"]
-    assert bundled.procs is not None
-    logs = {generated_log(bundled): bundled.procs}
-    real = {SHARED / name: procs for name, procs in REAL_LOGS.items() if (SHARED / name).exists()}
-    if not real:
+    logs = log_files_timed()
+    if len(logs) == 1:
         print(f"no real logs at {SHARED}: only the bundled sources are timed")
-    logs |= real
     definitions()
-    readers(list(logs), generated_log(month))
-    engine({path.name: (jobs_of(path), procs) for path, procs in logs.items()})
+    readers(list(logs), generated_log(load_catalogue().sources["campus-pbs"]))
+    engine(timed_logs())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.run import SHARED, cpu_s
+from benchmarks.logs import SHARED
+from benchmarks.run import cpu_s
 from models.rlschert.cluster import Setting, SlotCluster
 from models.rlschert.options import RLSchertOptions
 from models.rlschert.training import IterationReport, train_rlschert

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import tracehouse
 from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, judge_rules
-from benchmarks.run import SHARED
+from benchmarks.logs import SHARED
 from models.judging.intervals import RatioInterval
 from models.judging.judge import Judgement
 from models.judging.panel import SHIFTS

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.compiled import compiled
+from models.compiled import compiled, lean
 from models.runtime.estimates import GIVEN_STATISTIC, LIVE_STATISTICS
 from models.runtime.similar import (
     MOST_VALUES,
@@ -106,8 +106,9 @@ class LiveState(NamedTuple):
 class _Learner(NamedTuple):
     """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
     who may go before a blocked head, follow the estimates, too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
-    (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate knows. learned: (1,), jobs learned
-    from."""
+    (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate knows. learned: (2,), jobs learned
+    from, and how many these were when estimates were renewed last. alike, alike_at: by narrowest class, the last estimate of its
+    jobs, seconds, and `learned` then."""
 
     likeness: Likeness
     memory: Memory
@@ -123,6 +124,8 @@ class _Learner(NamedTuple):
     news: IntArray
     heard: IntArray
     learned: IntArray
+    alike: NDArray[np.float64]
+    alike_at: IntArray
 
 
 def replay_live(
@@ -182,7 +185,8 @@ class StoppableLiveReplay:
             estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
         )
         self._rules, self._policy = rules, chosen
-        self._scoring = scoring_of(chosen, jobs, self._tasks, cluster_procs)
+        steady = live and chosen.formula is not None and chosen.formula.is_static
+        self._scoring = scoring_of(chosen, jobs, self._tasks, cluster_procs)._replace(steady=steady)
         users = int(self._tasks.user.max(initial=0)) + 1
         self._episode = new_episode(
             self._tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True
@@ -202,7 +206,9 @@ class StoppableLiveReplay:
             admit,
             news=np.zeros(memory.seen.shape[1], dtype=np.int64),
             heard=np.full(len(jobs), -1, dtype=np.int64),
-            learned=np.zeros(1, dtype=np.int64),
+            learned=np.zeros(2, dtype=np.int64),
+            alike=np.zeros(memory.seen.shape[1]),
+            alike_at=np.full(memory.seen.shape[1], -1, dtype=np.int64),
         )
 
     def run(self, until: int | None = None) -> bool:
@@ -234,7 +240,8 @@ class StoppableLiveReplay:
         take_up(kept.state, self._tasks, self._rules.cluster_procs, self._scoring, episode, last)
         here = np.concatenate([kept.state.queue, kept.state.running])
         learner.estimate[here], learner.hold[here], learner.admit[here] = kept.estimate, kept.hold, kept.admit
-        learner.memory.seen[:], learner.news[:], learner.learned[0], learner.heard[:] = 0, 0, 0, -1
+        learner.memory.seen[:], learner.news[:], learner.learned[:] = 0, 0, 0
+        learner.heard[:], learner.alike_at[:] = -1, -1
         learner.heard[kept.state.queue] = kept.heard
         episode.ended[:ended], episode.counters[at.ENDED] = kept.ended, ended
         _learn(self._tasks, episode, learner)
@@ -288,8 +295,6 @@ def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.flo
 def _drive(tasks, rules, scoring, episode, recorder, learner):
     """Steps the engine; before every pass it learns from the jobs that have ended and renews the estimates of waiting jobs whose
     user has learned something. Returns why the engine stopped."""
-    likeness, news, heard = learner.likeness, learner.news, learner.heard
-    counters = episode.counters
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
     while True:
@@ -298,24 +303,48 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
             return why
         _sort_ties(tasks, episode, learner.learned[0])
         _learn(tasks, episode, learner)
-        for k in range(counters[at.QUEUED]):
-            job = episode.queue[k]
-            user = likeness.class_of[4, job]
-            if heard[job] == news[user]:
-                continue
-            heard[job] = news[user]
-            seconds = _estimate(learner, job, value, weight)
-            estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
-            if estimate > likeness.request[job]:
-                estimate = np.int64(likeness.request[job])
-            learner.estimate[job] = estimate
-            if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
-                learner.hold[job] = estimate
-            if learner.admits_follow or likeness.request[job] >= NO_REQUEST_S:
-                learner.admit[job] = estimate
+        _renew(tasks, scoring, episode, learner, value, weight)
 
 
-@compiled
+@lean
+def _renew(tasks, scoring, episode, learner, value, weight):
+    """Renews the estimates of waiting jobs whose user has learned something. value, weight: scratch, (MOST_VALUES,)."""
+    likeness, news, heard, learned = learner.likeness, learner.news, learner.heard, learner.learned
+    nothing_new = learned[0] == learned[1] and scoring.kind != FIXED
+    learned[1] = learned[0]
+    for k in range(episode.counters[at.QUEUED] - 1, -1, -1):
+        job = episode.queue[k]
+        user = likeness.class_of[4, job]
+        if heard[job] == news[user]:
+            if nothing_new:  # the queue is in submit order: those before have been here as well
+                break
+            continue
+        heard[job] = news[user]
+        seconds = _estimate_of_alike(learner, job, value, weight)
+        estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
+        if estimate > likeness.request[job]:
+            estimate = np.int64(likeness.request[job])
+        learner.estimate[job] = estimate
+        if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
+            learner.hold[job] = estimate
+        if learner.admits_follow or likeness.request[job] >= NO_REQUEST_S:
+            learner.admit[job] = estimate
+        if scoring.steady:
+            episode.score[k] = np.nan
+
+
+@lean
+def _estimate_of_alike(learner, job, value, weight):
+    """The statistic, computed once for all jobs of a narrowest class until something is learned: they are in the same wider
+    classes, too."""
+    c = learner.likeness.class_of[0, job]
+    if learner.alike_at[c] != learner.learned[0]:
+        learner.alike[c] = _estimate(learner, job, value, weight)
+        learner.alike_at[c] = learner.learned[0]
+    return learner.alike[c]
+
+
+@lean
 def _learn(tasks, episode, learner):
     """Learns from the jobs that have ended since it learned last."""
     while learner.learned[0] < episode.counters[at.ENDED]:
@@ -325,7 +354,7 @@ def _learn(tasks, episode, learner):
         learner.news[learner.likeness.class_of[4, job]] += 1
 
 
-@compiled
+@lean
 def _sort_ties(tasks, episode, first):
     """Ends in the same second come in the order of a heap: puts those from `first` on in that of the log, as `similar_job_features`
     has them."""
@@ -342,7 +371,7 @@ def _sort_ties(tasks, episode, first):
         episode.ended[i] = job
 
 
-@compiled
+@lean
 def _estimate(learner, job, value, weight):
     """The statistic of the job's similar jobs, seconds."""
     memory, likeness = learner.memory, learner.likeness

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from models.compiled import compiled
+from models.compiled import compiled, lean
 from models.runtime.predictor import LEVELS, SIMILAR_COLUMNS
 
 FloatArray = NDArray[np.float64]
@@ -100,7 +100,7 @@ def no_memory(likeness: Likeness) -> Memory:
     return Memory(np.zeros((NUM_CLASSES, classes, MEMORY)), np.zeros((NUM_CLASSES, classes), dtype=np.int64))
 
 
-@compiled
+@lean
 def remember(memory, likeness, job, runtime):
     """Enters the run time of a job that has ended into its classes."""
     for k in range(NUM_CLASSES):
@@ -109,7 +109,7 @@ def remember(memory, likeness, job, runtime):
         memory.seen[k, c] += 1
 
 
-@compiled
+@lean
 def recall(memory, likeness, job, blend, value, weight):
     """Fills value and weight, (MOST_VALUES,), with the weighted sample for a job; returns how many there are.
 
@@ -143,7 +143,7 @@ def recall(memory, likeness, job, blend, value, weight):
     return count + 1
 
 
-@compiled
+@lean
 def moments(value, weight, count):
     """(mean run time in s, mean of 1 / max(run time, TAU_S) in 1/s) of a weighted sample."""
     mean = 0.0
@@ -154,7 +154,7 @@ def moments(value, weight, count):
     return mean, inverse
 
 
-@compiled
+@lean
 def sort_sample(value, weight, count):
     """By value, in place. Samples are short and made of sorted-ish pieces: insertion."""
     for i in range(1, count):
@@ -168,7 +168,7 @@ def sort_sample(value, weight, count):
         weight[k] = w
 
 
-@compiled
+@lean
 def quantile_of_sample(value, weight, count, level):
     """The quantile of a sorted weighted sample: between the values whose middle weights lie on either side of the level."""
     below = 0.0

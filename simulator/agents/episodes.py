@@ -107,6 +107,7 @@ def window_of(tasks, first, window_jobs, scoring, users):
         scoring.weights,
         scoring.facts[first:last],
         scoring.origin,
+        scoring.steady,
     )
     return window, of_window
 

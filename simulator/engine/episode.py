@@ -24,10 +24,11 @@ next outage, and the next of `Tasks.cancel_order`; whether the replay has begun.
 more. PAUSE is 0, or 1 + the second before which the engine stops."""
 ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(10, 20)
 """Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
-AWAITED_FROM, AWAITED_TO, AWAITED, PENDING = range(20, 24)
+AWAITED_FROM, AWAITED_TO, AWAITED, PENDING, NARROWEST = range(20, 25)
 """Where AWAITED_TO is not 0, the general engine is done when all tasks from AWAITED_FROM to before AWAITED_TO have started. AWAITED
-counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan."""
-NUM_COUNTERS = 24
+counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan.
+NARROWEST: no waiting job needs fewer processors."""
+NUM_COUNTERS = 25
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""

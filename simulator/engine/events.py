@@ -151,7 +151,10 @@ def submit_jobs(tasks, scoring, episode):
                 score[i] = score[i - 1]
                 queue[i] = queue[i - 1]
             score[k] = value
+        elif scoring.steady:
+            score[k] = np.nan
         queue[k] = arrived
+        counters[at.NARROWEST] = min(counters[at.NARROWEST], tasks.procs[arrived])
         queued += 1
         arrived += 1
     counters[at.ARRIVED], counters[at.QUEUED] = arrived, queued
@@ -198,12 +201,20 @@ def close_gap(queue, score, place, queued):
 @inlined
 def any_fits(tasks, episode):
     """Whether any waiting job needs no more processors than are free."""
-    queue, procs = episode.queue, tasks.procs
-    queued, free = episode.counters[at.QUEUED], episode.counters[at.FREE]
-    k = 0
-    while k < queued and procs[queue[k]] > free:
-        k += 1
-    return k < queued
+    counters, queue, procs = episode.counters, episode.queue, tasks.procs
+    queued, free = counters[at.QUEUED], counters[at.FREE]
+    fits = False
+    if free >= counters[at.NARROWEST]:
+        narrowest = np.int64(FOREVER)
+        k = 0
+        while k < queued and not fits:
+            need = procs[queue[k]]
+            fits = need <= free
+            narrowest = min(narrowest, need)
+            k += 1
+        if not fits:
+            counters[at.NARROWEST] = narrowest
+    return fits
 
 
 @inlined

@@ -282,6 +282,7 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
         weights=weights,
         facts=facts,
         origin=jobs.origin,
+        steady=False,
     )
 
 

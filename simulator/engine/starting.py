@@ -100,8 +100,10 @@ def first_of_order(rules, scoring, episode, choice):
     elif rules.sample == DRAW:
         return draw_choice(episode.outputs, min(queued, VISIBLE_JOBS))
     elif scoring.kind != FIXED:
+        lowest = score[0]
         for k in range(1, queued):
-            if score[k] < score[place]:
+            if score[k] < lowest:
+                lowest = score[k]
                 place = np.int64(k)
     return place, 0.0
 

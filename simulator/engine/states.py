@@ -149,6 +149,8 @@ def take_up(
     episode.queue[:queued] = state.queue[by_score]
     if scoring.kind == FIXED:
         episode.score[:queued] = scoring.fixed[episode.queue[:queued]]
+    elif scoring.steady:
+        episode.score[:queued] = np.nan
     for column, kept, usual in (
         (episode.reserved, state.reserved, UNPROTECTED),
         (episode.promised, state.promised, -1),

@@ -182,7 +182,7 @@ LANES = 32
 
 @compiled
 def _layer(columns, weight, bias):
-    """ReLU(weight.T @ columns + bias), float32 (outputs, jobs). Four inputs at a time: a load and a store for four products."""
+    """ReLU(weight.T @ columns + bias), float32 (outputs, jobs). Eight inputs at a time: a load and a store for eight products."""
     inputs, outputs = weight.shape
     jobs = columns.shape[1]
     layer = np.empty((outputs, jobs), dtype=np.float32)
@@ -192,12 +192,24 @@ def _layer(columns, weight, bias):
         for k in range(jobs):
             y[k] = bias[o]
         i = 0
-        while i + 4 <= inputs:
+        while i + 8 <= inputs:
             w0, w1, w2, w3 = weight[i, o], weight[i + 1, o], weight[i + 2, o], weight[i + 3, o]
+            w4, w5, w6, w7 = weight[i + 4, o], weight[i + 5, o], weight[i + 6, o], weight[i + 7, o]
             x0, x1, x2, x3 = columns[i], columns[i + 1], columns[i + 2], columns[i + 3]
+            x4, x5, x6, x7 = columns[i + 4], columns[i + 5], columns[i + 6], columns[i + 7]
             for k in range(jobs):
-                y[k] = y[k] + x0[k] * w0 + x1[k] * w1 + x2[k] * w2 + x3[k] * w3
-            i += 4
+                y[k] = (
+                    y[k]
+                    + x0[k] * w0
+                    + x1[k] * w1
+                    + x2[k] * w2
+                    + x3[k] * w3
+                    + x4[k] * w4
+                    + x5[k] * w5
+                    + x6[k] * w6
+                    + x7[k] * w7
+                )
+            i += 8
         while i < inputs:
             w0, x0 = weight[i, o], columns[i]
             for k in range(jobs):

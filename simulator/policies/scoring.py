@@ -38,6 +38,7 @@ class Scoring(NamedTuple):
     weights: KernelWeights  # of a network
     facts: NDArray[np.float32]  # (tasks, facts), what a network reads of each task
     origin: int  # second of the log's clock from which a formula counts submit times
+    steady: bool  # a formula is computed again only where `Episode.score` is not a number: whoever changes an estimate puts that there
 
 
 class Scratch(NamedTuple):
@@ -167,6 +168,8 @@ def _formula(moment, scoring, scratch, score):
     slots[formula_machine.CLUSTER] = moment.cluster_procs
     slots[formula_machine.QUEUED] = moment.queued
     for k in range(moment.queued):
+        if scoring.steady and not math.isnan(score[k]):
+            continue
         job = moment.queue[k]
         estimate, procs = moment.estimate[job], moment.procs[job]
         slots[formula_machine.SUBMIT] = moment.submit[job] - scoring.origin

@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 
 from models.runtime.live import LiveSettings, StoppableLiveReplay, replay_live
+from simulator.jobs.jobs import jobs_from_log
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS
 from tests.models.runtime.live_oracle import BACKFILLS, PROCS, random_log
 
@@ -56,3 +58,26 @@ def test_what_was_learned_is_needed() -> None:
     second.run()
     first.run()
     assert (second.outcome.schedule.start[30:] != first.outcome.schedule.start[30:]).any()
+
+
+def test_news_before_the_cut_reach_jobs_that_wait() -> None:
+    """Four processors. Ann's first job ends at 10, but no waiting job fits, so that nobody renews estimates before the cut at 30.
+    Carl's job comes at 60: only then is Ann's second job (12 s now, 250 s before) shorter than Bob's, and becomes the head."""
+    columns = (
+        np.array([0, 0, 1, 1, 2, 60]),
+        np.array([10, 100, 10, 10, 3, 5]),
+        np.array([1, 2, 4, 4, 1, 1]),
+        np.array([1000, 1000, 1000, 200, 10, 10]),
+    )
+    rows = pl.DataFrame({
+        "user_name": ["ann", "bob", "ann", "bob", "dan", "carl"], "executable": ["x"] * 6, "requested_procs": columns[2],
+        "requested_walltime_s": columns[3],
+    })  # fmt: skip
+    arguments = (jobs_from_log(*columns, "requested"), rows, 4, "SJF", "easy", "requested", LiveSettings("mean"))
+    uncut, first, second = (StoppableLiveReplay(*arguments) for _ in range(3))
+    assert uncut.run() and not first.run(until=30)
+    second.take_up(first.keep())
+    assert second.run()
+    assert uncut.outcome.schedule.start.tolist() == [0, 0, 100, 110, 2, 60]
+    assert uncut.outcome.promised[2] > 0
+    assert second.outcome.promised[2:4].tolist() == uncut.outcome.promised[2:4].tolist()

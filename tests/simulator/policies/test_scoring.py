@@ -16,7 +16,7 @@ def scores(kind: int, parameters: tuple[float, ...] = (0.0,)) -> list[float]:
     """What a policy of this kind gives the three waiting jobs."""
     policy = Scoring(
         kind, np.zeros(1), np.array(parameters), 50.0, 2, False, np.zeros((0, 2), dtype=np.int64), np.zeros(0),
-        no_weights(), np.zeros((5, 0), dtype=np.float32), 0,
+        no_weights(), np.zeros((5, 0), dtype=np.float32), 0, False,
     )  # fmt: skip
     empty = np.zeros((0, 0), dtype=np.float32)
     scratch = Scratch(np.zeros(NUM_SLOTS), np.zeros(STACK_SIZE), empty, empty[:, 0:0].ravel(), np.zeros(2))
