@@ -1,0 +1,1 @@
+-- A new table, experiments.verdicts, is empty. The next run of each experiment fills it.
