@@ -1,26 +1,19 @@
 """The policies that are compared, and their scores on the test period in a replay of the whole log."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from assets.common.trace import Trace
 from assets.policies.registry import learned_policies
-from assets.policies.verdicts import BOUNDED_KEY, JudgedRule, judged_replays
-from models.judging.intervals import RatioInterval
-from models.judging.judge import Judgement, Replayed
-from simulator.metrics.metrics import SEMANTICS, metrics
+from assets.policies.verdicts import BOUNDED_KEY, MAYBE_NULL, JudgedRule, judged_replays, scores_of
+from models.judging.judge import Replayed, corrected_for_many
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import RIVAL_HEURISTICS
 from warehouse import Warehouse, first_row
 
 EVALUATED_ESTIMATES = ("requested", "predicted")
 BACKFILL = "easy"
-TYPICAL = tuple(f"typical_{measure}_{what}" for measure in ("slowdown", "wait") for what in ("ratio", "low", "high"))
-"""Columns about the typical block."""
-PERIOD_FLOATS = ("wide_wait_s", "wide_wait_ratio", *TYPICAL)
-"""Columns of replay.period_scores that may be NULL in every row."""
 
 
 @dataclass(frozen=True)
@@ -79,39 +72,16 @@ def period_replays(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows of replay.period_scores and of replay.schedules: the whole log is replayed, and jobs from `test_position` on are scored."""
     rules = period_rules(contestants)
-    judged = judged_replays(trace, [rule for rule, _ in rules], test_position)
+    judged = list(judged_replays(trace, [rule for rule, _ in rules], test_position))
+    judgements = corrected_for_many([judgement for _, judgement in judged])
     scores, schedules = [], []
-    for (rule, seed), (replayed, judgement) in zip(rules, judged, strict=True):
+    for (rule, seed), (replayed, _), judgement in zip(rules, judged, judgements, strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
-        scores.append(facts | {"seed": seed} | _period_scores(replayed, judgement))
+        scores.append(facts | {"seed": seed} | scores_of(replayed, judgement))
         schedules.append(_scored_schedule(trace, replayed, test_position).with_columns(**_literals(facts)))
     rows = pl.DataFrame(scores, infer_schema_length=None)
-    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*PERIOD_FLOATS).cast(pl.Float64))
+    rows = rows.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
     return rows, pl.concat(schedules)
-
-
-def _period_scores(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:
-    """Columns of replay.period_scores, besides what tells which policy it is."""
-    ratios = judgement.verdict.ratios[0]
-    return {
-        "jobs": int(replayed.scored.sum()),
-        **metrics(replayed.jobs, replayed.schedule, replayed.cluster, replayed.scored),
-        "wide_wait_s": judgement.panels[0].wide_wait_s,
-        "verdict": str(judgement.verdict),
-        "payers": "; ".join(judgement.verdict.payers),
-        "bounded_slowdown_ratio": ratios.bounded_slowdown,
-        "wait_ratio": ratios.wait,
-        "p99_wait_ratio": ratios.p99_wait,
-        "area_wait_ratio": ratios.area_wait,
-        "wide_wait_ratio": ratios.wide_wait,
-        "lost_capacity_change": ratios.lost_capacity,
-        **dict(zip(TYPICAL, (*_numbers(judgement.bounded_slowdown), *_numbers(judgement.wait)), strict=True)),
-        "semantics": SEMANTICS,
-    }
-
-
-def _numbers(interval: RatioInterval) -> tuple[float, float | None, float | None]:
-    return interval.ratio, interval.low, interval.high
 
 
 def _scored_schedule(trace: Trace, replayed: Replayed, test_position: int) -> pl.DataFrame:

@@ -8,9 +8,17 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
-from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
+from assets.experiments.tables import (
+    ExperimentEntry,
+    comparisons,
+    costs_of,
+    trained_entries,
+    verdicts_on,
+    write_results,
+)
 from assets.ingest.core_jobs import jobs
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
+from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from warehouse import Warehouse
@@ -45,15 +53,20 @@ def held_out(
         for estimates in ("requested", "predicted")
     }
     arenas = {estimates: arena_of_task(trace, task) for estimates, task in tasks.items()}
+    heuristics = [(name, "requested") for name in ("FCFS", "SJF", "F1", "SAF")] + [("SAF", "predicted")]
     entries = [
-        ExperimentEntry(name, "requested", None, None, arenas["requested"].costs(name, split.judge))
-        for name in ("FCFS", "SJF", "F1", "SAF")
+        ExperimentEntry(name, estimates, None, None, arenas[estimates].costs(name, split.judge), rule)
+        for name, estimates in heuristics
+        for rule in [JudgedRule(name, name, config.backfill, estimates)]
     ]
-    entries.append(ExperimentEntry("SAF", "predicted", None, None, arenas["predicted"].costs("SAF", split.judge)))
     for estimates, arena in arenas.items():
         for seed in config.seeds:
             key = search_guarded_key(arena, searched_jobs(split.trained_jobs), config.key, seed).best
-            entries.append(ExperimentEntry("key", estimates, source, seed, arena.costs(key.policy, split.judge)))
+            rule, costs = (
+                JudgedRule("key", key.formula, config.backfill, estimates),
+                arena.costs(key.policy, split.judge),
+            )
+            entries.append(ExperimentEntry("key", estimates, source, seed, costs, rule))
     # learned policies use what was nearer to the truth before anything is judged
     errors = {
         name: np.abs(arena.jobs.estimate - arena.jobs.runtime)[: split.trained_jobs].mean()
@@ -67,5 +80,15 @@ def held_out(
     entries += learned
     labels = {"experiment": "held_out", "rules": "standard", "backfill": config.backfill, "goal": config.goal}
     rows, differences = costs_of(entries, split.judge, labels), comparisons(entries, split.judge, labels)
-    write_results(warehouse, source, "held_out", rows, differences, policies)
-    return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "comparisons": table(differences)})
+    shortest = [JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates) for estimates in arenas]
+    labels = {"experiment": "held_out", "goal": config.goal}
+    verdicts = verdicts_on(trace, entries, [*shortest, BOUNDED_KEY], split.judge.scored, labels)
+    write_results(warehouse, source, "held_out", rows, differences, policies, verdicts)
+    shown = verdicts.select("policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "verdict")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows.height,
+            "verdicts": table(shown),
+            "comparisons": table(differences),
+        }
+    )

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress_bar
 from assets.common.storage import remove_unused_models
+from assets.common.trace import Trace
 from assets.policies.training import TrainingSetup, store_policy
+from assets.policies.verdicts import MAYBE_NULL, JudgedRule, judged_replays, scores_of
 from models.judging.intervals import ratio_interval
+from models.judging.judge import corrected_for_many
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.comparison import paired_difference
 from models.scheduling.learning.dense import DenseLearner
@@ -31,7 +34,7 @@ FloatArray = NDArray[np.float64]
 COMPARED_WITH = (("SAF", "requested"), ("SAF", "predicted"))
 """Policy and estimates of the entries that every other is compared with."""
 INTERVAL_COLUMNS = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
-EXPERIMENT_TABLES = ("window_costs", "comparisons", "policies")
+EXPERIMENT_TABLES = ("window_costs", "comparisons", "policies", "verdicts")
 EXPERIMENT_CARD = (
     *("experiment", "rules", "backfill", "goal", "policy", "estimates", "seed", "best_epoch", "validation_cost"),
     *("source", "parameters"),
@@ -41,13 +44,15 @@ EXPERIMENT_CARD = (
 
 @dataclass(frozen=True)
 class ExperimentEntry:
-    """A policy on the judging windows. trained_on: its source; costs: float64 (windows,)."""
+    """A policy on the judging windows. trained_on: its source; costs: float64 (windows,). rule: how it replays the whole log, where
+    it is judged by that, too."""
 
     policy: str
     estimates: str
     trained_on: str | None
     seed: int | None
     costs: FloatArray
+    rule: JudgedRule | None = None
 
 
 def trained_entries(
@@ -60,7 +65,8 @@ def trained_entries(
         for recipe in recipes:
             for policy in setup.train(recipe, seeds):
                 method, seed, trained = recipe.method, policy.seed, policy.trained
-                entries.append(ExperimentEntry(method, task.estimates, source, seed, policy.costs))
+                rule = JudgedRule(method, "learned", task.backfill, task.estimates, weights=trained.weights)
+                entries.append(ExperimentEntry(method, task.estimates, source, seed, policy.costs, rule))
                 card = setup.card(policy, EXPERIMENT_CARD, experiment=experiment, policy=method)
                 row = {key: value for key, value in card.items() if key not in ("source", "parameters")}
                 name = f"{experiment}-{task.goal}-{task.backfill}-{method}-{seed}".replace(":", "_")
@@ -106,6 +112,32 @@ def comparisons(entries: Sequence[ExperimentEntry], windows: Windows, labels: di
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
 
 
+def verdicts_on(
+    trace: Trace,
+    entries: Sequence[ExperimentEntry],
+    others: Sequence[JudgedRule],
+    scored: range,
+    labels: dict[str, str],
+) -> pl.DataFrame:
+    """Rows of experiments.verdicts: the entries that have a rule, then the others. scored: positions of the jobs that judge.
+
+    labels: experiment and goal.
+    """
+    rules = [(entry.rule, entry.seed) for entry in entries if entry.rule is not None]
+    rules += [(rule, None) for rule in others]
+    judged = list(judged_replays(trace, [rule for rule, _ in rules], scored.start))
+    rows = [
+        labels
+        | {"policy": rule.name, "seed": seed, "backfill": rule.backfill, "estimates": rule.estimates}
+        | scores_of(replayed, judgement)
+        for (rule, seed), (replayed, _), judgement in zip(
+            rules, judged, corrected_for_many([each for _, each in judged]), strict=True
+        )
+    ]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return table.with_columns(pl.col("seed").cast(pl.Int64), pl.col(*MAYBE_NULL).cast(pl.Float64))
+
+
 def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: Windows) -> dict[str, float | None]:
     """How costs (seeds, windows) compare with a rival's (windows,): by the ratio in the typical block of a continuous replay, and
     by the difference where windows are apart."""
@@ -127,11 +159,11 @@ def write_results(
     costs: pl.DataFrame,
     differences: pl.DataFrame,
     policies: list[dict[str, Any]],
+    verdicts: pl.DataFrame | None = None,
 ) -> None:
-    """Replaces the rows of one experiment of a source for these goals and backfillings; all others stay."""
-    new = dict(
-        zip(EXPERIMENT_TABLES, (costs, differences, pl.DataFrame(policies, infer_schema_length=None)), strict=True)
-    )
+    """Replaces the rows of one experiment of a source for these goals and backfillings, verdicts for these goals; all others stay."""
+    stored = pl.DataFrame(policies, infer_schema_length=None)
+    new = dict(zip(EXPERIMENT_TABLES, (costs, differences, stored, pl.DataFrame(verdicts)), strict=True))
     again = costs.select("experiment", "goal", "backfill").unique()
     files: list[str] = []
     with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
@@ -139,7 +171,9 @@ def write_results(
             kept = connection.sql(
                 f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
             ).pl()
-            kept = kept.join(again, on=again.columns, how="anti")
+            # rules of experiments.verdicts have backfilling rules of their own
+            same = ["experiment", "goal"] if name == "verdicts" else again.columns
+            kept = kept.join(again, on=same, how="anti")
             rows = [part for part in (kept, new[name]) if part.height]
             if not rows:
                 continue

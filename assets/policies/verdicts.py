@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from assets.common.progress import progress
 from assets.common.trace import Trace
-from models.judging.judge import Judgement, Replayed, judge
+from models.judging.intervals import RatioInterval
+from models.judging.judge import Judgement, Replayed, corrected_for_many, judge
 from models.judging.panel import SHIFTS, scored_after
 from models.judging.verdict import DOMINATES
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
+from simulator.metrics.metrics import SEMANTICS, metrics
 from simulator.policies.network import KernelWeights
 
 LIVE_SHIFTS = SHIFTS[:4]
@@ -46,6 +49,10 @@ class JudgedRule:
         return " ".join(words)
 
 
+TYPICAL = tuple(f"typical_{measure}_{what}" for measure in ("slowdown", "wait") for what in ("ratio", "low", "high"))
+"""Columns of `scores_of` about the typical block."""
+MAYBE_NULL = ("wide_wait_s", "wide_wait_ratio", *TYPICAL)
+"""Columns of `scores_of` that may be NULL in every row."""
 INCUMBENT = JudgedRule("FCFS")
 PLAIN_RIVALS = (
     JudgedRule("SJF", "SJF"),
@@ -84,9 +91,33 @@ def judged_replays(
 def judge_rules(
     trace: Trace, rules: Sequence[JudgedRule], first_scored: int, shifts: Sequence[int] = LIVE_SHIFTS
 ) -> dict[str, Judgement]:
-    """The judgements of `judged_replays`, by the name of the rule."""
-    judgements = (judgement for _, judgement in judged_replays(trace, rules, first_scored, shifts))
+    """The judgements of `judged_replays`, by the name of the rule, corrected for how many rules there are."""
+    judgements = corrected_for_many([each for _, each in judged_replays(trace, rules, first_scored, shifts)])
     return {rule.name: judgement for rule, judgement in zip(rules, judgements, strict=True)}
+
+
+def scores_of(replayed: Replayed, judgement: Judgement) -> dict[str, Any]:
+    """Columns of replay.period_scores and of experiments.verdicts, besides what tells which policy it is."""
+    ratios = judgement.verdict.ratios[0]
+    return {
+        "jobs": int(replayed.scored.sum()),
+        **metrics(replayed.jobs, replayed.schedule, replayed.cluster, replayed.scored),
+        "wide_wait_s": judgement.panels[0].wide_wait_s,
+        "verdict": str(judgement.verdict),
+        "payers": "; ".join(judgement.verdict.payers),
+        "bounded_slowdown_ratio": ratios.bounded_slowdown,
+        "wait_ratio": ratios.wait,
+        "p99_wait_ratio": ratios.p99_wait,
+        "area_wait_ratio": ratios.area_wait,
+        "wide_wait_ratio": ratios.wide_wait,
+        "lost_capacity_change": ratios.lost_capacity,
+        **dict(zip(TYPICAL, (*_numbers(judgement.bounded_slowdown), *_numbers(judgement.wait)), strict=True)),
+        "semantics": SEMANTICS,
+    }
+
+
+def _numbers(interval: RatioInterval) -> tuple[float, float | None, float | None]:
+    return interval.ratio, interval.low, interval.high
 
 
 def best_of(judgements: Mapping[str, Judgement]) -> str | None:

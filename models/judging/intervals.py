@@ -173,15 +173,3 @@ def holm_adjusted(p_values: Sequence[float]) -> FloatArray:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
     return adjusted
-
-
-def certain_sides(rivals: Sequence[RatioInterval]) -> list[int]:
-    """For each of several rivals: -1 if its ratio is certainly below 1, 1 if certainly above, else 0.
-
-    All decisions together are wrong with probability 1 - CERTAINTY at most. Each direction is corrected by Holm's method at half of
-    that, so one rival alone is decided by its interval. With several, an interval that excludes 1 does not suffice. A rival
-    without an interval is undecided, and still counts as one of the comparisons.
-    """
-    alpha = (1 - CERTAINTY) / 2
-    below, above = (holm_adjusted([rival.p_value(side) for rival in rivals]) < alpha for side in (True, False))
-    return [int(up) - int(down) for down, up in zip(below, above, strict=True)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.judging.blocks import BLOCKS, cut_into_blocks, started_everywhere
-from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
+from models.judging.intervals import CERTAINTY, WAIT_OFFSET_S, RatioInterval, holm_adjusted, ratio_interval
 from models.judging.panel import Panel, panel_of
 from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, verdict_of
 from simulator.jobs.cluster import Cluster
@@ -56,6 +56,20 @@ def judge(
     panels, incumbents = (tuple(each.panel(wide_of) for each in side) for side in (ours, incumbent))
     slowdown, wait = block_intervals(ours[0], incumbent[0], blocks)
     return Judgement(panels, incumbents, slowdown, wait, verdict_of(panels, incumbents, slowdown, wait))
+
+
+def corrected_for_many(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """The judgements of one table, in which a policy is certain only if it would be among so many others.
+
+    A policy that is not better than the incumbent in both measures is certain with probability (1 - CERTAINTY) / 2 at most. Holm's
+    method makes that the probability that any policy of the table is. Its p-value is the larger one of the two measures.
+    """
+    p_values = [max(each.bounded_slowdown.p_value(True), each.wait.p_value(True)) for each in judgements]
+    certain = holm_adjusted(p_values) < (1 - CERTAINTY) / 2
+    return [
+        replace(each, verdict=replace(each.verdict, is_certain=each.verdict.is_certain and bool(stays)))
+        for each, stays in zip(judgements, certain, strict=True)
+    ]
 
 
 def takes_over(judgement: Judgement, accept_trade: bool = False) -> bool:

@@ -1,27 +1,29 @@
--- Policies of experiments in one replay of the whole log, beside FCFS with EASY and requested times. Jobs that no training has seen
--- are scored. Ratios are about the typical block (docs/judging.md), and less is better.
+-- Verdicts on policies. The log is replayed from its first job, and the jobs after all that was learned from are scored. Ratios are over
+-- FCFS with EASY and requested times, and less is better.
 CREATE TABLE IF NOT EXISTS experiments.verdicts (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     experiment VARCHAR NOT NULL, -- as in experiments.window_costs
+    goal VARCHAR NOT NULL, -- what learned policies and keys were to make small
+    policy VARCHAR NOT NULL, -- a heuristic, EASY-SJBF, bounded-key, key, or a way of learning
+    seed BIGINT, -- of the search or training; NULL for a rule
     backfill VARCHAR NOT NULL, -- backfilling rule
-    goal VARCHAR NOT NULL, -- what was made small
-    policy VARCHAR NOT NULL, -- as in experiments.window_costs
-    estimates VARCHAR NOT NULL, -- estimates that the scheduler used
-    seed BIGINT, -- training seed; NULL for rules
-    average_bounded_slowdown DOUBLE NOT NULL, -- mean bounded slowdown of the scored jobs, as all below
-    average_wait_s DOUBLE NOT NULL, -- mean wait, seconds
-    p99_wait_s DOUBLE NOT NULL, -- 99th percentile of the wait, seconds
-    max_wait_s DOUBLE NOT NULL, -- the longest wait, seconds
-    area_weighted_wait_s DOUBLE NOT NULL, -- mean wait weighted by run time times processors, seconds
+    estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, predicted or live
+    jobs BIGINT NOT NULL, -- jobs scored
+{{ replay_metrics }}
     wide_wait_s DOUBLE, -- mean wait of jobs wider than a quarter of the cluster, seconds; NULL where there is none
-    lost_capacity DOUBLE NOT NULL, -- share of the processor time that was free while waiting jobs asked for it
     verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/semantics.md
     payers VARCHAR NOT NULL, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
-    slowdown_ratio DOUBLE, -- bounded slowdown over that of FCFS with EASY in the typical block
-    slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
-    slowdown_high DOUBLE, -- upper end
-    wait_ratio DOUBLE, -- wait over that of FCFS with EASY in the typical block
-    wait_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
-    wait_high DOUBLE, -- upper end
-    shifts BIGINT NOT NULL, -- replays with other first jobs that the verdict rests on; 1 is the whole log alone
+    bounded_slowdown_ratio DOUBLE NOT NULL, -- of the mean bounded slowdowns
+    wait_ratio DOUBLE NOT NULL, -- of the mean waits
+    p99_wait_ratio DOUBLE NOT NULL, -- of the 99th percentiles of waits
+    area_wait_ratio DOUBLE NOT NULL, -- of the mean waits weighted by run time times processors
+    wide_wait_ratio DOUBLE, -- of the mean waits of wide jobs; NULL where there is none
+    lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of FCFS
+    typical_slowdown_ratio DOUBLE NOT NULL, -- of the bounded slowdowns in the typical block, see docs/judging.md
+    typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
+    typical_slowdown_high DOUBLE, -- upper end
+    typical_wait_ratio DOUBLE NOT NULL, -- of the waits in the typical block
+    typical_wait_low DOUBLE, -- lower end of its 95 % interval
+    typical_wait_high DOUBLE, -- upper end
+    semantics BIGINT NOT NULL, -- version of docs/semantics.md
 );

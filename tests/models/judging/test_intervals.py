@@ -15,7 +15,6 @@ from models.judging.intervals import (
     WAIT_OFFSET_S,
     FloatArray,
     RatioInterval,
-    certain_sides,
     estimate_mean,
     holm_adjusted,
     log_ratios,
@@ -220,41 +219,6 @@ def test_holm_is_between_uncorrected_and_bonferroni_and_knows_no_order(p_values:
     order = list(range(len(p_values)))
     random.shuffle(order)
     assert holm_adjusted([p_values[k] for k in order]).tolist() == pytest.approx(adjusted[order].tolist())
-
-
-def test_one_rival_alone_is_decided_by_its_interval() -> None:
-    noise = np.random.default_rng(4).normal(-0.5, 1, size=(400, 16))
-    decided = 0
-    for row in noise:
-        interval = ratio_interval(np.exp(row), np.ones(16))
-        side = certain_sides([interval])[0]
-        assert (side == -1) == interval.is_certain_below_one
-        assert (side == 1) == (interval.low is not None and interval.low > 1)
-        decided += side == -1
-    assert 50 < decided < 350
-
-
-def test_many_equal_rivals_are_rarely_called_different() -> None:
-    noise = np.random.default_rng(5).normal(size=(400, 10, 16))
-    families = [[ratio_interval(np.exp(row), np.ones(16)) for row in family] for family in noise]
-    alone = np.mean(
-        [any(rival.low is not None and not ends(rival)[0] < 1 < ends(rival)[1] for rival in f) for f in families]
-    )
-    together = np.mean([any(certain_sides(family)) for family in families])
-    assert alone > 0.2 and together < 0.07
-
-
-def test_sides_of_a_family() -> None:
-    blocks = alternating(3, 16)
-
-    def rival(shift: float) -> RatioInterval:
-        return ratio_interval(np.exp(0.2 * blocks + shift), np.ones(16))
-
-    unknown = ratio_interval(np.exp(np.arange(16.0)), np.ones(16))
-    edge = next(rival(-shift) for shift in np.arange(0.0, 1.0, 0.001) if rival(-shift).p_value(True) < 0.02)
-    assert certain_sides([rival(-2), unknown, rival(2), rival(0.0), edge]) == [-1, 0, 1, 0, 0]
-    assert certain_sides([edge]) == [-1]
-    assert certain_sides([]) == []
 
 
 @settings(deadline=None)

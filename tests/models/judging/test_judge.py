@@ -10,9 +10,9 @@ import pytest
 
 from models.judging.blocks import block_edges
 from models.judging.intervals import ratio_interval
-from models.judging.judge import Judgement, Replayed, block_intervals, judge, takes_over
+from models.judging.judge import Judgement, Replayed, block_intervals, corrected_for_many, judge, takes_over
 from models.judging.panel import scored_after
-from models.judging.verdict import NO_DIFFERENCE
+from models.judging.verdict import DOMINATES, NO_DIFFERENCE, PolicyVerdict
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import bounded_slowdown
 from tests.simulator.busy import busy_jobs
@@ -88,3 +88,33 @@ def judgement(word: str, slowdown_high: float, wait_high: float) -> Judgement:
 def test_who_takes_over(word: str, highs: tuple[float, float], taken: bool, with_trades: bool) -> None:
     assert takes_over(judgement(word, *highs)) == taken
     assert takes_over(judgement(word, *highs), accept_trade=True) == with_trades
+
+
+def dominating(slowdown: np.ndarray, wait: np.ndarray) -> Judgement:
+    """Of a policy that dominates, with these log ratios of its blocks."""
+    intervals = [ratio_interval(np.exp(each), np.ones(len(each))) for each in (slowdown, wait)]
+    is_certain = all(each.is_certain_below_one for each in intervals)
+    return Judgement((), (), *intervals, PolicyVerdict(DOMINATES, is_certain, (), ()))
+
+
+def test_one_policy_alone_is_certain_by_its_intervals() -> None:
+    noise = np.random.default_rng(4).normal(-0.6, 1, size=(200, 2, 16))
+    alone = [dominating(*row) for row in noise]
+    assert [corrected_for_many([each])[0] for each in alone] == alone
+    assert 20 < sum(each.verdict.is_certain for each in alone) < 180
+    assert corrected_for_many([]) == []
+
+
+def test_of_many_policies_without_merit_hardly_any_is_certain() -> None:
+    """Ten policies of which each is better in slowdown, and not in wait: one in five tables has one that is certain alone."""
+    noise = np.random.default_rng(5).normal(size=(400, 10, 16))
+    tables = [[dominating(np.full(16, -1.0) + 0.1 * row, row) for row in table] for table in noise]
+    alone = np.mean([any(each.verdict.is_certain for each in table) for table in tables])
+    together = np.mean([any(each.verdict.is_certain for each in corrected_for_many(table)) for table in tables])
+    assert alone > 0.12 and together < 0.04
+
+
+def test_a_clear_gain_stays_certain_among_many() -> None:
+    noise = np.random.default_rng(6).normal(size=(12, 16))
+    clear, others = dominating(noise[0] / 10 - 1, noise[0] / 10 - 1), [dominating(row, row) for row in noise[1:]]
+    assert [each.verdict.is_certain for each in corrected_for_many([clear, *others])] == [True] + [False] * 11
