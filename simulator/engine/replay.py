@@ -24,12 +24,19 @@ from simulator.engine.rules import (
     Rules,
 )
 from simulator.engine.running import CORRECTION_IDS
-from simulator.engine.states import ReplayState, keep_state, keep_static_state, take_up, take_up_static
+from simulator.engine.states import (
+    ReplayState,
+    keep_state,
+    keep_static_state,
+    take_up,
+    take_up_static,
+    waiting_state,
+)
 from simulator.engine.static import run_static
 from simulator.engine.static_queue import Queues, StaticEpisode, new_static_episode
 from simulator.formula.parsing import explain_failure
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
@@ -52,7 +59,7 @@ def replay(
     weights: KernelWeights | None = None,
     correction: str = "requested",
 ) -> Schedule:
-    """Replays all jobs on a cluster (its processors, or a Cluster with running jobs and outages).
+    """Replays all jobs on a cluster (its processors, or a Cluster with running and waiting jobs and outages).
 
     policy: see simulator.policies.registry.parse_policy; "learned" needs the `weights` of a kernel network.
     backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
@@ -90,6 +97,9 @@ class StoppableReplay:
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
         engine = _FastEngine if policy.kind == FIXED and plain else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
+        if cluster.waiting:
+            begin = int(jobs.submit[cluster.waiting])
+            self.take_up(waiting_state(begin, tasks, cluster.procs, _users_of(tasks, policy)))
 
     def run(self, until: int | None = None) -> bool:
         """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
@@ -179,9 +189,10 @@ class _GeneralEngine:
     def __init__(self, jobs: Jobs, tasks: Tasks, rules: Rules, policy: Policy) -> None:
         self._tasks, self._rules, self._policy = tasks, rules, policy
         self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
-        users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
         plans = rules.planned or rules.backfill == RESERVE
-        self.episode = new_episode(tasks, rules.cluster_procs, users, plans, inputs=inputs_of(policy))
+        self.episode = new_episode(
+            tasks, rules.cluster_procs, _users_of(tasks, policy), plans, inputs=inputs_of(policy)
+        )
 
     def run(self, until: int | None = None) -> bool:
         self.episode.counters[at.PAUSE] = 0 if until is None else until + 1
@@ -196,6 +207,11 @@ class _GeneralEngine:
 
     def take_up(self, state: ReplayState, last: int, awaited: tuple[int, int] = (0, 0)) -> None:
         take_up(state, self._tasks, self._rules.cluster_procs, self._scoring, self.episode, last, awaited)
+
+
+def _users_of(tasks: Tasks, policy: Policy) -> int:
+    """How many users are accounted for."""
+    return int(tasks.user.max()) + 1 if policy.half_life_s > 0 else 0
 
 
 def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
@@ -299,8 +315,8 @@ class NeverStarts(ValueError):
 
 
 def _stuck(tasks: Tasks, episode: Episode | StaticEpisode, rules: Rules) -> NeverStarts:
-    arrived = episode.counters[at.LAST]
-    job = int(np.argmax(episode.start[tasks.first : arrived] == CANCELLED))
+    jobs = slice(tasks.first, episode.counters[at.LAST])
+    job = int(np.argmax((episode.start[jobs] == CANCELLED) & (tasks.cancel[jobs] == NEVER)))
     return NeverStarts(job, int(tasks.procs[tasks.first + job]), rules.cluster_procs)
 
 

@@ -1,4 +1,4 @@
-"""The machine of one replay: its size, what is already running on it, and the times when part of it is missing."""
+"""The machine of one replay: its size, what already runs and waits on it, and the times when part of it is missing."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ class Outages:
 class RunningJobs:
     """Jobs that already run when the replay begins (a warm start), int64 arrays of shape (num_running,).
 
-    start: second of the log's clock, not later than the first submission of the replay. runtime, procs, estimate,
-    limit, user: as in `simulator.jobs.jobs.Jobs`; start + runtime must be later than the first submission.
+    start: second of the log's clock, not later than the beginning of the replay. runtime, procs, estimate,
+    limit, user, hold: as in `simulator.jobs.jobs.Jobs`, where hold may be left out; start + runtime must be later than the
+    beginning.
     """
 
     start: IntArray = field(default_factory=_none)
@@ -58,9 +59,12 @@ class RunningJobs:
     estimate: IntArray = field(default_factory=_none)
     limit: IntArray = field(default_factory=_none)
     user: IntArray = field(default_factory=_none)
+    hold: IntArray = field(default_factory=_none)
 
     def __post_init__(self) -> None:
-        _as_columns(self, ("start", "runtime", "procs", "estimate", "limit", "user"))
+        if not len(self.hold):
+            object.__setattr__(self, "hold", self.estimate)
+        _as_columns(self, ("start", "runtime", "procs", "estimate", "limit", "user", "hold"))
         _require(self.procs >= 1, "a running job must hold at least 1 processor")
         _require(self.limit >= self.runtime, "limit must not be shorter than the run time")
 
@@ -70,15 +74,22 @@ class RunningJobs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """procs: processors when nothing is missing. Raises ValueError when the running jobs or an outage exceed them."""
+    """procs: processors when nothing is missing. waiting: the first so many jobs of the replay already wait when it begins; it
+    begins with the first submission behind them, and is measured over the jobs behind them.
+
+    Raises ValueError when the running jobs or an outage exceed the processors.
+    """
 
     procs: int
     running: RunningJobs = field(default_factory=RunningJobs)
     outages: Outages = field(default_factory=Outages)
+    waiting: int = 0
 
     def __post_init__(self) -> None:
         if self.procs < 1:
             raise ValueError(f"a cluster needs at least 1 processor, got {self.procs}")
+        if self.waiting < 0:
+            raise ValueError(f"the number of waiting jobs must not be negative, got {self.waiting}")
         if self.running.procs.sum() > self.procs:
             raise ValueError(
                 f"the running jobs hold {self.running.procs.sum()} processors, the cluster has {self.procs}"

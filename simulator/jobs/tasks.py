@@ -36,10 +36,12 @@ class Tasks(NamedTuple):
 
 
 def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
-    """Outages are cut to the time of the replay, which begins with the first submission; running jobs must run then.
+    """Outages are cut to the time of the replay, which begins with the first submission behind the jobs that wait already; running
+    jobs must run then.
 
     Raises ValueError where a running job or a job to schedule does not fit this replay.
     """
+    _check_waiting(jobs, cluster.waiting)
     if len(jobs) and jobs.procs.max() > cluster.procs:
         index = int(jobs.procs.argmax())
         raise ValueError(
@@ -66,7 +68,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
     if not len(jobs) or not (len(running) or len(outages)):
         return Tasks(*columns, 0, len(jobs), none, none, cancel_order)
 
-    begin = int(jobs.submit[0])
+    begin = int(jobs.submit[cluster.waiting])
     _check_running(running, begin)
     outages = _during(outages, begin)
     length = outages.end - outages.start
@@ -79,7 +81,7 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
         column_of(np.concatenate([running.limit, jobs.limit, length])),
         column_of(np.concatenate([running.user, jobs.user, np.zeros(len(outages), dtype=np.int64)])),
         column_of(np.concatenate([np.full(num_running, NEVER), jobs.cancel, np.full(len(outages), NEVER)])),
-        column_of(np.concatenate([running.estimate, jobs.hold, length])),
+        column_of(np.concatenate([running.hold, jobs.hold, length])),
         column_of(np.concatenate([running.estimate, jobs.admit, length])),
     )
     ahead = np.flatnonzero(outages.announced < outages.start)
@@ -92,6 +94,22 @@ def tasks_of(jobs: Jobs, cluster: Cluster) -> Tasks:
         announced_task=column_of(ahead + num_running + num_jobs),
         cancel_order=column_of(cancel_order + num_running),
     )
+
+
+def _check_waiting(jobs: Jobs, waiting: int) -> None:
+    if waiting == 0:
+        return
+    if waiting >= len(jobs):
+        raise ValueError(
+            f"{waiting} of {len(jobs)} jobs wait when the replay begins: at least one must be submitted then"
+        )
+    begin = jobs.submit[waiting]
+    gone = jobs.cancel[:waiting] < begin
+    if gone.any():
+        index = int(np.argmax(gone))
+        raise ValueError(
+            f"job at index {index} does not wait at {begin}, when the replay begins: it was cancelled at {jobs.cancel[index]}"
+        )
 
 
 def _check_running(running: RunningJobs, begin: int) -> None:

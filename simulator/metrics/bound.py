@@ -41,13 +41,16 @@ def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ASCENT_ROU
     """Averages that no schedule of these jobs on this cluster has less of, clairvoyant or not.
 
     least_average_wait_s, least_average_turnaround_s: lower bounds, in seconds, of the metrics average_wait_s and
-    average_turnaround_s over all jobs that start. Outages and running jobs only take processors away, so that a bound
-    without them holds. A job that could be cancelled (cancel < NEVER) may never start, so nothing is asked of it: the
-    schedule to beat starts such jobs where and if that lowers the average.
+    average_turnaround_s over all jobs that start. Outages, and jobs that run or wait when the replay begins, only take
+    processors away, so that a bound without them holds. A job that could be cancelled (cancel < NEVER) may never start, so
+    nothing is asked of it: the schedule to beat starts such jobs where and if that lowers the average.
     rounds: steps of the ascent, >= 1; more of them give higher bounds. The result is the same on every call.
     Raises ValueError without any job and for a job wider than the cluster.
     """
-    cluster_procs = Cluster.of(cluster).procs
+    cluster = Cluster.of(cluster)
+    cluster_procs = cluster.procs
+    if cluster.waiting:
+        jobs = jobs.window(cluster.waiting, len(jobs) - cluster.waiting)
     if len(jobs) == 0:
         raise ValueError("no job to bound: the replay is empty")
     if jobs.procs.max() > cluster_procs:

@@ -9,7 +9,7 @@ from simulator.jobs.cluster import Cluster, Outages, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 
-SEMANTICS = 4
+SEMANTICS = 5
 """Version of the rules and metric definitions in docs/semantics.md; stored with every result."""
 
 BOUNDED_SLOWDOWN_TAU_S = 10
@@ -83,29 +83,33 @@ def metrics(
 ) -> dict[str, float]:
     """All `METRICS` of a replay; definitions in docs/semantics.md.
 
-    Job-wise metrics are over the `measured` jobs that started (all jobs where left out). Metrics of the machine count
-    whatever runs and waits from the first submission to the last completion; with jobs that are not measured, from the
-    first to the last submission of a measured one. tau_s: of the bounded slowdowns, seconds, > 0.
+    Job-wise metrics are over the `measured` jobs that started, bool (num_jobs,); all jobs where left out. Jobs that waited when
+    the replay began (Cluster.waiting) are never measured. Metrics of the machine count whatever runs and waits from the first
+    submission to the last completion of the other jobs. Where some of these are not measured, it is from the first to the last
+    submission of a measured one. tau_s: of the bounded slowdowns, seconds, > 0.
     Raises ValueError when no measured job started.
     """
     if not tau_s > 0:
         raise ValueError(f"tau_s must be above 0, got {tau_s}")
-    counted = schedule.started if measured is None else schedule.started & measured
+    cluster = Cluster.of(cluster)
+    asked = np.arange(len(jobs)) >= cluster.waiting
+    measured = asked if measured is None else asked & measured
+    counted = schedule.started & measured
     if not counted.any():
         raise ValueError("no job to measure: the replay is empty, or no measured job started")
-    everyone = measured is None or bool(measured.all())
-    submitted = jobs.submit if measured is None else jobs.submit[measured]
+    everyone = bool(measured[cluster.waiting :].all())
+    submitted = jobs.submit[measured]
     first = int(submitted[0])  # of a cancelled job too, so that all schedules are measured from the same time on
 
     runs = _Runs(jobs, schedule, slice(None) if schedule.started.all() else schedule.started)
-    part = runs if everyone else _Runs(jobs, schedule, counted)
+    part = runs if everyone and not cluster.waiting else _Runs(jobs, schedule, counted)
     makespan = int(part.end.max()) - first
     last = first + makespan if everyone else int(submitted[-1])
     per_job = _per_job(part, tau_s)
     values = (
         _statistics(per_job).ravel().tolist()
         + _area_weighted(part, per_job[:2])
-        + _machine(runs, Cluster.of(cluster), first, last)
+        + _machine(runs, cluster, first, last)
         + [float(makespan), float(schedule.backfilled[counted].mean()), float((per_job[0] > LONG_WAIT_S).mean())]
         + _users(part.user, wait=per_job[0], slowdown=per_job[3])
         + [float(len(submitted) - len(part.wait))]

@@ -159,6 +159,7 @@ def test_a_busy_and_broken_cluster_has_the_bound_of_an_empty_and_whole_one() -> 
     running = RunningJobs(-5 * one, 100 * one, 2 * one, 100 * one, 100 * one, 0 * one)
     cluster = Cluster(3, running, Outages(2 * one, 50 * one, one, 2 * one))
     assert hindsight_bound(jobs_of(rows), cluster) == hindsight_bound(jobs_of(rows), 3)
+    assert hindsight_bound(jobs_of(rows), Cluster(3, waiting=1)) == hindsight_bound(jobs_of(rows[1:]), 3)
 
 
 def test_more_rounds_never_lower_the_bound_and_a_call_repeats_itself() -> None:

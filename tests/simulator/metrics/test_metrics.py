@@ -154,6 +154,27 @@ def test_jobs_of_a_warm_start_count_in_the_use_of_the_cluster_only() -> None:
     assert {name: cold[name] for name in same} == {name: warm[name] for name in same}
 
 
+def test_jobs_that_wait_when_the_replay_begins_count_for_the_machine_only() -> None:
+    # THREE behind a queue of two, submitted at -70 and -60 in a clock that is 100 later: they run on 4 processors from 120 to 130
+    # and on 2 from 400 on. The third leaves at 99.
+    queue: list[JobRow] = [(10, None, 9, 4, 5), (30, 220, 10, 4, 5), (40, 400, 9, 2, 6)]
+    later: list[JobRow] = [
+        (submit + 100, None if start is None else start + 100, *rest) for submit, start, *rest in THREE
+    ]
+    jobs, schedule = replayed([*queue, *later])
+    warm, cold = metrics(jobs, schedule, Cluster(4, waiting=3)), metrics(*replayed(later), 4)
+    machine = {
+        "utilisation": (2 * 15 + 4 * 105) / (4 * 120),  # what starts at 220 and 400 is past the last completion
+        "loss_of_capacity": 2 * 15 / (4 * 120),
+        "average_queue_length": (120 + 120 + 10 + 10) / 120,
+        "average_job_load_proc_s": (120 * 40 + 120 * 18 + 10 * 10 + 10 * 400) / 120,
+    }
+    assert warm == pytest.approx(cold | machine)
+    middle = np.array([True, True, True, False, True, True])
+    trimmed = metrics(jobs, schedule, Cluster(4, waiting=3), middle)
+    assert trimmed["average_wait_s"] == 10 and trimmed["utilisation"] == 0.5  # from 105 to 110
+
+
 def test_cancelled_jobs_count_only_as_cancelled() -> None:
     cancelled: list[JobRow] = [(0, None, 500, 4, 7), (5, None, 1, 1, 0), (119, None, 9, 4, 1)]
     rows = sorted([*THREE, *cancelled], key=lambda row: row[0])
