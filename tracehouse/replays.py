@@ -153,7 +153,7 @@ def replay(
         * `correction` ("requested"): of a job that outlives its estimate, or "increments", "doubling".
         * `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
         * `window` (None): only these jobs, `(first, length)`, positions from 0.
-        * `warm_start` (False): begin with the jobs that were running by the log's own times.
+        * `warm_start` (False): begin with the jobs that were running or waiting by the log's own times.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.

@@ -91,20 +91,34 @@ class Trace:
             facts=logged_facts(rows, believed),
         )
 
-    def running_at(self, rows: pl.DataFrame, moment: int, estimates: Estimates | str = "requested") -> RunningJobs:
-        """Jobs among `rows` that were submitted before `moment` (a second of the log's clock) and by the log's own start
-        and run time were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
+    def running_at(
+        self,
+        rows: pl.DataFrame,
+        moment: int,
+        estimates: Estimates | str = "requested",
+        reserve_by: str = "estimate",
+    ) -> RunningJobs:
+        """Jobs among `rows` that by the log's own start and run time had started before `moment` (a second of the log's clock) and
+        were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
 
         running = rows.filter(
             pl.col("cancel_s").is_null(),
-            pl.col("submit_s") < moment,
-            pl.col("start_s") <= moment,
+            pl.col("start_s") < moment,
             pl.col("start_s") + pl.col("runtime_s") > moment,
         )
-        jobs = self.jobs_of(running, estimates)
+        jobs = self.jobs_of(running, estimates, reserve_by)
         return RunningJobs(
-            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user
+            running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
         )
+
+
+def waiting_at(rows: pl.DataFrame, moment: int) -> pl.DataFrame:
+    """Those of `rows` that by the log's own times waited at `moment`, a second of the log's clock: they were submitted by then, and
+    started then or later, or left the queue later. A job whose start the log does not know is not among them."""
+    return rows.filter(
+        pl.col("submit_s") <= moment,
+        pl.when(pl.col("cancel_s").is_null()).then(pl.col("start_s") >= moment).otherwise(pl.col("cancel_s") > moment),
+    )
 
 
 KNOWN_COLUMNS = {

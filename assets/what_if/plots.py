@@ -24,21 +24,22 @@ MOST_POINTS = 500
 
 def gantt_of(run: ReplayRun, title: str) -> Figure:
     """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
-    jobs, running, started = run.jobs, run.cluster.running, run.schedule.started
-    start = np.concatenate([running.start, run.schedule.start[started]])
+    jobs, running, started = run.all_jobs, run.cluster.running, run.all_starts.started
+    start = np.concatenate([running.start, run.all_starts.start[started]])
     runtime = np.concatenate([running.runtime, jobs.runtime[started]])
     procs = np.concatenate([running.procs, jobs.procs[started]])
-    starts = np.sort(run.schedule.start[started])
+    starts = np.sort(run.all_starts.start[started])
     first = int(np.searchsorted(starts, _longest_queue_at(run))) - GANTT_STARTS // 2
     first = max(0, min(first, len(starts) - GANTT_STARTS))
-    begin = int(jobs.submit[0]) if first == 0 else int(starts[first])
+    first_submit = int(run.jobs.submit[0])
+    begin = first_submit if first == 0 else int(starts[first])
     until = int(starts[min(first + GANTT_STARTS, len(starts)) - 1])
     if len(starts) <= GANTT_STARTS:
         until = int((start + runtime).max())
     until = max(until, begin + 1)
     shown = (start < until) & (start + runtime > begin)
     width = size_classes(procs, run.cluster.procs)
-    origin = begin - int(jobs.submit[0])
+    origin = begin - first_submit
     where = "" if first == 0 else f", from {origin / 86400:.1f} days after the first submission, when most jobs wait"
     canvas = gantt(
         f"{title}{where}", start[shown], runtime[shown], procs[shown], width[shown], run.cluster.procs, begin, until
@@ -93,9 +94,9 @@ def waits(runs: dict[str, ReplayRun]) -> Figure:
 
 
 def _longest_queue_at(run: ReplayRun) -> int:
-    """The first second at which most jobs wait."""
-    leaves = np.where(run.schedule.started, run.schedule.start, run.jobs.cancel)
-    time = np.concatenate([run.jobs.submit, leaves])
+    """The first second of the replay at which most jobs wait."""
+    leaves = np.where(run.all_starts.started, run.all_starts.start, run.all_jobs.cancel)
+    time = np.concatenate([np.maximum(run.all_jobs.submit, run.jobs.submit[0]), leaves])
     change = np.concatenate([np.ones(len(leaves), np.int64), -np.ones(len(leaves), np.int64)])
     order = np.lexsort((change, time))
     return int(time[order][np.cumsum(change[order]).argmax()])

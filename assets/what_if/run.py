@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from assets.common.trace import Trace, trace_sha256
+from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.runtime.live import LiveSettings, replay_live
@@ -53,17 +54,29 @@ class ChosenPolicy:
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """settings: in their usual form. rows: of Trace.rows, the jobs replayed, in replay order; jobs, cluster, schedule: what
-    the simulator was given and gave. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings."""
+    """settings: in their usual form. rows: of Trace.rows, the jobs asked for, in replay order. all_jobs, cluster, all_starts: what
+    the simulator was given and gave; the first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
+    of `rows`. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings."""
 
     settings: RunSettings
     trace: Trace
     policy: ChosenPolicy
     rows: pl.DataFrame
-    jobs: Jobs
+    all_jobs: Jobs
     cluster: Cluster
-    schedule: Schedule
+    all_starts: Schedule
     counts: dict[str, int]
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """The jobs of `rows`."""
+        return self.all_jobs.window(self.cluster.waiting, self.rows.height)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """Of the jobs of `rows`."""
+        asked = slice(self.cluster.waiting, None)
+        return Schedule(self.all_starts.start[asked], self.all_starts.backfilled[asked])
 
     @property
     def procs_from(self) -> str:
@@ -81,14 +94,16 @@ class ReplayRun:
         return trace_sha256(self.rows)
 
     def metrics(self) -> dict[str, float]:
-        """All metrics of simulator.metrics.metrics.METRICS over all jobs."""
-        return metrics(self.jobs, self.schedule, self.cluster)
+        """All metrics of simulator.metrics.metrics.METRICS over all jobs of `rows`."""
+        return metrics(self.all_jobs, self.all_starts, self.cluster)
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
         if not self.settings.trim:
             return None
-        return metrics(self.jobs, self.schedule, self.cluster, measured_jobs(self.jobs, self.settings.trim))
+        queue = np.zeros(self.cluster.waiting, dtype=np.bool_)
+        measured = np.concatenate([queue, measured_jobs(self.jobs, self.settings.trim)])
+        return metrics(self.all_jobs, self.all_starts, self.cluster, measured)
 
     def rlscheduler_metrics(self) -> dict[str, float | None]:
         """The figures that only the RLScheduler code knows; empty under the standard rules."""
@@ -99,7 +114,7 @@ class ReplayRun:
 
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
-        return {f"hindsight_{name}": value for name, value in hindsight_bound(self.jobs, self.cluster).items()}
+        return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
 
     def by_class(self) -> list[dict[str, str | int | float]]:
         """Jobs and waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
@@ -179,10 +194,13 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
-    jobs = trace.jobs_of(replayed, settings.believed, settings.reserve_by, settings.admit_by)
-    cluster = _cluster(trace, rows, int(jobs.submit[0]), cluster_procs, settings)
+    ahead, begin = rows[: first if settings.warm_start else 0], replayed["submit_s"][0]
+    waiting = waiting_at(ahead, begin)
+    simulated = pl.concat([waiting, replayed])
+    jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
+    cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
     counts = {
-        "jobs": len(jobs),
+        "jobs": replayed.height,
         "jobs_left_out": trace.jobs_left_out,
         "requests_below_runtime": rows.filter(
             pl.col("requested_walltime_s").is_between(1, pl.col("runtime_s"), closed="left")
@@ -192,12 +210,13 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
         "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
         "cancelled_jobs": replayed.height - replayed["cancel_s"].null_count(),
         "running_jobs": len(cluster.running),
+        "waiting_jobs": cluster.waiting,
         "outages": len(cluster.outages),
     }
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
-        counts["jobs_seen_in_training"] = len(jobs) - counts["cancelled_jobs"] - unseen
-    schedule, fate = _schedule(trace, settings, policy, jobs, cluster, replayed)
+        counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
+    schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
     counts |= fate
     return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
 
@@ -232,18 +251,19 @@ def _without_wider(
     return rows, wide.height
 
 
-def _cluster(trace: Trace, rows: pl.DataFrame, begin: int, cluster_procs: int, settings: RunSettings) -> Cluster:
-    running = RunningJobs()
-    if settings.warm_start:
-        running = trace.running_at(rows, begin, settings.believed)
-        held = int(running.procs.sum())
-        if held > cluster_procs:
-            raise ValueError(
-                f"{trace.source}: by the log's own times {len(running)} jobs on {held} processors were running when the first "
-                f"job of the replay was submitted ({trace.clock.full(begin)}), and the cluster has {cluster_procs}: give --procs {held} "
-                "or more, choose another --window, or leave out --warm-start"
-            )
-    return Cluster(cluster_procs, running, outages_of(settings, cluster_procs))
+def _cluster(
+    trace: Trace, ahead: pl.DataFrame, begin: int, waiting: int, cluster_procs: int, settings: RunSettings
+) -> Cluster:
+    """ahead: rows before the first job of the replay that a warm start looks at; waiting: how many of them wait at `begin`."""
+    running = trace.running_at(ahead, begin, settings.believed, settings.reserve_by) if ahead.height else RunningJobs()
+    held = int(running.procs.sum())
+    if held > cluster_procs:
+        raise ValueError(
+            f"{trace.source}: by the log's own times {len(running)} jobs on {held} processors were running when the first "
+            f"job of the replay was submitted ({trace.clock.full(begin)}), and the cluster has {cluster_procs}: give --procs {held} "
+            "or more, choose another --window, or leave out --warm-start"
+        )
+    return Cluster(cluster_procs, running, outages_of(settings, cluster_procs), waiting)
 
 
 def _schedule(
@@ -276,8 +296,8 @@ def _schedule(
 
 def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
     """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
-    cluster that is whole and empty."""
-    plain = not len(cluster.running) and not len(cluster.outages) and not settings.cancelled
+    cluster that is whole and empty, without a queue."""
+    plain = not (len(cluster.running) or cluster.waiting or len(cluster.outages) or settings.cancelled)
     return settings.believed.may_underestimate and plain and settings.backfill in ("none", "easy", "easy-sjbf")
 
 

@@ -74,7 +74,9 @@ class RunSettings(BaseModel):
     window: str | None = Field(
         default=None, description="START:LENGTH, positions among the replayable jobs from 0; left out: all"
     )
-    warm_start: bool = Field(default=False, description="Begin with the jobs that were running by the log's own times")
+    warm_start: bool = Field(
+        default=False, description="Begin with the jobs that were running or waiting by the log's own times"
+    )
     outages: list[Outage] = Field(default=[], description="Processors that are missing for a while")
     cancelled: bool = Field(default=False, description="Replay jobs that were cancelled before they started, too")
     drop_wider: bool = Field(default=False, description="Leave out jobs wider than the cluster instead of failing")

@@ -97,13 +97,15 @@ def with_time(series: pl.DataFrame, run: ReplayRun) -> pl.DataFrame:
 
 
 def series_of(run: ReplayRun) -> pl.DataFrame:
-    """time_s (begin of a step, second of the log's clock), step_s, and means over the step: procs_in_use (jobs of a warm start
-    included), jobs_waiting, procs_waiting (what they ask for). A step is a whole number of steps from the clock's second 0."""
-    jobs, start, started = run.jobs, run.schedule.start, run.schedule.started
-    running = run.cluster.running
+    """time_s (begin of a step, second of the log's clock), step_s, and means over the step: procs_in_use, jobs_waiting,
+    procs_waiting (what they ask for). All have jobs of a warm start included, from the first submission of the others to their last
+    completion. A step is a whole number of steps from the clock's second 0."""
+    jobs, start, started = run.all_jobs, run.all_starts.start, run.all_starts.started
+    running, asked = run.cluster.running, slice(run.cluster.waiting, None)
     leaves = np.where(started, start, jobs.cancel)  # the queue
-    begin = int(jobs.submit[0])
-    end = max(int(leaves.max()), int((start + jobs.runtime)[started].max(initial=begin)), begin + 1)
+    begin = int(run.jobs.submit[0])
+    completion = (start + jobs.runtime)[asked][started[asked]]
+    end = max(int(leaves[asked].max()), int(completion.max(initial=begin)), begin + 1)
     step = step_for(end - begin)
     edges = np.arange(begin // step, -(-end // step) + 1) * step
     held = (

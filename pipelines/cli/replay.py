@@ -74,7 +74,11 @@ if TYPE_CHECKING:
     metavar="START:LENGTH",
     help="Only these jobs: position of the first among the replayable jobs, from 0, and how many.",
 )
-@click.option("--warm-start", is_flag=True, help="Begin with the jobs that were running by the log's own times.")
+@click.option(
+    "--warm-start",
+    is_flag=True,
+    help="Begin with the jobs that were running or waiting by the log's own times.",
+)
 @click.option(
     "--outages",
     type=click.Path(path_type=Path),

@@ -37,6 +37,7 @@ SHOWN_COUNTS = (
     "equal_submit_times",
     "repeated_job_ids",
     "running_jobs",
+    "waiting_jobs",
     "cancelled_jobs",
     "outages",
     "jobs_seen_in_training",
@@ -79,10 +80,9 @@ def replay_text(summary: dict[str, Any]) -> str:
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     lines += ["", "counts"]
+    shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
-        _line(name, summary[name])
-        for name in SHOWN_COUNTS
-        if name in summary and (summary[name] or name in ALWAYS_SHOWN)
+        _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
     ]
     lines += ["", *_metrics(summary, "")]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]

@@ -5,6 +5,6 @@ CREATE TABLE IF NOT EXISTS replay.run_series (
     time TIMESTAMP NOT NULL, -- beginning of the step, UTC
     step_s BIGINT NOT NULL, -- length of the step, seconds: an hour, shorter for short traces, longer for long ones
     procs_in_use DOUBLE NOT NULL, -- mean over the step of processors in use, jobs of a warm start included
-    jobs_waiting DOUBLE NOT NULL, -- mean over the step of the number of waiting jobs
+    jobs_waiting DOUBLE NOT NULL, -- mean over the step of the number of waiting jobs, jobs of a warm start included
     procs_waiting DOUBLE NOT NULL, -- mean over the step of processors that the waiting jobs ask for
 );

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     rules VARCHAR NOT NULL, -- standard, rlscheduler or rlscheduler-corrected
     window_first BIGINT, -- position of the first job among the replayable jobs, from 0; NULL for the whole trace
     window_jobs BIGINT, -- length of the window; NULL for the whole trace
-    warm_start BOOLEAN NOT NULL, -- whether jobs that the log says were running held processors at the beginning
+    warm_start BOOLEAN NOT NULL, -- whether it began with the jobs that the log says were running and waiting
     outages VARCHAR, -- processors missing for a while, JSON list of start, end, procs, announced in the log's own seconds
     cancelled BOOLEAN NOT NULL, -- whether jobs that were cancelled before they started were replayed
     drop_wider BOOLEAN NOT NULL, -- whether jobs wider than the cluster were left out
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     repeated_job_ids BIGINT NOT NULL, -- records of the log whose id was seen before
     jobs_wider_than_cluster BIGINT NOT NULL, -- jobs left out for being wider than the cluster
     cancelled_jobs BIGINT NOT NULL, -- of the jobs replayed, those that the log says were cancelled before they started
-    running_jobs BIGINT NOT NULL, -- jobs of the warm start
+    running_jobs BIGINT NOT NULL, -- jobs of the warm start that were running, without those that were waiting
     trace_sha256 VARCHAR NOT NULL, -- hash over the jobs replayed: runs with the same one can be compared job by job
     engine VARCHAR NOT NULL, -- version of tracehouse + hash of the engine's source
     semantics BIGINT NOT NULL, -- version of docs/semantics.md

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.common.trace import Trace, load_clock, load_trace, trace_sha256
+from assets.common.trace import Trace, load_clock, load_trace, trace_sha256, waiting_at
 from simulator.jobs.jobs import NEVER
 from tests.tiny import swf_line, warehouse_of
 
@@ -108,12 +108,32 @@ def test_running_jobs_are_those_that_the_log_says_ran_then(tmp_path: Path) -> No
     ])  # fmt: skip
     trace = load_trace(warehouse_of(tmp_path, log), "mine", cancelled=True)
     running = trace.running_at(trace.rows, 100)
-    assert running.procs.tolist() == [2, 4]
-    assert (running.start.tolist(), running.runtime.tolist()) == ([10, 100], [91, 10])
-    assert running.estimate.tolist() == running.limit.tolist() == [200, 200]
-    assert running.user.tolist() == [1, 0]
-    assert len(trace.running_at(trace.rows, 0)) == 0
-    assert trace.running_at(trace.rows, 100, "actual").estimate.tolist() == [91, 10]
+    assert (running.procs.tolist(), running.start.tolist(), running.runtime.tolist()) == ([2], [10], [91])
+    assert running.estimate.tolist() == running.limit.tolist() == [200]
+    assert trace.running_at(trace.rows, 101).procs.tolist() == [4, 32, 1]
+    assert trace.running_at(trace.rows, 101).user.tolist() == [0, 0, 0]
+    assert len(trace.running_at(trace.rows, 10)) == 0
+    actual = trace.running_at(trace.rows, 100, "actual", "requested")
+    assert (actual.estimate.tolist(), actual.hold.tolist()) == ([91], [200])
+
+
+def test_waiting_jobs_are_those_that_the_log_says_had_not_started(tmp_path: Path) -> None:
+    log = "; MaxProcs: 64\n" + "".join([
+        swf_line(1, 0, 99, 10, 1, 200),  # started at 99
+        swf_line(2, 1, 99, 10, 2, 200),  # starts at 100
+        swf_line(3, 2, 500, 10, 4, 200),
+        swf_line(4, 3, -5, 500, 8, 200),  # start unknown
+        swf_line(5, 4, 96, 0, 2, 600, status=5),  # leaves at 100
+        swf_line(6, 5, 96, 0, 16, 600, status=5),  # leaves at 101
+        swf_line(7, 100, 0, 10, 32, 200),  # submitted in that second
+        swf_line(8, 101, 0, 10, 1, 200),
+    ])  # fmt: skip
+    warehouse = warehouse_of(tmp_path, log)
+    for cancelled, ids in ((True, ["2", "3", "6", "7"]), (False, ["2", "3", "7"])):
+        rows = load_trace(warehouse, "mine", cancelled).rows
+        assert waiting_at(rows, 100)["job_id"].to_list() == ids
+        assert waiting_at(rows[:6], 100)["job_id"].to_list()[:2] == ids[:2]
+    assert waiting_at(rows, -1).is_empty()
 
 
 def test_the_hash_is_that_of_the_jobs(faulty: tuple[Trace, Trace], tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_log_or_rules_that_changed_in_between_are_noticed(tmp_path: Path) -> N
     materialize(warehouse, [{"name": "a"}, {"name": "b"}])
     with warehouse.write() as connection:
         connection.execute("UPDATE replay.runs SET semantics = 1 WHERE run = 'b'")
-    with pytest.raises(ValueError, match=r"different rules \(semantics 4 and 1\)"):
+    with pytest.raises(ValueError, match=r"different rules \(semantics 5 and 1\)"):
         compare_runs(warehouse, "mine", "a", "b")
     warehouse = warehouse_of(tmp_path, busy_log(50, seed=1))
     materialize(warehouse, [{"name": "b"}])
