@@ -138,6 +138,11 @@ def test_a_window_is_its_jobs_alone(mine: str) -> None:
     assert (told["jobs"], told["window"]) == (64, "100:64")
     warm = told_of(mine, "--window", "100:64", "--warm-start")
     assert warm["running_jobs"] > 0 and warm["utilisation"] != told["utilisation"]
+    assert (warm["jobs"], told["running_jobs"], told["waiting_jobs"]) == (64, 0, 0)
+    for options in ((), ("--warm-start",)):
+        lines = [line.split() for line in succeed("replay", mine, "--window", "100:64", *options).splitlines()]
+        for name in ("running_jobs", "waiting_jobs"):
+            assert ([name, str(warm[name])] in lines) == bool(options)
     assert "the trace has 400 jobs to replay" in fail("replay", mine, "--window", "390:64")
     assert "expected START:LENGTH" in fail("replay", mine, "--window", "390-400")
 
