@@ -3,26 +3,34 @@
 from typing import Any
 
 import dagster as dg
-import numpy as np
 import polars as pl
 from pydantic import Field
 
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress
-from assets.common.trace import JOB_COLUMNS, load_trained_trace
+from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
+from assets.policies.verdicts import LIVE_SHIFTS
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.judging.judge import Judgement
+from models.judging.panel import Panel
+from models.judging.verdict import PolicyVerdict
 from models.runtime import search
-from models.runtime.search import Configuration, ReplayOutcome
+from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, ReplayOutcome, SearchLog, TriedUse
+from models.scheduling.priority_key import searched_jobs
 from warehouse import Warehouse, replace_partition
 
 SEARCH_COLUMNS = (
-    *("family", "name", "average_bounded_slowdown", "average_wait_s", "p99_wait_s", "underestimated_share"),
-    *("reservations_delayed_share", "mean_reservation_delay_s"),
+    *("family", "name", "dominates_in_search", "verdict", "bounded_slowdown_ratio", "wait_ratio", "p99_wait_ratio"),
+    *("area_wait_ratio", "wide_wait_ratio", "average_bounded_slowdown", "average_wait_s", "underestimated_share"),
+    *("reservations_delayed_share", "payers"),
 )
 """Columns of the table in the UI."""
+_TYPICAL = tuple(f"typical_{measure}_{what}" for measure in ("slowdown", "wait") for what in ("ratio", "low", "high"))
+_MAYBE_EMPTY = ("search_value", "wide_wait_s", "wide_wait_ratio", *_TYPICAL)
+"""Columns that may be NULL in every row."""
 
 
 class PredictionSearchConfig(dg.Config):
@@ -46,48 +54,101 @@ def prediction_search(
 ) -> dg.MaterializeResult:
     """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use.
 
-    The part before the split chooses. The best of each family is replayed on the rest, beside EASY, EASY++ and clairvoyance."""
+    The part before the split chooses, for each family, what dominates FCFS with EASY there. The choices are judged on the later jobs,
+    beside EASY-SJBF, EASY++ and clairvoyance."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
-    whole = search.SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
-    first, rest = (whole.part(slice(0, test_position)), whole.part(slice(test_position, None)))
-    trials = [first, *(search.shaken(first, config.seed + k) for k in range(config.shakes))]
-    easy = [search.try_configuration(trial, search.EASY) for trial in trials]
-    rows, chosen = [], []
-    predicted = search.predicted_configurations()
-    families = {
-        "backfilling": search.backfilling_configurations() + predicted["backfilling"],
-        "ordering": search.ordering_configurations() + predicted["ordering"],
-    }
-    for family, configurations in families.items():
-        merits = []
-        for configuration in progress(configurations, f"{family} with predictions"):
-            outcomes = [search.try_configuration(trial, configuration) for trial in trials]
-            merits.append(np.mean([search.merit(a, b) for a, b in zip(outcomes, easy, strict=True)]))
-            rows.append(_row("choosing", family, str(configuration), configuration, outcomes[0]))
-        best = int(np.argmin(merits))
-        rows[best - len(configurations)]["chosen"] = True
-        chosen.append((family, configurations[best]))
-    for name, rival in search.PREDICTION_RIVALS.items():
-        rows.append(_row("testing", "rival", name, rival, search.try_configuration(rest, rival)))
-    for family, configuration in chosen:
-        outcome = search.try_configuration(rest, configuration)
-        rows.append(_row("testing", family, str(configuration), configuration, outcome) | {"chosen": True})
-    searched = pl.DataFrame(rows)
+    searched = searched_uses(trace, test_position, config.shakes, config.seed)
     with warehouse.write() as connection:
         replace_partition(connection, "replay.prediction_search", source, searched)
     tested = searched.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
+    payer = tested.filter(pl.col("dominates_in_search").eq(False))["family"].to_list()
+    if payer:
+        context.log.info(f"no use of predictions dominates on the choosing part in: {', '.join(payer)}")
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": searched.height,
-            "jobs_choosing": test_position,
+            "jobs_choosing": test_position - searched_jobs(test_position).start,
             "jobs_testing": trace.rows.height - test_position,
+            "families_where_none_dominates": ", ".join(payer) or "none",
             "on_unseen_jobs": table(tested.select(SEARCH_COLUMNS)),
             "slowdown_and_wait": plot(plots.slowdown_and_wait(searched)),
         }
     )
+
+
+def searched_uses(trace: Trace, test_position: int, shakes: int, seed: int) -> pl.DataFrame:
+    """Rows of replay.prediction_search. Same arguments, same rows.
+
+    Jobs from position `test_position` on choose nothing. shakes: shaken copies of the jobs before it. seed: of the shaking.
+    """
+    submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
+    log = SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
+    choosing = ChoosingPart.of(log.part(slice(0, test_position)), shakes, seed)
+    held_out = HeldOutPart(log, test_position, LIVE_SHIFTS)
+    rows, chosen = [], []
+    for family, configurations in search.use_families().items():
+        tried = [choosing.tried(each) for each in progress(configurations, f"{family} with predictions")]
+        best = tried[search.best_use(tried)]
+        rows += [_tried(family, use) | {"chosen": use is best} for use in tried]
+        chosen.append((family, best))
+    for name, rival in search.PREDICTION_RIVALS.items():
+        rows.append(_tested(held_out, "rival", name, rival))
+    for family, use in chosen:
+        row = _tested(held_out, family, str(use.configuration), use.configuration)
+        rows.append(row | {"chosen": True} | _search_columns(use))
+    columns = dict.fromkeys(_MAYBE_EMPTY, pl.Float64) | {"dominates_in_search": pl.Boolean}
+    return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
+
+
+def _tried(family: str, use: TriedUse) -> dict[str, Any]:
+    """A configuration on the choosing part."""
+    row = _row("choosing", family, str(use.configuration), use.configuration, use.outcome)
+    none = dict.fromkeys(_TYPICAL)
+    return row | _panel_columns(use.panel) | _search_columns(use) | _verdict_columns(use.verdict) | none
+
+
+def _tested(held_out: HeldOutPart, family: str, name: str, configuration: Configuration) -> dict[str, Any]:
+    """A configuration on the jobs that chose nothing."""
+    replayed, judgement = held_out.judged(configuration)
+    row = _row("testing", family, name, configuration, replayed.outcome)
+    row |= {"chosen": False, "dominates_in_search": None, "search_value": None}
+    return row | _panel_columns(judgement.panels[0]) | _verdict_columns(judgement.verdict) | _typical_columns(judgement)
+
+
+def _search_columns(use: TriedUse) -> dict[str, Any]:
+    return {"dominates_in_search": use.dominates, "search_value": use.value}
+
+
+def _panel_columns(panel: Panel) -> dict[str, Any]:
+    return {
+        "average_bounded_slowdown": panel.bounded_slowdown,
+        "average_wait_s": panel.wait_s,
+        "p99_wait_s": panel.p99_wait_s,
+        "max_wait_s": panel.max_wait_s,
+        "area_weighted_wait_s": panel.area_wait_s,
+        "wide_wait_s": panel.wide_wait_s,
+        "lost_capacity": panel.lost_capacity,
+    }
+
+
+def _verdict_columns(verdict: PolicyVerdict) -> dict[str, Any]:
+    words = {"verdict": str(verdict), "payers": "; ".join(verdict.payers), "replays": len(verdict.ratios)}
+    ratios = verdict.ratios[0]
+    return words | {
+        "bounded_slowdown_ratio": ratios.bounded_slowdown,
+        "wait_ratio": ratios.wait,
+        "p99_wait_ratio": ratios.p99_wait,
+        "area_wait_ratio": ratios.area_wait,
+        "wide_wait_ratio": ratios.wide_wait,
+        "lost_capacity_change": ratios.lost_capacity,
+    }
+
+
+def _typical_columns(judgement: Judgement) -> dict[str, float | None]:
+    intervals = (judgement.bounded_slowdown, judgement.wait)
+    return dict(zip(_TYPICAL, (end for x in intervals for end in (x.ratio, x.low, x.high)), strict=True))
 
 
 def _row(part: str, family: str, name: str, configuration: Configuration, outcome: ReplayOutcome) -> dict[str, Any]:
@@ -95,16 +156,12 @@ def _row(part: str, family: str, name: str, configuration: Configuration, outcom
         "part": part,
         "family": family,
         "name": name,
-        "chosen": False,
         "policy": configuration.order,
         "backfill": configuration.backfill,
         "estimates": configuration.estimates,
         "factor": configuration.factor,
         "reserve_by": configuration.reserve_by,
         "correction": configuration.correction,
-        "average_bounded_slowdown": outcome.bounded_slowdown,
-        "average_wait_s": outcome.wait_s,
-        "p99_wait_s": outcome.p99_wait_s,
         "underestimated_share": outcome.underestimated_share,
         "reservations_delayed_share": outcome.delayed_share,
         "mean_reservation_delay_s": outcome.mean_delay_s,

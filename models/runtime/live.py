@@ -78,11 +78,14 @@ class LiveReplay:
     estimate: IntArray
     promised: IntArray
 
-    def fate(self, jobs: Jobs) -> dict[str, int]:
+    def fate(self, jobs: Jobs, scored: NDArray[np.bool_] | None = None) -> dict[str, int]:
         """What underestimates did, in jobs and whole seconds. No prediction ends a job: each holds its processors for its
-        whole run time."""
-        under = jobs.runtime > self.estimate
-        headed = self.promised >= 0
+        whole run time.
+
+        scored: the jobs that count, bool (jobs,); default, all."""
+        counted = np.ones(len(jobs), dtype=np.bool_) if scored is None else scored
+        under = counted & (jobs.runtime > self.estimate)
+        headed = counted & (self.promised >= 0)
         late = np.maximum(self.schedule.start - self.promised, 0)[headed]
         return {
             "jobs_underestimated": int(under.sum()),

@@ -1,5 +1,8 @@
-"""Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction, tried in
-replays and chosen on traces (or parts of one) that they are not judged on."""
+"""Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction.
+
+`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py: nobody may pay for the
+gain. `HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from models.judging.judge import Judgement, Replayed, judge
+from models.judging.panel import Panel, scored_after
+from models.judging.verdict import PolicyVerdict, verdict_of
 from models.runtime.estimates import Estimates
 from models.runtime.live import LiveReplay, LiveSettings, replay_live
+from models.scheduling.priority_key import dominates_in_search, guarded_value, searched_jobs
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown
@@ -106,6 +113,15 @@ def predicted_configurations() -> dict[str, list[Configuration]]:
     return {"backfilling": backfilling, "ordering": ordering}
 
 
+def use_families() -> dict[str, list[Configuration]]:
+    """All that is tried on a log with predictions in use, by family. One configuration of each family is chosen."""
+    predicted = predicted_configurations()
+    return {
+        "backfilling": backfilling_configurations() + predicted["backfilling"],
+        "ordering": ordering_configurations() + predicted["ordering"],
+    }
+
+
 class SearchLog(NamedTuple):
     """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
     apart by, in the same order."""
@@ -149,33 +165,128 @@ class ReplayOutcome(NamedTuple):
     mean_delay_s: float
 
 
-def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOutcome:
-    """Replays the whole log."""
+@dataclass(frozen=True)
+class TriedReplay:
+    """A replay under a configuration, and what the scheduler used of run times."""
+
+    replayed: Replayed
+    live: LiveReplay
+
+    @property
+    def outcome(self) -> ReplayOutcome:
+        """What became of the scored jobs."""
+        jobs, scored = self.replayed.jobs, self.replayed.scored
+        wait, runtime = (self.replayed.schedule.start - jobs.submit)[scored], jobs.runtime[scored]
+        fate = self.live.fate(jobs, scored)
+        return ReplayOutcome(
+            float(bounded_slowdown(wait, runtime).mean()),
+            float(wait.mean()),
+            float(np.percentile(wait, 99)),
+            fate["jobs_underestimated"] / len(wait),
+            fate["reservations_delayed"] / max(fate["reservations"], 1),
+            float(fate["mean_reservation_delay_s"]),
+        )
+
+
+def replay_configuration(log: SearchLog, configuration: Configuration, first_scored: int = 0) -> TriedReplay:
+    """A replay of the whole log, of which the jobs from position `first_scored` on are scored."""
     believed = Estimates.parse(configuration.estimates)
     reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
     jobs = log.jobs(believed, reserve_by)
     order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
     if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
         schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
-        replayed = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
+        live = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
         settings = LiveSettings(believed.statistic, configuration.factor, reserve_by)
-        replayed = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
-    wait = replayed.schedule.start - jobs.submit
-    fate = replayed.fate(jobs)
-    return ReplayOutcome(
-        float(bounded_slowdown(wait, jobs.runtime).mean()),
-        float(wait.mean()),
-        float(np.percentile(wait, 99)),
-        fate["jobs_underestimated"] / len(jobs),
-        fate["reservations_delayed"] / max(fate["reservations"], 1),
-        float(fate["mean_reservation_delay_s"]),
-    )
+        live = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
+    scored = scored_after(len(jobs), first_scored)
+    return TriedReplay(Replayed(jobs, log.cluster_procs, live.schedule, scored), live)
+
+
+def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOutcome:
+    """Replays the whole log, of which all jobs are scored."""
+    return replay_configuration(log, configuration).outcome
+
+
+@dataclass(frozen=True)
+class TriedUse:
+    """A configuration on the choosing part. outcome, panel: of the log as it is. verdict: beside EASY, with ratios for every trial."""
+
+    configuration: Configuration
+    outcome: ReplayOutcome
+    panel: Panel
+    verdict: PolicyVerdict
+
+    @property
+    def dominates(self) -> bool:
+        """Whether it dominates EASY in every trial, by the limits of a search."""
+        return all(dominates_in_search(ratios) for ratios in self.verdict.ratios)
+
+    @property
+    def value(self) -> float:
+        """What the search makes small, on average over the trials. Without a payer it is what policies are ranked by."""
+        return float(np.mean([guarded_value(ratios) for ratios in self.verdict.ratios]))
+
+
+@dataclass(frozen=True)
+class ChoosingPart:
+    """The first part of a log, as it is and in shaken copies, which are trials. The jobs from `first_scored` on are scored in each.
+
+    easy: panels of EASY, one for each trial.
+    """
+
+    trials: tuple[SearchLog, ...]
+    easy: tuple[Panel, ...]
+    first_scored: int
+
+    @classmethod
+    def of(cls, log: SearchLog, shakes: int, seed: int) -> ChoosingPart:
+        """With so many shaken copies. The jobs at the beginning let queues form, as in the search for a priority key."""
+        trials = (log, *(shaken(log, seed + k) for k in range(shakes)))
+        first = searched_jobs(len(log.submit)).start
+        return cls(trials, tuple(replay_configuration(each, EASY, first).replayed.panel() for each in trials), first)
+
+    def tried(self, configuration: Configuration) -> TriedUse:
+        """Replays every trial under the configuration."""
+        replays = [replay_configuration(trial, configuration, self.first_scored) for trial in self.trials]
+        panels = [each.replayed.panel() for each in replays]
+        return TriedUse(configuration, replays[0].outcome, panels[0], verdict_of(panels, self.easy))
+
+
+def best_use(tried: Sequence[TriedUse]) -> int:
+    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, that of the
+    least value, in which every payer costs."""
+    return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
+
+
+class HeldOutPart:
+    """The jobs of a log that chose nothing, scored inside replays that begin with the first job of the log."""
+
+    def __init__(self, log: SearchLog, first_scored: int, shifts: Sequence[int]) -> None:
+        """Jobs from position `first_scored` on are scored. shifts: jobs that are left out at the beginning, one start for each, where
+        a configuration learns from its own replay. The first one is 0."""
+        self._log, self._first_scored = log, first_scored
+        self._starts = [shift for shift in shifts if shift < first_scored] or [0]
+        self._easy: dict[int, Replayed] = {}
+
+    def judged(self, configuration: Configuration) -> tuple[TriedReplay, Judgement]:
+        """The replay of the whole log, and the judgement beside EASY over all starts."""
+        is_live = Estimates.parse(configuration.estimates).is_live
+        starts = self._starts if is_live else [0]
+        for shift in starts:
+            if shift not in self._easy:
+                self._easy[shift] = self._from(shift, EASY).replayed
+        replays = [self._from(shift, configuration) for shift in starts]
+        return replays[0], judge([each.replayed for each in replays], [self._easy[shift] for shift in starts])
+
+    def _from(self, shift: int, configuration: Configuration) -> TriedReplay:
+        return replay_configuration(self._log.part(slice(shift, None)), configuration, self._first_scored - shift)
 
 
 def merit(outcome: ReplayOutcome, easy: ReplayOutcome) -> float:
-    """ln of the slowdown against EASY's; lower is better. A mean wait above EASY's, and a 99th percentile above 1.5 times its,
-    cost five and two times the logarithm by which they are."""
+    """ln of the slowdown against EASY's, by which the benchmark of predictions chooses. Lower is better. A mean wait above EASY's, and
+    a 99th percentile above 1.5 times its, cost five and two times the logarithm by which they are."""
     cost = float(np.log(outcome.bounded_slowdown / easy.bounded_slowdown))
     cost += 5 * max(0.0, float(np.log(max(outcome.wait_s, 1.0) / max(easy.wait_s, 1.0))))
     return cost + 2 * max(0.0, float(np.log(max(outcome.p99_wait_s, 1.0) / max(1.5 * easy.p99_wait_s, 1.0))))

@@ -113,6 +113,11 @@ def searched_jobs(open_jobs: int) -> range:
     return range(open_jobs // 5, open_jobs)
 
 
+def dominates_in_search(ratios: Ratios) -> bool:
+    """Whether bounded slowdown and wait are less than FCFS's, and nobody pays by the stricter limits of a search."""
+    return ratios.dominates and max(ratios.guards.values()) <= SEARCH_GUARD
+
+
 def guarded_value(ratios: Ratios) -> float:
     """What a search makes small: the logarithms of bounded slowdown and wait over FCFS's, and PENALTY for what others pay.
 

@@ -1,1 +1,4 @@
 -- A new table, experiments.verdicts, is empty. The next run of each experiment fills it.
+-- Uses of predictions are chosen under guards, and judged inside one replay of the whole log. The next evaluation of a source
+-- searches again.
+DROP TABLE IF EXISTS replay.prediction_search;

@@ -23,7 +23,7 @@ from warehouse.migrations import CURRENT_VERSION, columns_hash, stored_columns, 
 SOURCES = [Source(f"my{name}", name, RELEASED / "logs" / name, procs=64) for name in ("pbs", "slurm")]
 OWN = {"raw.log_files": ["modified_ns", "settings", "version"], "core.schema_version": ["version", "fingerprint"]}
 """Columns that tell of the checkout and of the code, not of the log."""
-COMPUTED_AGAIN = ("replay.window_scores", "marts.leaderboard")
+COMPUTED_AGAIN = ("replay.window_scores", "marts.leaderboard", "replay.prediction_search")
 """Tables that a migration drops, since the next evaluation computes what stands for them now."""
 
 

@@ -6,6 +6,7 @@ import polars as pl
 
 import sql
 from assets.evaluation import plots
+from models.judging.verdict import NO_DIFFERENCE
 from tests.tiny import SOURCE
 from warehouse import Warehouse
 
@@ -25,9 +26,13 @@ def test_every_rank_has_a_line(warehouse: Warehouse) -> None:
 
 
 def test_the_tested_configurations_are_named(warehouse: Warehouse) -> None:
-    (ax,) = plots.slowdown_and_wait(rows_of(warehouse, "FROM replay.prediction_search")).axes
+    searched = rows_of(warehouse, "FROM replay.prediction_search")
+    (ax,) = plots.slowdown_and_wait(searched).axes
     texts = [text.get_text() for text in ax.texts]
-    assert texts.count("chosen") == 2 and len(texts) > 3
+    tested = searched.filter(part="testing")
+    assert len(texts) == tested.height and f"EASY: {NO_DIFFERENCE}" in texts
+    chosen = tested.filter("chosen")["verdict"].to_list()
+    assert sorted(text for text in texts if text.startswith("chosen")) == sorted(f"chosen: {word}" for word in chosen)
 
 
 def test_usage_has_a_panel_per_policy(warehouse: Warehouse) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
+from models.judging.judge import Replayed, judge
+from models.judging.panel import scored_after
+from models.judging.verdict import DOMINATES, TRADES, PolicyVerdict, Ratios, ratios_of
 from models.runtime import search
+from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 from simulator.metrics.metrics import bounded_slowdown
@@ -144,3 +150,118 @@ def test_resampling_moves_users_by_whole_weeks(log: search.SearchLog) -> None:
     ]
     assert parts[0]["in_week"].equals(parts[1]["in_week"])
     assert not parts[0]["submit"].equals(parts[1]["submit"])
+
+
+STARVING = search.Configuration("formula:-(submit + 1000*estimate*procs)", "easy")
+SHORT_FIRST = search.Configuration("formula:-(submit + estimate)", "easy", "actual")
+
+
+@pytest.fixture(scope="module")
+def with_wide_jobs() -> search.SearchLog:
+    """400 jobs on 16 processors, of which few need 12 and most 1 or 2, with a fifth of the processor time free."""
+    rng = np.random.default_rng(3)
+    jobs, span = 400, 30 * 86_400
+    user = rng.integers(0, 10, jobs)
+    procs = rng.choice([1, 2, 12], jobs, p=[0.5, 0.44, 0.06])
+    runtime = np.maximum(1, (np.exp(rng.normal(5, 2, 10))[user] * np.exp(rng.normal(0, 0.3, jobs))).astype(np.int64))
+    submit = np.sort(rng.integers(0, span, jobs)) * (int((runtime * procs).sum()) / 0.8 / (16 * span))
+    requested = runtime * rng.integers(1, 20, jobs)
+    rows = pl.DataFrame(
+        {"user_name": user.astype(str), "requested_walltime_s": requested, "requested_procs": procs}
+    ).with_columns(executable=pl.lit(None, dtype=pl.Utf8))
+    return search.SearchLog(submit.astype(np.int64), runtime, procs, requested, rows, 16)
+
+
+def test_the_least_slowdown_is_not_chosen_where_wide_jobs_pay(with_wide_jobs: search.SearchLog) -> None:
+    part = search.ChoosingPart.of(with_wide_jobs, 1, 1)
+    tried = [part.tried(each) for each in (search.EASY, STARVING, SHORT_FIRST)]
+    easy, starving, short = tried
+    assert starving.panel.bounded_slowdown == min(use.panel.bounded_slowdown for use in tried)
+    assert starving.verdict.ratios[0].guards["wide_wait"] > 2 and not starving.dominates
+    assert short.dominates and tried[search.best_use(tried)] is short
+    assert short.value == pytest.approx(short.verdict.rank_value), "nobody pays"
+    assert (easy.value, easy.dominates) == (0.0, False)
+    assert search.best_use([easy, starving]) == 0
+
+
+def test_trying_again_gives_the_same(with_wide_jobs: search.SearchLog) -> None:
+    parts = [search.ChoosingPart.of(with_wide_jobs, 2, 7) for _ in range(2)]
+    first, again = (part.tried(search.Configuration()) for part in parts)
+    assert first == again and len(first.verdict.ratios) == 3
+    assert len({each.bounded_slowdown for each in first.verdict.ratios}) == 3, "shaken copies differ"
+
+
+def test_the_choosing_part_scores_after_a_fifth_of_its_jobs(with_wide_jobs: search.SearchLog) -> None:
+    """Each trial is one replay from its first job on, beside EASY on the same trial."""
+    part = search.ChoosingPart.of(with_wide_jobs, 1, 4)
+    use = part.tried(STARVING)
+    for trial, ratios in zip((with_wide_jobs, search.shaken(with_wide_jobs, 4)), use.verdict.ratios, strict=True):
+        panels = [search.replay_configuration(trial, each, 80).replayed.panel() for each in (STARVING, search.EASY)]
+        assert ratios == ratios_of(*panels)
+    whole = search.replay_configuration(with_wide_jobs, STARVING).replayed
+    wait = (whole.schedule.start - whole.jobs.submit)[80:]
+    assert use.outcome.wait_s == pytest.approx(wait.mean()) == pytest.approx(use.panel.wait_s)
+
+
+def use_of(*ratios: Ratios) -> search.TriedUse:
+    """A configuration of which only the ratios matter."""
+    outcome = search.ReplayOutcome(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+    return search.TriedUse(search.EASY, outcome, None, PolicyVerdict(TRADES, False, ratios, ()))  # type: ignore[arg-type]
+
+
+def test_a_choice_dominates_in_every_trial_by_the_limits_of_the_search() -> None:
+    good = Ratios(0.5, 0.8, 1.05, 0.9, None, 3.0, 0.0)
+    assert use_of(good, good).dominates
+    for worse in (
+        replace(good, bounded_slowdown=1.01),
+        replace(good, wait=1.0),
+        replace(good, p99_wait=1.06),
+        replace(good, wide_wait=1.2),
+        replace(good, lost_capacity=0.02),
+    ):
+        assert not use_of(good, worse).dominates
+    much = replace(good, bounded_slowdown=0.01, wide_wait=1.2)
+    assert use_of(much).value < use_of(good).value
+    assert search.best_use([use_of(much), use_of(good)]) == 1, "what dominates goes first"
+    better = replace(good, wait=0.7)
+    assert search.best_use([use_of(good, good), use_of(good, better), use_of(much, good)]) == 1
+    assert search.best_use([use_of(replace(much, wide_wait=3.0)), use_of(much)]) == 1, (
+        "where none does, the least value"
+    )
+
+
+def test_held_out_jobs_are_judged_inside_one_replay_of_the_whole_log(with_wide_jobs: search.SearchLog) -> None:
+    log, cut = with_wide_jobs, 250
+    jobs = jobs_from_log(log.submit, log.runtime, log.procs, log.requested, "requested")
+    scored = scored_after(400, cut)
+    ours, easy = (Replayed(jobs, 16, replay(jobs, 16, *rule), scored) for rule in (("SAF", "easy"), ("FCFS", "easy")))
+    held_out = search.HeldOutPart(log, cut, (0, 97))
+    replayed, judgement = held_out.judged(search.PREDICTION_RIVALS["SAF, requested"])
+    assert judgement == judge([ours], [easy])
+    assert np.array_equal(replayed.replayed.schedule.start, ours.schedule.start)
+    assert replayed.outcome.bounded_slowdown == pytest.approx(ours.panel().bounded_slowdown)
+    alone = search.try_configuration(log.part(slice(cut, None)), search.PREDICTION_RIVALS["SAF, requested"])
+    assert alone.wait_s != pytest.approx(replayed.outcome.wait_s), "from an empty cluster nobody has starved yet"
+
+
+def test_live_estimates_are_judged_from_every_start(with_wide_jobs: search.SearchLog) -> None:
+    log, cut, configuration = with_wide_jobs, 250, search.Configuration(factor=0.5)
+    ours, easy = [], []
+    for shift in (0, 97):
+        part = log.part(slice(shift, None))
+        jobs, scored = part.jobs("live"), scored_after(400 - shift, cut - shift)
+        live = replay_live(jobs, part.rows, 16, "FCFS", "easy-sjbf", settings=LiveSettings("mean", 0.5))
+        ours.append(Replayed(jobs, 16, live.schedule, scored))
+        easy.append(Replayed(jobs, 16, replay(part.jobs("requested"), 16, "FCFS", "easy"), scored))
+    held_out = search.HeldOutPart(log, cut, (0, 97, 300))
+    assert held_out.judged(configuration)[1] == judge(ours, easy)
+    assert len(held_out.judged(search.EASY)[1].panels) == 1
+    assert held_out.judged(SHORT_FIRST)[1].verdict.word == DOMINATES
+
+
+def test_every_family_is_tried() -> None:
+    families = search.use_families()
+    assert {name: len(configurations) for name, configurations in families.items()} == {
+        "backfilling": 31,
+        "ordering": 80,
+    }

@@ -17,6 +17,7 @@ from models.scheduling.priority_key import (
     PENALTY,
     SEARCH_GUARD,
     PriorityKey,
+    dominates_in_search,
     guarded_value,
     search_guarded_key,
     search_key,
@@ -58,6 +59,13 @@ def test_a_key_pays_for_what_others_pay() -> None:
     assert guarded_value(ratios(lost=0.03)) == pytest.approx(gains + PENALTY * 0.02)
     assert guarded_value(ratios(wait=2.0)) == pytest.approx(PENALTY * math.log(2.0))
     assert math.isfinite(guarded_value(ratios(wait=0.0, guard=math.inf))), "nobody waits under one of the two"
+
+
+def test_a_search_has_stricter_limits_than_a_verdict() -> None:
+    assert dominates_in_search(ratios()) and dominates_in_search(ratios(guard=SEARCH_GUARD))
+    assert ratios(guard=1.09).dominates and not dominates_in_search(ratios(guard=1.09))
+    assert not dominates_in_search(ratios(wait=1.0))
+    assert not dominates_in_search(ratios(lost=0.03))
 
 
 def test_the_search_under_guards_finds_a_key_that_makes_nobody_pay(arena: Arena) -> None:
