@@ -12,9 +12,9 @@ from assets.common.progress import progress
 from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace
 from assets.evaluation import plots
 from assets.ingest.core_jobs import jobs
-from assets.policies.verdicts import LIVE_SHIFTS
+from assets.policies.verdicts import LIVE_SHIFTS, MAYBE_NULL, TYPICAL
 from assets.predictions.runtime_predictions import runtime_predictions
-from models.judging.judge import Judgement
+from models.judging.judge import Judgement, corrected_for_many
 from models.judging.panel import Panel
 from models.judging.verdict import PolicyVerdict
 from models.runtime import search
@@ -28,16 +28,13 @@ SEARCH_COLUMNS = (
     *("reservations_delayed_share", "payers"),
 )
 """Columns of the table in the UI."""
-_TYPICAL = tuple(f"typical_{measure}_{what}" for measure in ("slowdown", "wait") for what in ("ratio", "low", "high"))
-_MAYBE_EMPTY = ("search_value", "wide_wait_s", "wide_wait_ratio", *_TYPICAL)
-"""Columns that may be NULL in every row."""
 
 
 class PredictionSearchConfig(dg.Config):
     shakes: int = Field(
-        default=2, ge=0, description="Shaken copies of the choosing part on which each configuration is tried, too"
+        default=2, ge=0, description="Perturbed copies of the choosing part on which each configuration is tried, too"
     )
-    seed: int = Field(default=1, ge=0, description="Seed of the shaking")
+    seed: int = Field(default=1, ge=0, description="Seed of the perturbed copies")
 
 
 @dg.asset(
@@ -63,15 +60,15 @@ def prediction_search(
     with warehouse.write() as connection:
         replace_partition(connection, "replay.prediction_search", source, searched)
     tested = searched.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
-    payer = tested.filter(pl.col("dominates_in_search").eq(False))["family"].to_list()
-    if payer:
-        context.log.info(f"no use of predictions dominates on the choosing part in: {', '.join(payer)}")
+    penalised = tested.filter(pl.col("dominates_in_search").eq(False))["family"].to_list()
+    if penalised:
+        context.log.info(f"no use of predictions dominates on the choosing part in: {', '.join(penalised)}")
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": searched.height,
             "jobs_choosing": test_position - searched_jobs(test_position).start,
             "jobs_testing": trace.rows.height - test_position,
-            "families_where_none_dominates": ", ".join(payer) or "none",
+            "families_where_none_dominates": ", ".join(penalised) or "none",
             "on_unseen_jobs": table(tested.select(SEARCH_COLUMNS)),
             "slowdown_and_wait": plot(plots.slowdown_and_wait(searched)),
         }
@@ -81,44 +78,43 @@ def prediction_search(
 def searched_uses(trace: Trace, test_position: int, shakes: int, seed: int) -> pl.DataFrame:
     """Rows of replay.prediction_search. Same arguments, same rows.
 
-    Jobs from position `test_position` on choose nothing. shakes: shaken copies of the jobs before it. seed: of the shaking.
+    Jobs from position `test_position` on choose nothing. shakes: perturbed copies of the jobs before it. seed: of these copies.
     """
     submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
     log = SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
     choosing = ChoosingPart.of(log.part(slice(0, test_position)), shakes, seed)
     held_out = HeldOutPart(log, test_position, LIVE_SHIFTS)
-    rows, chosen = [], []
+    rows: list[dict[str, Any]] = []
+    chosen: dict[str, TriedUse] = {}
     for family, configurations in search.use_families().items():
         tried = [choosing.tried(each) for each in progress(configurations, f"{family} with predictions")]
         best = tried[search.best_use(tried)]
         rows += [_tried(family, use) | {"chosen": use is best} for use in tried]
-        chosen.append((family, best))
-    for name, rival in search.PREDICTION_RIVALS.items():
-        rows.append(_tested(held_out, "rival", name, rival))
-    for family, use in chosen:
-        row = _tested(held_out, family, str(use.configuration), use.configuration)
-        rows.append(row | {"chosen": True} | _search_columns(use))
-    columns = dict.fromkeys(_MAYBE_EMPTY, pl.Float64) | {"dominates_in_search": pl.Boolean}
+        chosen[family] = best
+    tested = [("rival", name, rival) for name, rival in search.PREDICTION_RIVALS.items()]
+    tested += [(family, str(use.configuration), use.configuration) for family, use in chosen.items()]
+    replays, judgements = zip(*(held_out.judged(each) for *_, each in progress(tested, "whole replays")), strict=True)
+    for facts, replayed, judgement in zip(tested, replays, corrected_for_many(judgements), strict=True):
+        rows.append(_row("testing", *facts, replayed.outcome) | _tested(judgement, chosen.get(facts[0])))
+    columns = dict.fromkeys(("search_value", *MAYBE_NULL), pl.Float64) | {"dominates_in_search": pl.Boolean}
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
 
 
 def _tried(family: str, use: TriedUse) -> dict[str, Any]:
     """A configuration on the choosing part."""
     row = _row("choosing", family, str(use.configuration), use.configuration, use.outcome)
-    none = dict.fromkeys(_TYPICAL)
+    none = dict.fromkeys(TYPICAL)
     return row | _panel_columns(use.panel) | _search_columns(use) | _verdict_columns(use.verdict) | none
 
 
-def _tested(held_out: HeldOutPart, family: str, name: str, configuration: Configuration) -> dict[str, Any]:
-    """A configuration on the jobs that chose nothing."""
-    replayed, judgement = held_out.judged(configuration)
-    row = _row("testing", family, name, configuration, replayed.outcome)
-    row |= {"chosen": False, "dominates_in_search": None, "search_value": None}
-    return row | _panel_columns(judgement.panels[0]) | _verdict_columns(judgement.verdict) | _typical_columns(judgement)
+def _tested(judgement: Judgement, use: TriedUse | None) -> dict[str, Any]:
+    """A configuration on the jobs that chose nothing. use: the same one on the choosing part, None for a rival."""
+    row = {"chosen": use is not None} | _panel_columns(judgement.panels[0]) | _search_columns(use)
+    return row | _verdict_columns(judgement.verdict) | _typical_columns(judgement)
 
 
-def _search_columns(use: TriedUse) -> dict[str, Any]:
-    return {"dominates_in_search": use.dominates, "search_value": use.value}
+def _search_columns(use: TriedUse | None) -> dict[str, Any]:
+    return {"dominates_in_search": use and use.dominates, "search_value": use and use.value}
 
 
 def _panel_columns(panel: Panel) -> dict[str, Any]:
@@ -148,7 +144,7 @@ def _verdict_columns(verdict: PolicyVerdict) -> dict[str, Any]:
 
 def _typical_columns(judgement: Judgement) -> dict[str, float | None]:
     intervals = (judgement.bounded_slowdown, judgement.wait)
-    return dict(zip(_TYPICAL, (end for x in intervals for end in (x.ratio, x.low, x.high)), strict=True))
+    return dict(zip(TYPICAL, (end for x in intervals for end in (x.ratio, x.low, x.high)), strict=True))
 
 
 def _row(part: str, family: str, name: str, configuration: Configuration, outcome: ReplayOutcome) -> dict[str, Any]:

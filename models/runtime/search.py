@@ -231,7 +231,7 @@ class TriedUse:
 
 @dataclass(frozen=True)
 class ChoosingPart:
-    """The first part of a log, as it is and in shaken copies, which are trials. The jobs from `first_scored` on are scored in each.
+    """The first part of a log, as it is and in perturbed copies, which are trials. The jobs from `first_scored` on are scored in each.
 
     easy: panels of EASY, one for each trial.
     """
@@ -242,7 +242,7 @@ class ChoosingPart:
 
     @classmethod
     def of(cls, log: SearchLog, shakes: int, seed: int) -> ChoosingPart:
-        """With so many shaken copies. The jobs at the beginning let queues form, as in the search for a priority key."""
+        """With so many perturbed copies. The jobs at the beginning let queues form, as in the search for a priority key."""
         trials = (log, *(shaken(log, seed + k) for k in range(shakes)))
         first = searched_jobs(len(log.submit)).start
         return cls(trials, tuple(replay_configuration(each, EASY, first).replayed.panel() for each in trials), first)
