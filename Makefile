@@ -9,7 +9,7 @@ DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test ui lint bench clean constraints
+.PHONY: help setup run test ui lint bench results clean constraints
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ bench: setup ## Time readers, simulator, training and ingest, and print how repl
 	@$(BIN)/python -m benchmarks.run
 	@$(BIN)/python -m benchmarks.ingest
 	@$(BIN)/python -m benchmarks.agreement
+
+results: setup ## Store the published tables of the warehouse in docs/results.json and write them into the pages
+	@$(BIN)/python -m benchmarks.results
 
 constraints: setup ## Pin the newest versions that fit together (needs the network)
 	@$(BIN)/python -m pip install --quiet uv

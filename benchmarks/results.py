@@ -1,0 +1,132 @@
+"""Published tables: stored as they are made, and written into the pages from there.
+
+    make results                                  the tables that come from the warehouse
+    python -m benchmarks.results verdicts ...     runs benchmarks and stores the tables that they print
+    python -m benchmarks.results --pages          writes the pages from what is stored
+
+docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
+`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A test fails where page and file differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from assets.common.storage import open_warehouse
+from benchmarks.held_out import held_out_tables
+from simulator.compiled import SOURCE_HASH
+from simulator.metrics.metrics import SEMANTICS
+
+PROJECT = Path(__file__).resolve().parents[1]
+RESULTS, PAGES = PROJECT / "docs" / "results.json", PROJECT / "docs"
+BENCHMARKS = ("verdicts", "backlogs", "guarded_keys", "promotion")
+"""Those whose printed tables are published: python -m benchmarks.NAME."""
+PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
+MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n\n<!-- end -->", re.S)
+TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """command: what makes it. made: its day, ISO. versions: of the packages and of the rules. lines: Markdown, heading first."""
+
+    command: str
+    made: str
+    versions: dict[str, str]
+    lines: list[str]
+
+
+def published(command: str, markdown: str) -> PublishedTable:
+    """A table that was made now."""
+    versions = {name: version(name) for name in PACKAGES}
+    versions |= {"python": platform.python_version(), "semantics": str(SEMANTICS), "simulator": SOURCE_HASH}
+    return PublishedTable(command, datetime.now(UTC).date().isoformat(), versions, markdown.strip().splitlines())
+
+
+def stored(file: Path = RESULTS) -> dict[str, PublishedTable]:
+    """The tables by name."""
+    return {name: PublishedTable(**facts) for name, facts in json.loads(file.read_text()).items()}
+
+
+def store(tables: dict[str, PublishedTable], file: Path = RESULTS) -> None:
+    """Puts tables into the file, where they replace those of the same names."""
+    before = stored(file) if file.exists() else {}
+    facts = {name: asdict(table) for name, table in sorted((before | tables).items())}
+    file.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+
+def tables_of(printed: str) -> dict[str, str]:
+    """The Markdown tables of what a benchmark printed, by the last line of text before each; the only one may have none."""
+    titled = {}
+    for match in TABLE.finditer(printed):
+        before = [line for line in printed[: match.start()].splitlines() if line.strip() and not line.startswith("|")]
+        titled[before[-1].strip() if before else ""] = match.group().strip()
+    return titled
+
+
+def run_benchmark(name: str) -> dict[str, PublishedTable]:
+    """Runs a benchmark, shows what it prints, and returns its tables."""
+    lines = []
+    command = [sys.executable, "-m", f"benchmarks.{name}"]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        sys.exit(f"benchmarks.{name} ended with {process.returncode}: none of its tables is stored")
+    return {
+        f"{name}, {title}" if title else name: published(f"python -m benchmarks.{name}", table)
+        for title, table in tables_of("".join(lines)).items()
+    }
+
+
+def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
+    """A page with its tables as they are stored. Raises KeyError for a table that is not."""
+
+    def table_of(match: re.Match[str]) -> str:
+        name = match["name"]
+        return "\n\n".join([f"<!-- results: {name} -->", "\n".join(tables[name].lines), "<!-- end -->"])
+
+    return MARK.sub(table_of, page)
+
+
+def write_pages() -> None:
+    """Writes the stored tables into the pages."""
+    for page in sorted(PAGES.glob("*.md")):
+        before = page.read_text()
+        after = rewritten(before, stored())
+        if after != before:
+            page.write_text(after)
+            print(f"{page.relative_to(PROJECT)}: written")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("benchmarks", nargs="*", help=f"of {', '.join(BENCHMARKS)}; none: the tables of the warehouse")
+    parser.add_argument("--pages", action="store_true", help="only write the pages")
+    asked = parser.parse_args()
+    unknown = set(asked.benchmarks) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; expected {', '.join(BENCHMARKS)}")
+    if not asked.pages:
+        for name in asked.benchmarks:
+            store(run_benchmark(name))
+        if not asked.benchmarks:
+            made = {name: published(*parts) for name, parts in held_out_tables(open_warehouse()).items()}
+            store(made)
+            print(f"{len(made)} tables of the warehouse stored: {', '.join(made) or 'it has no experiments yet'}")
+    write_pages()
+
+
+if __name__ == "__main__":
+    main()

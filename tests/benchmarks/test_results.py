@@ -1,0 +1,120 @@
+"""Published tables: what is stored is on the pages, digit by digit, and says what made it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from benchmarks.held_out import table_of
+from benchmarks.results import (
+    BENCHMARKS,
+    MARK,
+    PACKAGES,
+    PAGES,
+    PublishedTable,
+    published,
+    rewritten,
+    store,
+    stored,
+    tables_of,
+)
+
+PRINTED = """
+KTH-SP2
+
+| policy | ratio |
+| --- | ---: |
+| SJF | 0.37 |
+
+Certain after Holm's correction for 1 rules: none.
+
+CTC-SP2
+
+| policy | ratio |
+| --- | ---: |
+| SJF | 0.53 |
+| SAF | 0.40 |
+"""
+
+
+def marks() -> list[tuple[str, str]]:
+    """Page and name of every table that a page takes from the results."""
+    return [
+        (page.name, match["name"]) for page in sorted(PAGES.glob("*.md")) for match in MARK.finditer(page.read_text())
+    ]
+
+
+def test_pages_have_the_numbers_that_are_stored() -> None:
+    tables = stored()
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text()
+        assert rewritten(text, tables) == text, f"{page.name}: python -m benchmarks.results --pages writes its tables"
+
+
+def test_every_stored_table_is_on_one_page() -> None:
+    names = [name for _, name in marks()]
+    assert sorted(names) == sorted(stored()), "a table is on no page or on two"
+    opened = sum(page.read_text().count("<!-- results:") for page in PAGES.glob("*.md"))
+    assert opened == len(names), "a table has no <!-- end -->"
+
+
+def test_every_table_says_what_made_it() -> None:
+    for name, table in stored().items():
+        assert date.fromisoformat(table.made) > date(2026, 11, 1), name
+        assert set(PACKAGES) <= set(table.versions) and {"semantics", "simulator", "python"} <= set(table.versions)
+        benchmark = re.fullmatch(r"python -m benchmarks\.(\w+)", table.command)
+        assert (benchmark and benchmark[1] in BENCHMARKS) or table.command.startswith("tracehouse run "), name
+        widths = {line.count("|") for line in table.lines}
+        assert len(widths) == 1 and len(table.lines) > 2, name
+
+
+def test_another_digit_on_a_page_is_seen() -> None:
+    page = "<!-- results: one -->\n\n| a |\n| --- |\n| 1.23 |\n\n<!-- end -->\n"
+    table = PublishedTable("python -m benchmarks.verdicts", "2026-11-23", {}, ["| a |", "| --- |", "| 1.24 |"])
+    assert rewritten(page, {"one": table}) == page.replace("1.23", "1.24")
+    with pytest.raises(KeyError, match="one"):
+        rewritten(page, {})
+
+
+def test_tables_of_what_a_benchmark_printed() -> None:
+    found = tables_of(PRINTED)
+    assert found == {
+        "KTH-SP2": "| policy | ratio |\n| --- | ---: |\n| SJF | 0.37 |",
+        "CTC-SP2": "| policy | ratio |\n| --- | ---: |\n| SJF | 0.53 |\n| SAF | 0.40 |",
+    }
+    assert tables_of("| a |\n| --- |\n| 1 |") == {"": "| a |\n| --- |\n| 1 |"}
+
+
+def test_a_table_replaces_that_of_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    store(
+        {"one": published("python -m benchmarks.x", "| 1 |"), "two": published("python -m benchmarks.x", "| 2 |")}, file
+    )
+    store({"one": published("python -m benchmarks.y", "| 3 |\n")}, file)
+    after = stored(file)
+    assert after["one"].lines == ["| 3 |"] and after["one"].command == "python -m benchmarks.y"
+    assert after["two"].lines == ["| 2 |"] and after["two"].versions["duckdb"]
+
+
+def test_seeds_with_one_schedule_share_a_line() -> None:
+    row = {
+        "policy": "SAF", "estimates": "requested", "seed": None, "average_bounded_slowdown": 1.5, "wait_h": 2.0,
+        "p99_wait_h": 9.0, "max_wait_d": 1.0, "area_wait_ratio": 1.1, "wide_wait_ratio": None,
+        "lost_capacity_change": 0.0104, "verdict": "trades", "typical_slowdown_ratio": 0.5, "typical_slowdown_low": 0.4,
+        "typical_slowdown_high": 0.6, "typical_wait_ratio": 0.9, "typical_wait_low": None, "typical_wait_high": None,
+    }  # fmt: skip
+    ppo = row | {"policy": "ppo"}
+    rows = [row, *({**ppo, "seed": seed} for seed in (1, 2)), {**ppo, "seed": 3, "wait_h": 2.5}]
+    lines = table_of(pl.DataFrame(rows, infer_schema_length=None)).splitlines()
+    assert [line.split("|")[1].strip() for line in lines[2:]] == [
+        "SAF, requested",
+        "ppo, requested, seed 1 and 2",
+        "ppo, requested, seed 3",
+    ]
+    assert lines[2].split("|")[2:-1] == [
+        " 1.50 ", " 2.00 ", " 9.00 ", " 1.00 ", " 1.10 ", "  ", " +0.010 ", " trades ", " 0.50 [0.40, 0.60] ", " 0.90 [none] ",
+    ]  # fmt: skip
