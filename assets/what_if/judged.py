@@ -36,7 +36,8 @@ def verdict_of_runs(a: dict[str, Any], b: dict[str, Any], jobs: pl.DataFrame) ->
     """
     if a["window_first"] is not None:
         return {
-            "why_none": "a window begins on an empty cluster, and starving takes weeks to show: compare whole traces"
+            "why_none": "a window begins on an empty cluster or with the queue of another policy, and starving takes weeks to "
+            "show: compare whole traces"
         }
     if a["outages"] or b["outages"]:
         return {"why_none": "there are outages, and what they took from the scored half is not stored"}
