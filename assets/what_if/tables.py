@@ -26,6 +26,7 @@ COUNT_COLUMNS = (
     "jobs_wider_than_cluster",
     "cancelled_jobs",
     "running_jobs",
+    "waiting_jobs",
 )
 
 

@@ -2,3 +2,5 @@
 -- Uses of predictions are chosen under guards, and judged inside one replay of the whole log. The next evaluation of a source
 -- searches again.
 DROP TABLE IF EXISTS replay.prediction_search;
+-- Replays in earlier versions began without a queue.
+ALTER TABLE replay.runs ADD COLUMN IF NOT EXISTS waiting_jobs BIGINT DEFAULT 0;

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     repeated_job_ids BIGINT NOT NULL, -- records of the log whose id was seen before
     jobs_wider_than_cluster BIGINT NOT NULL, -- jobs left out for being wider than the cluster
     cancelled_jobs BIGINT NOT NULL, -- of the jobs replayed, those that the log says were cancelled before they started
-    running_jobs BIGINT NOT NULL, -- jobs of the warm start that were running, without those that were waiting
+    running_jobs BIGINT NOT NULL, -- jobs of the warm start that were running
+    waiting_jobs BIGINT NOT NULL, -- jobs of the warm start that were waiting
     trace_sha256 VARCHAR NOT NULL, -- hash over the jobs replayed: runs with the same one can be compared job by job
     engine VARCHAR NOT NULL, -- version of tracehouse + hash of the engine's source
     semantics BIGINT NOT NULL, -- version of docs/semantics.md

@@ -145,6 +145,7 @@ def test_warm_start_and_trim_are_those_of_the_simulator(tmp_path: Path) -> None:
     }
     assert waits == {"warm": [500, 0], "cold": [0, 0]}  # three of four processors are held until 1000
     assert (rows["warm"]["running_jobs"], rows["cold"]["running_jobs"]) == (1, 0)
+    assert rows["warm"]["waiting_jobs"] >= rows["cold"]["waiting_jobs"] == 0
     series = tables(warehouse)["replay.run_series"].filter(pl.col("run") == "warm")
     # 500..1000 held by the job of the warm start, and from its own start on: the first step begins at 480
     assert series["procs_in_use"].to_numpy() @ series["step_s"].to_numpy() == 3 * 1000 + 2 * 100 + 100 - 3 * 480
