@@ -30,6 +30,8 @@ RULES = (
     JudgedRule("SJF live", "SJF", "easy", "live", "requested", "requested"),
     JudgedRule("EASY-SJBF live", "FCFS", "easy-sjbf", "live", "requested", "requested"),
     BOUNDED_KEY,
+    JudgedRule("bounded-key, requested", "bounded-key"),
+    JudgedRule("bounded-key:factor=1, requested", "bounded-key:factor=1"),
 )
 COLUMNS = {
     "bounded_slowdown": "bounded slowdown",

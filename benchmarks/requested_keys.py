@@ -1,0 +1,93 @@
+"""What the bounded key is worth where a scheduler has requested times only: `python -m benchmarks.requested_keys`.
+
+`submit + min(factor*request*sqrt(procs), 12 h)` with four factors, on four logs, beside FCFS with EASY. Jobs from 10 to 50 % of a log
+are the earlier ones, and the second half are the later ones. Each log's factor is chosen by the earlier jobs of the other three, as
+`policies/priority_key` chooses keys. So no later job, and no job of the log itself, chooses what it judges.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from benchmarks.logs import SHARED, jobs_of
+from benchmarks.verdicts import ARCHIVE_LOGS, COLUMNS, ratio_and_spread, shown
+from models.judging.judge import Judgement, judge
+from models.judging.verdict import ratios_of
+from models.scheduling.arena import Arena
+from models.scheduling.goals import parse_goal
+from models.scheduling.priority_key import guarded_value, searched_jobs
+
+FACTORS = (10.0, 5.0, 2.0, 1.0)
+"""10 is the factor of the bounded key with live estimates."""
+
+
+def main() -> None:
+    if not SHARED.exists():
+        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    arenas = {
+        name: Arena(jobs_of(SHARED / file), procs, parse_goal("bsld"), threads=1)
+        for name, (file, procs) in ARCHIVE_LOGS.items()
+    }
+    values = {name: values_of_factors(arena) for name, arena in arenas.items()}
+    for title, part in (("jobs from 10 to 50 %", earlier_jobs), ("the second half", later_jobs)):
+        print(f"\n{title}\n\n{heading()}")
+        for name, arena in arenas.items():
+            for factor in FACTORS:
+                print(line(name, factor, judged(arena, factor, part(arena))), flush=True)
+    print("\n| log | factor that the other logs' earlier jobs choose |\n| --- | --- |")
+    for name in arenas:
+        print(f"| {name} | {factor_of_others(name, values):g} |")
+    print(f"| all four | {factor_of_others('', values):g} |")
+
+
+def earlier_jobs(arena: Arena) -> range:
+    """Those that choose: from 10 to 50 %."""
+    return searched_jobs(len(arena.jobs) // 2)
+
+
+def later_jobs(arena: Arena) -> range:
+    """Those that judge: the second half."""
+    return range(len(arena.jobs) // 2, len(arena.jobs))
+
+
+def judged(arena: Arena, factor: float, scored: range) -> Judgement:
+    """The key beside FCFS with EASY over the scored jobs."""
+    return judge([arena.replayed(policy_of(factor), scored)], [arena.replayed("FCFS", scored)])
+
+
+def policy_of(factor: float) -> str:
+    """As `tracehouse replay --policy` takes it."""
+    return f"bounded-key:factor={factor:g}"
+
+
+def values_of_factors(arena: Arena) -> dict[float, float]:
+    """What the search under guards makes small, on the earlier jobs."""
+    scored = earlier_jobs(arena)
+    fcfs = arena.replayed("FCFS", scored).panel()
+    return {
+        factor: guarded_value(ratios_of(arena.replayed(policy_of(factor), scored).panel(), fcfs)) for factor in FACTORS
+    }
+
+
+def factor_of_others(name: str, values: Mapping[str, Mapping[float, float]]) -> float:
+    """The factor whose value is least on all logs but this one together."""
+    sums = {factor: sum(of_log[factor] for log, of_log in values.items() if log != name) for factor in FACTORS}
+    return min(FACTORS, key=lambda factor: sums[factor])
+
+
+def heading() -> str:
+    """The first two lines of a table."""
+    titles = ["log", "factor", *COLUMNS.values(), "verdict", "typical block: bounded slowdown", "and mean wait"]
+    return f"| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|"
+
+
+def line(name: str, factor: float, judgement: Judgement) -> str:
+    """One line of a table."""
+    verdict = judgement.verdict
+    cells = [name, f"{factor:g}", *(ratio_and_spread(verdict.ratios, column) for column in COLUMNS), str(verdict)]
+    return f"| {' | '.join([*cells, shown(judgement.bounded_slowdown), shown(judgement.wait)])} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The study of the bounded key with requested times, on logs small enough for a test."""
+
+from __future__ import annotations
+
+from benchmarks.requested_keys import (
+    FACTORS,
+    earlier_jobs,
+    factor_of_others,
+    heading,
+    judged,
+    later_jobs,
+    line,
+    values_of_factors,
+)
+from models.scheduling.arena import Arena
+from models.scheduling.goals import parse_goal
+from tests.simulator.busy import PROCS, busy_jobs
+
+
+def test_a_log_does_not_choose_its_own_factor() -> None:
+    values = {"a": {10.0: -9.0, 5.0: 0.0, 2.0: 0.0, 1.0: 0.0}}
+    values["b"] = {10.0: 0.0, 5.0: -1.0, 2.0: -2.0, 1.0: 0.0}
+    values["c"] = {10.0: 0.0, 5.0: -4.0, 2.0: -1.0, 1.0: 0.0}
+    assert factor_of_others("a", values) == 5.0
+    assert factor_of_others("b", values) == 10.0
+    assert factor_of_others("none of them", values) == 10.0
+
+
+def test_earlier_jobs_choose_and_later_jobs_judge() -> None:
+    arena = Arena(busy_jobs(1000, 1.0, 3), PROCS, parse_goal("bsld"), threads=1)
+    assert (earlier_jobs(arena), later_jobs(arena)) == (range(100, 500), range(500, 1000))
+    values = values_of_factors(arena)
+    assert tuple(values) == FACTORS
+    judgement = judged(arena, 1.0, later_jobs(arena))
+    assert judgement.panels != judgement.incumbents
+    text = line("log", 1.0, judgement)
+    assert text.startswith("| log | 1 |") and text.count("|") == heading().splitlines()[1].count("|")
