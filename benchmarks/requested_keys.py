@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+import numpy as np
+
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import ARCHIVE_LOGS, COLUMNS, ratio_and_spread, shown
 from models.judging.judge import Judgement, judge
@@ -17,9 +19,11 @@ from models.judging.verdict import ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.priority_key import guarded_value, searched_jobs
+from simulator.jobs.jobs import Jobs
 
 FACTORS = (10.0, 5.0, 2.0, 1.0)
 """10 is the factor of the bounded key with live estimates."""
+CAP_S = 12 * 3600
 
 
 def main() -> None:
@@ -35,10 +39,14 @@ def main() -> None:
         for name, arena in arenas.items():
             for factor in FACTORS:
                 print(line(name, factor, judged(arena, factor, part(arena))), flush=True)
-    print("\n| log | factor that the other logs' earlier jobs choose |\n| --- | --- |")
-    for name in arenas:
-        print(f"| {name} | {factor_of_others(name, values):g} |")
-    print(f"| all four | {factor_of_others('', values):g} |")
+    titles = ["log", "factor that the other logs' earlier jobs choose", "request over run time, median"]
+    titles += [f"jobs at the cap, factor {factor:g}" for factor in FACTORS]
+    print(f"\n| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|")
+    for name, arena in arenas.items():
+        asked = float(np.median(arena.jobs.estimate / arena.jobs.runtime))
+        shares = (f"{capped_share(arena.jobs, factor):.0%}" for factor in FACTORS)
+        print(f"| {name} | {factor_of_others(name, values):g} | {asked:.1f} | {' | '.join(shares)} |")
+    print(f"| all four together | {factor_of_others('', values):g} | | {' | ' * (len(FACTORS) - 1)}|")
 
 
 def earlier_jobs(arena: Arena) -> range:
@@ -74,6 +82,11 @@ def factor_of_others(name: str, values: Mapping[str, Mapping[float, float]]) -> 
     """The factor whose value is least on all logs but this one together."""
     sums = {factor: sum(of_log[factor] for log, of_log in values.items() if log != name) for factor in FACTORS}
     return min(FACTORS, key=lambda factor: sums[factor])
+
+
+def capped_share(jobs: Jobs, factor: float) -> float:
+    """The share of jobs that ask for so much that they have their place 12 hours after their submission."""
+    return float((factor * jobs.estimate * np.sqrt(jobs.procs) >= CAP_S).mean())
 
 
 def heading() -> str:

@@ -1,8 +1,9 @@
 """Times the reader of VASP runs, and RLSchert's cluster. CPU time of one process; `python -m benchmarks.vasp [PART ...]`.
 
 reading: MB of text per CPU-second. cuts: every real OUTCAR, cut at 20 random bytes, is read and compared with the whole. cluster:
-steps per CPU-second. training: until RLSchert's learned killing has converged (a quarter of an hour; only when named). Real runs
-are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
+steps per CPU-second. Two parts run only when they are named. training: until RLSchert's learned killing has converged (a quarter of
+an hour). table_3: what an iteration of the paper's networks on state images takes. Real runs are read where `shared/traces/vasp` lies
+beside the project; synthetic ones always.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy as np
 from benchmarks.logs import SHARED
 from benchmarks.run import cpu_s
 from models.rlschert.cluster import Setting, SlotCluster
-from models.rlschert.options import RLSchertOptions
+from models.rlschert.options import PAPER_OPTIONS, RLSchertOptions
+from models.rlschert.plan import NETWORKS_TRIED
 from models.rlschert.training import IterationReport, train_rlschert
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import new_state
@@ -34,6 +36,9 @@ from traces.vasp.tables import tables_of
 
 REAL = SHARED.parent / "vasp"
 CUTS = 20
+ITERATIONS_TIMED = 4
+LONG = ("training", "table_3")
+"""Parts that run only when they are named."""
 
 
 def reading() -> None:
@@ -136,15 +141,34 @@ def training() -> None:
         print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
 
 
+def table_3() -> None:
+    """Iterations of the networks of the paper's Table 3 with its settings, after a first one that is longer than the others."""
+    pool, validation = (draw_sequences(Workload(), count, seed) for seed, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
+    print(f"\n{'Table 3, networks on state images':<36}{'CPU-s an iteration':>20}{'CPU-h for 250':>16}")
+    for network, algorithm in NETWORKS_TRIED:
+        changed = {"network": network, "algorithm": algorithm, "iterations": ITERATIONS_TIMED + 1}
+        options, ends = (
+            PAPER_OPTIONS.model_copy(update=changed | {"validate_every": ITERATIONS_TIMED + 2}),
+            list[float](),
+        )
+
+        def keep(report: IterationReport, ends: list[float] = ends) -> None:
+            ends.append(time.process_time())
+
+        train_rlschert(pool, validation, Setting(), options, 1, kills=False, on_iteration=keep)
+        one = float(np.median(np.diff(ends)))
+        print(f"{f'{algorithm}_{network}':<36}{one:>20.1f}{one * 250 / 3600:>16.2f}", flush=True)
+
+
 def _text(path: Path) -> bytes:
     return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
 
 
-PARTS = {"reading": reading, "cuts": cuts, "cluster": cluster, "training": training}
+PARTS = {"reading": reading, "cuts": cuts, "cluster": cluster, "training": training, "table_3": table_3}
 
 if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in PARTS]
     if unknown:
         sys.exit(f"unknown part {unknown[0]!r}; expected {', '.join(PARTS)}")
-    for part in sys.argv[1:] or [name for name in PARTS if name != "training"]:
+    for part in sys.argv[1:] or [name for name in PARTS if name not in LONG]:
         PARTS[part]()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from benchmarks.requested_keys import (
     FACTORS,
+    capped_share,
     earlier_jobs,
     factor_of_others,
     heading,
@@ -14,6 +17,8 @@ from benchmarks.requested_keys import (
 )
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import jobs_from_log
 from tests.simulator.busy import PROCS, busy_jobs
 
 
@@ -35,3 +40,21 @@ def test_earlier_jobs_choose_and_later_jobs_judge() -> None:
     assert judgement.panels != judgement.incumbents
     text = line("log", 1.0, judgement)
     assert text.startswith("| log | 1 |") and text.count("|") == heading().splitlines()[1].count("|")
+
+
+def test_the_form_for_pbs_is_the_same_order() -> None:
+    jobs = busy_jobs(600, 1.1, 4)
+    for pbs in (
+        "eligible_time - min(walltime*sqrt(ncpus), 43200)",
+        "eligible_time - (walltime*sqrt(ncpus) if walltime*sqrt(ncpus) < 43200 else 43200)",
+    ):
+        ours, theirs = (replay(jobs, PROCS, policy) for policy in ("bounded-key:factor=1", f"formula:{pbs}"))
+        assert (ours.start == theirs.start).all()
+    assert len({replay(jobs, PROCS, policy).start.sum() for policy in ("FCFS", "bounded-key:factor=1")}) == 2
+
+
+def test_a_job_is_at_the_cap_by_what_it_asks_for() -> None:
+    submit, runtime, procs, asked = np.array([[0, 0, 0, 0], [9, 9, 9, 9], [1, 4, 1, 4], [4319, 2160, 4320, 100]])
+    jobs = jobs_from_log(submit, runtime, procs, asked)
+    assert capped_share(jobs, 10.0) == 0.5
+    assert capped_share(jobs, 1.0) == 0.0
