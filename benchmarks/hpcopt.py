@@ -1,7 +1,7 @@
 """Rules beside the leaderboard of HPCOpt (ErenAri/HPC-workload-optimizer), in its measure: `python -m benchmarks.hpcopt`.
 
 Whole logs from an empty cluster, all jobs scored, requested times but where another estimate is named. The measure is the 95th
-percentile of (wait + run time) / max(run time, 60 s). HPCOpt's figures are those of its `docs/leaderboard.md`, which has no longest
+percentile of (wait + run time) / max(run time, 60 s). HPCOpt's figures are those of its published leaderboard, which has no longest
 waits. Its simulator is not ours: its EASY waits longer on the same logs.
 """
 

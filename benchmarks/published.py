@@ -30,6 +30,8 @@ PAPER_RL = {
     ("of the worst user (VIII)", "easy"): ("", "2712", "519", ""),
 }
 """By goal and backfilling: the column RL, in the order of PAPER_LOGS. Empty: the paper has none."""
+PAPER_TRANSFER = {"none": "186.42", "easy": "115.79"}
+"""Bounded slowdown on HPC2N of the policy that was trained there, by backfilling, in Table VII; Table V has other figures."""
 PAGES = (("Lublin-1", "Lublin-2"), ("SDSC-SP2", "HPC2N", "KTH-SP2"))
 """The logs of each table on the page. KTH-SP2 is not in the paper."""
 UTILISATIONS = ("utilisation_as_coded", "utilisation")
@@ -42,6 +44,7 @@ def main() -> None:
         print(f"\n{columns_of('goal, policy', logs)}")
         for goal in dict.fromkeys(goal for goal, _ in PAPER_RL):
             print(f"| {goal}, RL, as published | {' | '.join(paper_cells(goal, logs))} |")
+    print(f"\nTable VII, RL-HPC2N on HPC2N: {', '.join(PAPER_TRANSFER.values())}")
     if not SHARED.exists():
         sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     for logs in PAGES:

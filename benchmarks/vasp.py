@@ -1,9 +1,9 @@
 """Times the reader of VASP runs, and RLSchert's cluster. CPU time of one process; `python -m benchmarks.vasp [PART ...]`.
 
 reading: MB of text per CPU-second. cuts: every real OUTCAR, cut at 20 random bytes, is read and compared with the whole. cluster:
-steps per CPU-second. Two parts run only when they are named. training: until RLSchert's learned killing has converged (a quarter of
-an hour). table_3: what an iteration of the paper's networks on state images takes. Real runs are read where `shared/traces/vasp` lies
-beside the project; synthetic ones always.
+steps per CPU-second. Three parts run only when they are named. training: until RLSchert's learned killing has converged (a quarter of
+an hour). completion: the curve of RLSchert without killing for completion time. table_3: what an iteration of the paper's networks on
+state images takes. Real runs are read where `shared/traces/vasp` lies beside the project; synthetic ones always.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.logs import SHARED
 from benchmarks.run import cpu_s
-from models.rlschert.cluster import Setting, SlotCluster
+from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from models.rlschert.options import PAPER_OPTIONS, RLSchertOptions
 from models.rlschert.plan import NETWORKS_TRIED
 from models.rlschert.training import IterationReport, train_rlschert
@@ -37,7 +37,7 @@ from traces.vasp.tables import tables_of
 REAL = SHARED.parent / "vasp"
 CUTS = 20
 ITERATIONS_TIMED = 4
-LONG = ("training", "table_3")
+LONG = ("training", "completion", "table_3")
 """Parts that run only when they are named."""
 
 
@@ -141,6 +141,24 @@ def training() -> None:
         print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
 
 
+def completion() -> None:
+    """The curve of the paper's Figure 8, of RLSchert without killing, one seed, with the asset's own settings."""
+    options = RLSchertOptions(goal="completion")
+    pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
+    setting, curve = Setting(goal="completion"), dict[int, float]()
+
+    def keep(report: IterationReport) -> None:
+        if report.validation is not None:
+            curve[report.iteration] = report.validation
+
+    train_rlschert(pool, validation, setting, options, 1, kills=False, on_iteration=keep)
+    print("\ncompletion time on the validation sequences")
+    for name in HEURISTICS:
+        print(f"{name:<44}{run_heuristic_on(validation, setting, name).completions().mean():>8.1f}")
+    for iteration in sorted(curve):
+        print(f"{f'RLSchert without killing, iteration {iteration}':<44}{curve[iteration]:>8.1f}")
+
+
 def table_3() -> None:
     """Iterations of the networks of the paper's Table 3 with its settings, after a first one that is longer than the others."""
     pool, validation = (draw_sequences(Workload(), count, seed) for seed, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
@@ -164,7 +182,14 @@ def _text(path: Path) -> bytes:
     return gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
 
 
-PARTS = {"reading": reading, "cuts": cuts, "cluster": cluster, "training": training, "table_3": table_3}
+PARTS = {
+    "reading": reading,
+    "cuts": cuts,
+    "cluster": cluster,
+    "training": training,
+    "completion": completion,
+    "table_3": table_3,
+}
 
 if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in PARTS]

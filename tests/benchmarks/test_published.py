@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 import tracehouse
-from benchmarks.published import PAPER_LOGS, PAPER_RL, columns_of, paper_cells, utilisation_of
+from benchmarks.published import PAPER_LOGS, PAPER_RL, PAPER_TRANSFER, columns_of, paper_cells, utilisation_of
 from tests.shared import shared_file
 
 
@@ -24,6 +24,14 @@ def test_copied_figures_are_in_the_paper(goal: str, backfill: str) -> None:
             assert words[5] == cell, (log, words[:6])
     else:
         assert " ".join(cells) in text
+
+
+@pytest.mark.parametrize("backfill", PAPER_TRANSFER)
+def test_table_seven_differs_from_table_five(backfill: str) -> None:
+    text = " ".join(shared_file("papers", "rlscheduler-2020.txt").read_text().split())
+    own = PAPER_RL["bounded slowdown (V)", backfill][PAPER_LOGS.index("HPC2N")]
+    transfer = text.split("TABLE VII:")[1].split("TABLE VIII:")[0]
+    assert PAPER_TRANSFER[backfill] in transfer and own not in transfer
 
 
 def test_a_log_without_a_figure_has_a_hyphen() -> None:
