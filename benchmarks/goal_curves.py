@@ -21,7 +21,7 @@ from models.scheduling.options import PPOOptions, Recipe
 FIGURES = {"bsld": "10", "utilisation_as_coded": "11", "slowdown": "12", "wait": "13"}
 """Figure, by goal."""
 CURVE_LOGS = ("Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2")
-EPOCHS, SHOWN = 6, (1, 2, 3, 4, 6)
+EPOCHS, SHOWN = 6, (1, 2, 3, 4, 6, 10, 20, 50, 100)
 WINDOW_JOBS = 256
 
 
