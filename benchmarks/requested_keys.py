@@ -41,7 +41,7 @@ def main() -> None:
                 print(line(name, factor, judged(arena, factor, part(arena))), flush=True)
     titles = ["log", "factor that the other logs' earlier jobs choose", "request over run time, median"]
     titles += [f"jobs at the cap, factor {factor:g}" for factor in FACTORS]
-    print(f"\n| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|")
+    print(f"\nchosen by the other logs\n\n| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|")
     for name, arena in arenas.items():
         asked = float(np.median(arena.jobs.estimate / arena.jobs.runtime))
         shares = (f"{capped_share(arena.jobs, factor):.0%}" for factor in FACTORS)

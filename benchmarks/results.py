@@ -28,7 +28,7 @@ from simulator.metrics.metrics import SEMANTICS
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS, PAGES = PROJECT / "docs" / "results.json", PROJECT / "docs"
-BENCHMARKS = ("verdicts", "backlogs", "guarded_keys", "promotion")
+BENCHMARKS = ("verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses")
 """Those whose printed tables are published: python -m benchmarks.NAME."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n\n<!-- end -->", re.S)
@@ -95,6 +95,8 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
 
     def table_of(match: re.Match[str]) -> str:
         name = match["name"]
+        if name not in tables:
+            raise KeyError(f"no table {name!r} is stored: run what makes it with python -m benchmarks.results")
         return "\n\n".join([f"<!-- results: {name} -->", "\n".join(tables[name].lines), "<!-- end -->"])
 
     return MARK.sub(table_of, page)
