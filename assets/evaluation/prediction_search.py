@@ -157,6 +157,7 @@ def _row(part: str, family: str, name: str, configuration: Configuration, outcom
         "estimates": configuration.estimates,
         "factor": configuration.factor,
         "reserve_by": configuration.reserve_by,
+        "admit_by": configuration.admit_by,
         "correction": configuration.correction,
         "underestimated_share": outcome.underestimated_share,
         "reservations_delayed_share": outcome.delayed_share,

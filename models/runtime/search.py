@@ -37,6 +37,7 @@ class Configuration:
     estimates: str = "live:mean"
     factor: float = 1.0
     reserve_by: str = "requested"
+    admit_by: str = "estimate"
     correction: str = "requested"
 
     def __str__(self) -> str:
@@ -44,6 +45,7 @@ class Configuration:
         if Estimates.parse(self.estimates).may_underestimate:
             words += [f"x{self.factor:g}"] if self.factor != 1 else []
             words += [f"reserve by {self.reserve_by}"]
+            words += ["admit by requested"] if self.admit_by == "requested" else []
             words += [self.correction] if self.reserve_by == "estimate" else []
         return ", ".join(words)
 
@@ -68,26 +70,30 @@ def backfilling_configurations() -> list[Configuration]:
         for statistic in ("mean", "slowdown", "median", "p75")
         for factor in (0.5, 0.7, 1.0)
     ]
+    admitted = [
+        Configuration(estimates=f"live:{statistic}", admit_by="requested")
+        for statistic in ("mean", "slowdown", "median", "p75")
+    ]
     by_estimate = [
         Configuration(estimates=f"live:{statistic}", reserve_by="estimate", correction=correction)
         for statistic in ("mean", "last_two")
         for correction in ("increments", "doubling")
     ]
-    return by_request + by_estimate
+    return by_request + admitted + by_estimate
 
 
 def ordering_configurations() -> list[Configuration]:
-    """The queue ordered by predictions: submission plus so many times the estimate, times a power of the processors. A job that
-    waits is overtaken by later ones for a time that its estimate bounds, so that none starves."""
+    """The queue ordered by predictions: submission plus so many times the estimate, times a power of the processors, 12 hours at most
+    or without a limit. A job that waits is overtaken by later ones for a time that this bounds, so that none starves."""
     bodies = [f"{c}*estimate" for c in (3, 10, 30)]
     bodies += [f"{c}*estimate*sqrt(sqrt(procs))" for c in (2, 5, 15)]
     bodies += [f"{c}*estimate*sqrt(procs)" for c in (1, 3, 10)]
+    bodies += [f"min({body}, 12*3600)" for body in bodies]
     return [
-        Configuration(f"formula:-(submit + {body})", backfill, f"live:{statistic}", factor)
+        Configuration(f"formula:-(submit + {body})", backfill, "live:mean", admit_by=admit_by)
         for body in bodies
         for backfill in ("easy", "easy-sjbf")
-        for statistic in ("mean", "slowdown")
-        for factor in (0.5, 1.0)
+        for admit_by in ("estimate", "requested")
     ]
 
 
@@ -144,13 +150,13 @@ class SearchLog(NamedTuple):
         """Number of each job's user, int64 (jobs,); the unknown are one."""
         return self.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
 
-    def jobs(self, estimates: Estimates | str, reserve_by: str = "estimate") -> Jobs:
+    def jobs(self, estimates: Estimates | str, reserve_by: str = "estimate", admit_by: str = "estimate") -> Jobs:
         """The simulator's jobs; live estimates begin with the requests. Predicted ones come from the columns of `rows` that
         predictions.runtime_predictions has."""
         believed = Estimates.of(estimates)
         predicted = self.rows[believed.column].to_numpy() if believed.is_predicted else None
         columns = (self.submit, self.runtime, self.procs, self.requested)
-        return jobs_from_log(*columns, believed.at_submission, predicted, reserve_by=reserve_by)
+        return jobs_from_log(*columns, believed.at_submission, predicted, reserve_by=reserve_by, admit_by=admit_by)
 
 
 class ReplayOutcome(NamedTuple):
@@ -192,13 +198,13 @@ def replay_configuration(log: SearchLog, configuration: Configuration, first_sco
     """A replay of the whole log, of which the jobs from position `first_scored` on are scored."""
     believed = Estimates.parse(configuration.estimates)
     reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
-    jobs = log.jobs(believed, reserve_by)
+    jobs = log.jobs(believed, reserve_by, configuration.admit_by)
     order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
     if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
         schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
         live = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
-        settings = LiveSettings(believed.statistic, configuration.factor, reserve_by)
+        settings = LiveSettings(believed.statistic, configuration.factor, reserve_by, configuration.admit_by)
         live = replay_live(jobs, log.rows, log.cluster_procs, order, backfill, correction, settings)
     scored = scored_after(len(jobs), first_scored)
     return TriedReplay(Replayed(jobs, log.cluster_procs, live.schedule, scored), live)

@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     estimates VARCHAR NOT NULL, -- requested, actual, live:STATISTIC, or predicted (by the predictor in use) and a quantile
     factor DOUBLE NOT NULL, -- by which the statistic is multiplied
     reserve_by VARCHAR NOT NULL, -- what reservations use of jobs that run: estimate or requested
+    admit_by VARCHAR NOT NULL, -- what decides who goes before a blocked head: estimate or requested
     correction VARCHAR NOT NULL, -- what is used for a job past its estimate
     average_bounded_slowdown DOUBLE NOT NULL, -- mean bounded slowdown of the part's jobs, as all below
     average_wait_s DOUBLE NOT NULL, -- mean wait, seconds
