@@ -22,12 +22,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from assets.common.storage import open_warehouse
-from benchmarks.held_out import held_out_tables
+from benchmarks.warehouse_tables import warehouse_tables
 from simulator.compiled import SOURCE_HASH
 from simulator.metrics.metrics import SEMANTICS
 
 PROJECT = Path(__file__).resolve().parents[1]
-RESULTS, PAGES = PROJECT / "docs" / "results.json", PROJECT / "docs"
+RESULTS = PROJECT / "docs" / "results.json"
+PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md")))
 BENCHMARKS = ("verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses")
 """Those whose printed tables are published: python -m benchmarks.NAME."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
@@ -103,10 +104,14 @@ def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
 
 
 def write_pages() -> None:
-    """Writes the stored tables into the pages."""
-    for page in sorted(PAGES.glob("*.md")):
+    """Writes the stored tables into the pages. A page that names a table which is not stored stays as it is, and that is printed."""
+    for page in PAGES:
         before = page.read_text()
-        after = rewritten(before, stored())
+        try:
+            after = rewritten(before, stored())
+        except KeyError as error:
+            print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
+            continue
         if after != before:
             page.write_text(after)
             print(f"{page.relative_to(PROJECT)}: written")
@@ -124,9 +129,9 @@ def main() -> None:
         for name in asked.benchmarks:
             store(run_benchmark(name))
         if not asked.benchmarks:
-            made = {name: published(*parts) for name, parts in held_out_tables(open_warehouse()).items()}
+            made = {name: published(*parts) for name, parts in warehouse_tables(open_warehouse()).items()}
             store(made)
-            print(f"{len(made)} tables of the warehouse stored: {', '.join(made) or 'it has no experiments yet'}")
+            print(f"{len(made)} tables of the warehouse stored: {', '.join(made) or 'it has no such rows yet'}")
     write_pages()
 
 

@@ -145,7 +145,7 @@ def replay(
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
         for the source), or a trained policy (its file, or what `load_policy` returns).
     backfill
-        Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", "selective:threshold=2".
+        Who may pass a job that does not fit: "none", "any", "easy", "easy-sjbf", "conservative", "selective:threshold=2".
     **settings
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
         * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".

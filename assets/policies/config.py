@@ -31,7 +31,7 @@ class TaskConfig(dg.Config):
     goal: str = Field(
         default="bsld", description="What to make small: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
     )
-    backfill: str = Field(default="easy", description="Backfilling: none, easy or easy-sjbf")
+    backfill: str = Field(default="easy", description="Backfilling: none, any, easy or easy-sjbf")
     estimates: str = Field(
         default="predicted", description="Run times the scheduler believes: requested, predicted, ..."
     )

@@ -52,7 +52,7 @@ class RunSettings(BaseModel):
         default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."
     )
     backfill: str = Field(
-        default="easy", description="none, easy, easy-sjbf, conservative, selective or selective:threshold=X"
+        default="easy", description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X"
     )
     estimates: str = Field(
         default="requested",

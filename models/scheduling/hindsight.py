@@ -81,7 +81,7 @@ def search_orders(
     rules = rules_of(arena.backfill, "requested", arena.cluster_procs)
     if rules.backfill == engine.RESERVE:
         raise ValueError(
-            f"orders are not searched under {arena.backfill!r} backfilling: choose none, easy or easy-sjbf"
+            f"orders are not searched under {arena.backfill!r} backfilling: choose none, any, easy or easy-sjbf"
         )
     scoring = scoring_of(Policy("order", FIXED, lambda *_: begin_with), arena.jobs, tasks, arena.cluster_procs)
     users = int(arena.jobs.user.max()) + 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "-b",
     default="easy",
     show_default=True,
-    help="none, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).",
+    help="none, any, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).",
 )
 @click.option(
     "--estimates",

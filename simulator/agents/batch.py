@@ -102,7 +102,7 @@ class Batch:
         self._rules = rules_of(backfill, correction, cluster_procs)
         if self._rules.backfill == RESERVE:
             raise ValueError(
-                f"episodes cannot be stepped under {backfill!r} backfilling: choose none, easy or easy-sjbf"
+                f"episodes cannot be stepped under {backfill!r} backfilling: choose none, any, easy or easy-sjbf"
             )
         seen_by = network_policy(blank_network(layout))
         self._scoring = scoring_of(replace(seen_by, kind=ASKED_CHOICE), jobs, self._tasks, cluster_procs)

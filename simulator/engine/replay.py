@@ -13,6 +13,7 @@ from simulator.engine.episode import Episode, new_episode
 from simulator.engine.general import advance
 from simulator.engine.queue_tree import MOST_PROCS, queue_by
 from simulator.engine.rules import (
+    ANY,
     DONE,
     EASY,
     EASY_SJBF,
@@ -48,7 +49,7 @@ from simulator.policies.scoring import FIXED, Scoring
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
-_IDS = {"none": NO_BACKFILL, "easy": EASY, "easy-sjbf": EASY_SJBF}
+_IDS = {"none": NO_BACKFILL, "any": ANY, "easy": EASY, "easy-sjbf": EASY_SJBF}
 
 
 def replay(

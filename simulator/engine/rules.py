@@ -9,14 +9,14 @@ DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIM
 GO_ON = -1
 """It does not stop."""
 
-NO_BACKFILL, EASY, EASY_SJBF, RESERVE = range(4)
+NO_BACKFILL, EASY, EASY_SJBF, RESERVE, ANY = range(5)
 
 
 class Rules(NamedTuple):
     """The cluster's size and the rules of backfilling, of estimates and of choices."""
 
     cluster_procs: int
-    backfill: int  # above; RESERVE is conservative and selective
+    backfill: int  # above; RESERVE is conservative and selective, ANY lets everybody pass the head
     threshold: float  # under RESERVE: the expansion factor from which a job holds a reservation
     correction: int  # see simulator/engine/running.py
     planned: bool  # outages are announced before they start, so that starts must be checked against a plan

@@ -12,7 +12,7 @@ from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
 from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
-from simulator.engine.rules import EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, WANT_CHOICE, WANT_SCORES
+from simulator.engine.rules import ANY, EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, WANT_CHOICE, WANT_SCORES
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
 from simulator.policies.network import VISIBLE_JOBS
@@ -112,12 +112,14 @@ def first_of_order(rules, scoring, episode, choice):
 def start_behind(tasks, rules, scoring, episode, head):
     """Starts jobs behind the blocked head as long as they do not delay it."""
     counters, queue = episode.counters, episode.queue
-    if rules.promises and episode.promised[queue[head]] < 0:
+    if rules.promises and rules.backfill != ANY and episode.promised[queue[head]] < 0:
         episode.promised[queue[head]], _ = head_reservation(tasks, episode, head)
     if rules.backfill == NO_BACKFILL or counters[at.QUEUED] == 1 or counters[at.FREE] <= 0:
         return
-    shadow, extra = np.int64(0), np.int64(0)
-    if counters[at.PENDING] == 1:
+    shadow, extra = np.int64(FOREVER), np.int64(0)
+    if rules.backfill == ANY:
+        pass  # nothing is kept for the head
+    elif counters[at.PENDING] == 1:
         shadow = plan_head(tasks, episode, head)
     else:
         shadow, extra = head_reservation(tasks, episode, head)

@@ -12,7 +12,7 @@ import numpy as np
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.queue_tree import NOTHING, next_in_list, next_in_tree
-from simulator.engine.rules import DONE, NO_BACKFILL, PAUSED, STUCK
+from simulator.engine.rules import ANY, DONE, NO_BACKFILL, PAUSED, STUCK
 from simulator.engine.running import correct_first, end_first, enter_running, reservation
 from simulator.engine.static_queue import DEEP, EXTRA, HEAD, RESERVED, SETTLED, SHADOW, join_queue, leave_queues
 from simulator.jobs.cluster import FOREVER
@@ -146,7 +146,7 @@ def starts_alone(tasks, rules, queues, episode):
     if rules.backfill == NO_BACKFILL:
         return np.int64(NOBODY)
     if not counters[RESERVED]:
-        reserve_for_head(tasks, queues, episode)
+        reserve_for_head(tasks, rules, queues, episode)
     in_time = counters[at.NOW] + tasks.admit[job] <= counters[SHADOW]
     if in_time or tasks.procs[job] <= counters[EXTRA]:
         return job
@@ -196,7 +196,7 @@ def start_static_behind(tasks, rules, queues, episode):
         return
     while episode.est_end[0] <= counters[at.NOW]:
         correct_first(tasks, rules, episode)
-    reserve_for_head(tasks, queues, episode)
+    reserve_for_head(tasks, rules, queues, episode)
     place = np.int64(0)  # where the search goes on: in the list, or the rank in the tree
     while True:
         place = next_behind(queues, episode, place)
@@ -223,14 +223,18 @@ def fewest_procs(queues, queued):
 
 
 @inlined
-def reserve_for_head(tasks, queues, episode):
-    """Shadow time and extra processors of the blocked head, by the estimated ends as they are now."""
+def reserve_for_head(tasks, rules, queues, episode):
+    """Shadow time and extra processors of the blocked head, by the estimated ends as they are now. Nothing is kept for it under ANY:
+    its shadow time never comes."""
     counters = episode.counters
+    counters[RESERVED] = True
+    if rules.backfill == ANY:
+        counters[SHADOW], counters[EXTRA] = FOREVER, 0
+        return
     need = tasks.procs[queues.order.job_at[counters[HEAD]]]
     counters[SHADOW], counters[EXTRA] = reservation(
         counters[at.FREE], need, episode.est_end, episode.est_job, counters[at.RUNNING], tasks.procs
     )
-    counters[RESERVED] = True
 
 
 @inlined

@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from benchmarks.held_out import table_of
 from benchmarks.results import (
     BENCHMARKS,
     MARK,
@@ -22,6 +21,7 @@ from benchmarks.results import (
     stored,
     tables_of,
 )
+from benchmarks.warehouse_tables import BUNDLED, SHOWN, bundled_table, held_out_table
 
 PRINTED = """
 KTH-SP2
@@ -43,14 +43,12 @@ CTC-SP2
 
 def marks() -> list[tuple[str, str]]:
     """Page and name of every table that a page takes from the results."""
-    return [
-        (page.name, match["name"]) for page in sorted(PAGES.glob("*.md")) for match in MARK.finditer(page.read_text())
-    ]
+    return [(page.name, match["name"]) for page in PAGES for match in MARK.finditer(page.read_text())]
 
 
 def test_pages_have_the_numbers_that_are_stored() -> None:
     tables = stored()
-    for page in sorted(PAGES.glob("*.md")):
+    for page in PAGES:
         text = page.read_text()
         assert rewritten(text, tables) == text, f"{page.name}: python -m benchmarks.results --pages writes its tables"
 
@@ -58,7 +56,7 @@ def test_pages_have_the_numbers_that_are_stored() -> None:
 def test_every_stored_table_is_on_one_page() -> None:
     names = [name for _, name in marks()]
     assert sorted(names) == sorted(stored()), "a table is on no page or on two"
-    opened = sum(page.read_text().count("<!-- results:") for page in PAGES.glob("*.md"))
+    opened = sum(page.read_text().count("<!-- results:") for page in PAGES)
     assert opened == len(names), "a table has no <!-- end -->"
 
 
@@ -109,7 +107,7 @@ def test_seeds_with_one_schedule_share_a_line() -> None:
     }  # fmt: skip
     ppo = row | {"policy": "ppo"}
     rows = [row, *({**ppo, "seed": seed} for seed in (1, 2)), {**ppo, "seed": 3, "wait_h": 2.5}]
-    lines = table_of(pl.DataFrame(rows, infer_schema_length=None)).splitlines()
+    lines = held_out_table(pl.DataFrame(rows, infer_schema_length=None)).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == [
         "SAF, requested",
         "ppo, requested, seed 1 and 2",
@@ -118,3 +116,15 @@ def test_seeds_with_one_schedule_share_a_line() -> None:
     assert lines[2].split("|")[2:-1] == [
         " 1.50 ", " 2.00 ", " 9.00 ", " 1.00 ", " 1.10 ", "  ", " +0.010 ", " trades ", " 0.50 [0.40, 0.60] ", " 0.90 [none] ",
     ]  # fmt: skip
+
+
+def test_the_table_of_bundled_sources() -> None:
+    row = {"bounded_slowdown_ratio": 0.5, "wait_ratio": 0.75, "wide_wait_ratio": 1.25, "verdict": "trades"}
+    scores = [
+        row | {"source": source, "policy": policy, "estimates": estimates}
+        for source in BUNDLED
+        for policy, estimates in SHOWN
+    ]
+    lines = bundled_table(pl.DataFrame(scores)).splitlines()
+    assert len(lines) == 2 + len(SHOWN)
+    assert lines[2] == "| FCFS, predicted | 0.50, 0.75, 1.25 | trades | 0.50, 0.75, 1.25 | trades |"

@@ -31,7 +31,7 @@ from tests.simulator.oracle_policies import (
 )
 from tests.simulator.oracle_types import CORRECTIONS, Job, Outage, RunningJob, Workload, check
 
-BACKFILLS = ("none", "easy", "easy-sjbf", "conservative", "selective")
+BACKFILLS = ("none", "any", "easy", "easy-sjbf", "conservative", "selective")
 CANCELLED = -1
 
 
@@ -264,7 +264,11 @@ class Replay:
             behind = queue[1:]
             if self.backfill == "easy-sjbf":
                 behind.sort(key=lambda job: (job.estimate, job.submit, job.order))
-            if self.announcement_pending():
+            if self.backfill == "any":
+                for job in behind:
+                    if self.can_start(job.admitted_for):
+                        self.start_now(job)
+            elif self.announcement_pending():
                 self.backfill_in_the_plan(queue[0], behind)
             else:
                 self.backfill_before_shadow_time(queue[0], behind)

@@ -145,6 +145,11 @@ EASY = [
     ),
     # FCFS visits J2 first: 1..7. At 7 J3 (5 s) would end at 12 > 10.
     Case("in submit order under FCFS", 4, [(0, 10, 3), (1, 1, 4), (1, 6, 1), (1, 5, 1)], [0, 10, 1, 11]),
+    # Nothing is kept for J1: J3 starts when J2 ends, and is in its way until 12.
+    Case(
+        "any lets everybody pass", 4, [(0, 10, 3), (1, 1, 4), (1, 6, 1), (1, 5, 1)], [0, 12, 1, 7], backfill="any",
+        backfilled=[False, False, True, True],
+    ),
     # Shortest first takes J3, whatever the policy.
     Case(
         "easy-sjbf visits the shortest estimate first", 4,

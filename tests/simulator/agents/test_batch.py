@@ -263,7 +263,7 @@ def test_cancellations_are_refused() -> None:
 
 @pytest.mark.parametrize("backfill", ["conservative", "selective:threshold=3"])
 def test_reservations_cannot_be_stepped(backfill: str) -> None:
-    with pytest.raises(ValueError, match=f"'{backfill}' backfilling: choose none, easy or easy-sjbf"):
+    with pytest.raises(ValueError, match=f"'{backfill}' backfilling: choose none, any, easy or easy-sjbf"):
         Batch(busy_jobs(50), PROCS, 20, 2, backfill)
 
 

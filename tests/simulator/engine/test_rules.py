@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from simulator.engine.replay import BACKFILLING, rules_of
-from simulator.engine.rules import EASY, EASY_SJBF, NO_BACKFILL, RESERVE
+from simulator.engine.rules import ANY, EASY, EASY_SJBF, NO_BACKFILL, RESERVE
 
 
 def test_each_backfilling_has_its_rule() -> None:
     rules = [rules_of(name, "requested", 8) for name in BACKFILLING]
-    assert [rule.backfill for rule in rules] == [NO_BACKFILL, EASY, EASY_SJBF, RESERVE, RESERVE]
+    assert [rule.backfill for rule in rules] == [NO_BACKFILL, ANY, EASY, EASY_SJBF, RESERVE, RESERVE]
     assert [rule.threshold for rule in rules[-2:]] == [1.0, 2.0]
     assert rules_of("selective:threshold=3", "requested", 8).threshold == 3.0
 

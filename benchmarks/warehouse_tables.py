@@ -1,0 +1,125 @@
+"""The published tables that come from the warehouse: held-out experiments, uses of predictions, and verdicts on the bundled sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from warehouse import Warehouse
+
+RATIOS = {
+    "bounded_slowdown_ratio": "bounded slowdown",
+    "wait_ratio": "mean wait",
+    "p99_wait_ratio": "p99 wait",
+    "area_wait_ratio": "wait by work",
+    "wide_wait_ratio": "wait of wide jobs",
+    "lost_capacity_change": "capacity lost, difference",
+    "verdict": "verdict",
+    "slowdown": "typical block: bounded slowdown",
+    "wait": "and mean wait",
+}
+"""Columns and their headings. The last two are intervals about the typical block."""
+FIGURES = {
+    "average_bounded_slowdown": "bounded slowdown",
+    "wait_h": "mean wait, h",
+    "p99_wait_h": "p99 wait, h",
+    "max_wait_d": "longest wait, days",
+    "area_wait_ratio": "wait by work, ratio",
+    "wide_wait_ratio": "wait of wide jobs, ratio",
+} | {name: RATIOS[name] for name in list(RATIOS)[-4:]}
+BUNDLED = ("lublin-256", "campus-pbs")
+SHOWN = {
+    ("FCFS", "predicted"): "FCFS, predicted",
+    ("EASY-SJBF", "predicted"): "EASY-SJBF, predicted",
+    ("SAF", "requested"): "SAF, requested",
+    ("SAF", "predicted"): "SAF, predicted",
+    ("SJF", "predicted"): "SJF, predicted",
+    ("key", "predicted"): "tuned key, predicted",
+    ("learned", "predicted"): "learned, predicted",
+    ("bounded-key", "live"): "bounded key, live",
+}
+"""Policies and estimates of the table of bundled sources, and what they are called there."""
+
+
+def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
+    """By name: the command that makes a table, and the table. Sources that have no such rows have no table."""
+    if not warehouse.path.exists():
+        return {}
+    with warehouse.read() as connection:
+        held_out = connection.sql(
+            "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d "
+            "FROM experiments.verdicts WHERE experiment = 'held_out' AND goal = 'bsld' "
+            "ORDER BY source, average_bounded_slowdown, policy, seed"
+        ).pl()
+        uses = connection.sql(
+            "SELECT * FROM replay.prediction_search WHERE part = 'testing' AND name != 'EASY' "
+            "ORDER BY source, family = 'rival', family, name"
+        ).pl()
+        scores = connection.sql("FROM replay.period_scores").pl()
+    tables = {}
+    for (source,), part in held_out.group_by("source", maintain_order=True):
+        tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
+    for (source,), part in uses.group_by("source", maintain_order=True):
+        tables[f"prediction_search, {source}"] = (f"tracehouse run --source {source}", uses_table(part))
+    if set(BUNDLED) <= set(scores["source"]):
+        tables["verdicts, bundled sources"] = ("tracehouse run", bundled_table(scores))
+    return tables
+
+
+def held_out_table(rows: pl.DataFrame) -> str:
+    """A line for each policy and estimates. Seeds that give the same figures share a line."""
+    seeds: dict[tuple[str, ...], list[int]] = {}
+    for row in rows.iter_rows(named=True):
+        cells = (f"{row['policy']}, {row['estimates']}", *(cell(row, name) for name in FIGURES))
+        seeds.setdefault(cells, []).extend([] if row["seed"] is None else [row["seed"]])
+    of_policy = {name: sum(other[0] == name for other in seeds) for name, *_ in seeds}
+    lines = []
+    for (name, *others), which in seeds.items():
+        label = name if of_policy[name] == 1 else f"{name}, seed {' and '.join(map(str, sorted(which)))}"
+        lines.append([label, *others])
+    return markdown(["policy", *FIGURES.values()], lines)
+
+
+def uses_table(rows: pl.DataFrame) -> str:
+    """The chosen uses of predictions, and their rivals."""
+    families = {"backfilling": "chosen, FCFS order: ", "ordering": "chosen, any order: "}
+    lines = [
+        [families.get(row["family"], "") + row["name"], *(cell(row, name) for name in RATIOS)]
+        for row in rows.iter_rows(named=True)
+    ]
+    return markdown(["use", *RATIOS.values()], lines)
+
+
+def bundled_table(scores: pl.DataFrame) -> str:
+    """For each bundled source the ratios of bounded slowdown, mean wait and wide jobs' wait, and the verdict."""
+    by_rule: dict[tuple[str, ...], Mapping[str, Any]] = {
+        (row["source"], row["policy"], row["estimates"]): row for row in scores.iter_rows(named=True)
+    }
+    lines = []
+    for rule, label in SHOWN.items():
+        rows = [by_rule[(source, *rule)] for source in BUNDLED]
+        ratios = [
+            ", ".join(cell(row, f"{name}_ratio") for name in ("bounded_slowdown", "wait", "wide_wait")) for row in rows
+        ]
+        lines.append(
+            [label, *(text for row, of_row in zip(rows, ratios, strict=True) for text in (of_row, row["verdict"]))]
+        )
+    return markdown(["policy", "lublin-256", "[verdict](docs/semantics.md#verdicts)", "campus-pbs", "verdict"], lines)
+
+
+def markdown(titles: list[str], lines: list[list[str]]) -> str:
+    """A table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [titles, ["---"] * len(titles), *lines])
+
+
+def cell(row: Mapping[str, Any], name: str) -> str:
+    """One number of a row, or an interval."""
+    if name in ("slowdown", "wait"):
+        ratio, low, high = (row[f"typical_{name}_{what}"] for what in ("ratio", "low", "high"))
+        return f"{ratio:.2f} [none]" if low is None else f"{ratio:.2f} [{low:.2f}, {high:.2f}]"
+    value = row[name]
+    if isinstance(value, str):
+        return value
+    return "" if value is None else f"{value:{'+.3f' if name == 'lost_capacity_change' else '.2f'}}"
