@@ -55,7 +55,9 @@ TASK_OPTIONS = (
         help="What to make small: bsld, slowdown, wait, turnaround, utilisation (made large), bsld:max_user, or a sum "
         "such as '0.7*bsld + 0.001*wait'.",
     ),
-    click.option("--backfill", "-b", default="easy", show_default=True, help="Backfilling: none, any, easy or easy-sjbf."),
+    click.option(
+        "--backfill", "-b", default="easy", show_default=True, help="Backfilling: none, any, easy or easy-sjbf."
+    ),
     click.option(
         "--estimates",
         "-e",

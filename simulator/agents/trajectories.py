@@ -147,7 +147,9 @@ def _standard(
     backfill, backlogs = window_rules.backfill, window_rules.backlogs
     rules = rules_of(backfill, "requested", cluster_procs, sample=DRAW if teacher is None else FOLLOW)
     if rules.backfill == RESERVE:
-        raise ValueError(f"networks cannot be trained under {backfill!r} backfilling: choose none, any, easy or easy-sjbf")
+        raise ValueError(
+            f"networks cannot be trained under {backfill!r} backfilling: choose none, any, easy or easy-sjbf"
+        )
     scoring = scoring_of(policy, jobs, tasks, cluster_procs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
     window_jobs = sampled.start.shape[1]
