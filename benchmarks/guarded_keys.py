@@ -15,7 +15,7 @@ from functools import cache
 from benchmarks.backlogs import LOGS
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import COLUMNS, ratio_and_spread, shown
-from models.judging.judge import Judgement, judge
+from models.judging.judge import Judgement, corrected_for_many, judge
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
@@ -41,15 +41,20 @@ def main() -> None:
             middle = len(arena.jobs) // 2
             search = search_guarded_key(arena, searched_jobs(middle), options, 1)
             candidates[name] = search.best_keys(CHOSEN)
-            print(line(name, search.best, judged(arena, search.best)), flush=True)
+        print_judged({name: (best[0], judged(arenas[name], best[0])) for name, best in candidates.items()})
         print(f"\nchosen on the other logs, {title}\n\n{heading()}")
         values = {name: value_of_keys(arena) for name, arena in arenas.items()}
-        for name, arena in arenas.items():
-            key = chosen_elsewhere(name, values, candidates)
-            print(line(name, key, judged(arena, key)), flush=True)
+        keys = {name: chosen_elsewhere(name, values, candidates) for name in arenas}
+        print_judged({name: (key, judged(arenas[name], key)) for name, key in keys.items()})
     print(f"\nEASY-SJBF, the rival with the same information\n\n{heading()}")
-    for name, arena in arenas.items():
-        print(line(name, None, judged_sjbf(arena)), flush=True)
+    print_judged({name: (None, judged_sjbf(arena)) for name, arena in arenas.items()})
+
+
+def print_judged(rows: dict[str, tuple[PriorityKey | None, Judgement]]) -> None:
+    """The lines of one table, corrected for how many they are."""
+    corrected = corrected_for_many([judgement for _, judgement in rows.values()])
+    for (name, (key, _)), judgement in zip(rows.items(), corrected, strict=True):
+        print(line(name, key, judgement), flush=True)
 
 
 def chosen_elsewhere(name: str, values: dict[str, KeyValue], candidates: dict[str, list[PriorityKey]]) -> PriorityKey:

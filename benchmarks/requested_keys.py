@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import ARCHIVE_LOGS, COLUMNS, ratio_and_spread, shown
-from models.judging.judge import Judgement, judge
+from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.verdict import ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
@@ -36,9 +36,10 @@ def main() -> None:
     values = {name: values_of_factors(arena) for name, arena in arenas.items()}
     for title, part in (("jobs from 10 to 50 %", earlier_jobs), ("the second half", later_jobs)):
         print(f"\n{title}\n\n{heading()}")
-        for name, arena in arenas.items():
-            for factor in FACTORS:
-                print(line(name, factor, judged(arena, factor, part(arena))), flush=True)
+        rows = [(name, factor) for name in arenas for factor in FACTORS]
+        judgements = corrected_for_many([judged(arenas[name], factor, part(arenas[name])) for name, factor in rows])
+        for row, judgement in zip(rows, judgements, strict=True):
+            print(line(*row, judgement), flush=True)
     titles = ["log", "factor that the other logs' earlier jobs choose", "request over run time, median"]
     titles += [f"jobs at the cap, factor {factor:g}" for factor in FACTORS]
     print(f"\nchosen by the other logs\n\n| {' | '.join(titles)} |\n{'| --- ' * len(titles)}|")

@@ -12,8 +12,8 @@ import tracehouse
 from assets.common.trace import JOB_COLUMNS, Trace
 from assets.policies.verdicts import LIVE_SHIFTS
 from benchmarks.logs import SHARED
-from benchmarks.verdicts import ARCHIVE_LOGS, heading, line, still_certain
-from models.judging.judge import Judgement
+from benchmarks.verdicts import ARCHIVE_LOGS, heading, line
+from models.judging.judge import Judgement, corrected_for_many
 from models.runtime import search
 from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, SearchLog, TriedUse
 
@@ -32,9 +32,9 @@ def main() -> None:
     for name, log in logs.items():
         chosen = {family: chosen_elsewhere(name, family, tried) for family in FAMILIES}
         print(f"\n{name}\n\n{heading()}")
-        for label, judgement in (judgements := judged(log, chosen)).items():
+        for label, judgement in judged(log, chosen).items():
             print(line(label, judgement), flush=True)
-        print(f"\n{still_certain(judgements)}")
+        print()
         for family, configuration in chosen.items():
             uses = {other: of_log[family] for other, of_log in tried.items() if other != name}
             count = sum(
@@ -65,10 +65,11 @@ def chosen_elsewhere(name: str, family: str, tried: dict[str, dict[str, list[Tri
 
 
 def judged(log: SearchLog, chosen: dict[str, Configuration]) -> dict[str, Judgement]:
-    """The choices and their rivals on the second half of a log."""
+    """The choices and their rivals on the second half of a log, corrected for how many they are."""
     part = HeldOutPart(log, len(log.submit) // 2, LIVE_SHIFTS)
     rivals = {label: rival for label, rival in search.PREDICTION_RIVALS.items() if label != "EASY"}
-    return {label: part.judged(each)[1] for label, each in (rivals | chosen).items()}
+    judgements = [part.judged(each)[1] for each in (rivals | chosen).values()]
+    return dict(zip(rivals | chosen, corrected_for_many(judgements), strict=True))
 
 
 if __name__ == "__main__":

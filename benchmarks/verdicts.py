@@ -1,19 +1,20 @@
 """What rules do to the second half of four logs, beside FCFS with EASY: `python -m benchmarks.verdicts`.
 
 Every log is replayed from its first job, and jobs from the middle one on are scored. Rules with live estimates, and FCFS beside
-them, are replayed from eight shifted starts. The tables have the ratios of the whole log, and their range over the starts.
+them, are replayed from eight shifted starts. The tables have the ratios of the whole log, and their
+range over the starts. Certain is corrected for the number of rules.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import tracehouse
-from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, judged_replays
+from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, judge_rules
 from benchmarks.logs import SHARED
 from models.judging.intervals import RatioInterval
-from models.judging.judge import Judgement, corrected_for_many
+from models.judging.judge import Judgement
 from models.judging.panel import SHIFTS
 from models.judging.verdict import Ratios
 
@@ -51,24 +52,14 @@ def main() -> None:
     for name, (file, procs) in ARCHIVE_LOGS.items():
         print(f"\n{name}\n\n{heading()}")
         log = tracehouse.load_log(SHARED / file, procs=procs)
-        judgements = judged(log, RULES)
-        for rule, judgement in judgements.items():
+        for rule, judgement in judged(log, RULES).items():
             print(line(rule, judgement), flush=True)
-        print(f"\n{still_certain(judgements)}")
 
 
 def judged(log: tracehouse.Log, rules: Sequence[JudgedRule]) -> dict[str, Judgement]:
     """The rules beside FCFS with EASY over the second half of the jobs."""
     trace = log.trace()
-    judgements = (each for _, each in judged_replays(trace, rules, trace.rows.height // 2, SHIFTS))
-    return {rule.name: each for rule, each in zip(rules, judgements, strict=True)}
-
-
-def still_certain(judgements: Mapping[str, Judgement]) -> str:
-    """Which rules are certain after the correction for so many rules."""
-    corrected = corrected_for_many(list(judgements.values()))
-    names = [name for name, each in zip(judgements, corrected, strict=True) if each.verdict.is_certain]
-    return f"Certain after Holm's correction for {len(judgements)} rules: {', '.join(names) or 'none'}."
+    return judge_rules(trace, rules, trace.rows.height // 2, SHIFTS)
 
 
 def heading() -> str:

@@ -88,7 +88,7 @@ def make_env(
         What to make small: "bsld", "slowdown", "wait", "turnaround", "bsld:max_user", or a sum such as
         "0.7*bsld + 0.001*wait". Or "utilisation", made large.
     backfill
-        "none", "easy" or "easy-sjbf".
+        "none", "any", "easy" or "easy-sjbf".
     estimates
         Run times that the scheduler uses: "requested", "actual", "predicted", "predicted:p80", ...
     window_jobs

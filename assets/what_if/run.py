@@ -298,7 +298,7 @@ def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
     """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
     cluster that is whole and empty, without a queue."""
     plain = not (len(cluster.running) or cluster.waiting or len(cluster.outages) or settings.cancelled)
-    return settings.believed.may_underestimate and plain and settings.backfill in ("none", "easy", "easy-sjbf")
+    return settings.believed.may_underestimate and plain and settings.backfill in ("none", "any", "easy", "easy-sjbf")
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:

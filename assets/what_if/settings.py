@@ -174,14 +174,14 @@ def _check_beliefs(settings: RunSettings) -> None:
         if plans and word != "estimate":
             raise ValueError(
                 f"--{option} {word} does not go with {settings.backfill} backfilling, which plans every job by its estimate: use "
-                "--backfill easy or easy-sjbf"
+                "--backfill none, any, easy or easy-sjbf"
             )
     if not settings.believed.is_live:
         return
     if plans:
         raise ValueError(
             f"live estimates do not go with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
-            "--backfill easy or easy-sjbf, or --estimates predicted"
+            "--backfill none, any, easy or easy-sjbf, or --estimates predicted"
         )
     refused = {"warm-start": settings.warm_start, "outages": bool(settings.outages), "cancelled": settings.cancelled}
     for name, given in refused.items():

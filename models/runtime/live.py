@@ -174,7 +174,7 @@ class StoppableLiveReplay:
         rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
         if rules.backfill == RESERVE:
             raise ValueError(
-                f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need easy or easy-sjbf"
+                f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need none, any, easy or easy-sjbf"
             )
         likeness = likeness_of(rows)
         limit = jobs.limit.copy()

@@ -72,7 +72,7 @@ class Batch:
 
     Observation: an `Observation`. Of each episode the first VISIBLE_JOBS waiting jobs are seen, one row of the layout's inputs each.
     Action: the place of the job to start next, int64 (episodes,), below VISIBLE_JOBS and within the mask. It starts if it fits.
-    Else jobs behind it start under the backfilling rule: in submit order (easy) or shortest first (easy-sjbf).
+    Else jobs behind it start under the backfilling rule: in submit order (any, easy) or shortest first (easy-sjbf).
     Reward: none. Whoever learns computes it from `start`, once an episode is over.
     Termination: when all jobs of the window have started. A choice is asked for only where more than one job waits and one of them
     fits.

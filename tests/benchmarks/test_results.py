@@ -65,7 +65,7 @@ def test_every_table_says_what_made_it() -> None:
         assert date.fromisoformat(table.made) > date(2026, 11, 1), name
         assert set(PACKAGES) <= set(table.versions) and {"semantics", "simulator", "python"} <= set(table.versions)
         benchmark = re.fullmatch(r"python -m benchmarks\.(\w+)", table.command)
-        assert (benchmark and benchmark[1] in BENCHMARKS) or table.command.startswith("tracehouse run "), name
+        assert (benchmark and benchmark[1] in BENCHMARKS) or table.command.startswith("tracehouse run"), name
         widths = {line.count("|") for line in table.lines}
         assert len(widths) == 1 and len(table.lines) > 2, name
 

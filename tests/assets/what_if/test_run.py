@@ -50,6 +50,12 @@ def test_counts_say_what_came_with_the_settings(trace: Trace) -> None:
     assert run.hindsight()["hindsight_least_average_wait_s"] <= run.metrics()["average_wait_s"]
 
 
+def test_live_estimates_are_used_under_every_rule_that_takes_them(trace: Trace) -> None:
+    for backfill in ("none", "any", "easy", "easy-sjbf"):
+        asked, live = (run_of(trace, policy="SJF", backfill=backfill, estimates=each) for each in ("requested", "live"))
+        assert asked.schedule.start.tolist() != live.schedule.start.tolist(), backfill
+
+
 def test_live_estimates_report_what_underestimates_did(trace: Trace) -> None:
     run = run_of(trace, estimates="live", reserve_by="requested")
     assert run.estimates == "live:mean"

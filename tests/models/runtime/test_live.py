@@ -182,7 +182,7 @@ def test_news_reach_jobs_that_wait() -> None:
 
 @pytest.mark.parametrize("backfill", ["conservative", "selective", "selective:threshold=3"])
 def test_reservations_for_all_cannot_follow(backfill: str) -> None:
-    with pytest.raises(ValueError, match="live estimates need easy"):
+    with pytest.raises(ValueError, match="live estimates need none"):
         live(random_log(1), "FCFS", backfill, "requested", LiveSettings())
 
 
