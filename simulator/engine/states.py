@@ -49,6 +49,28 @@ class ReplayState(NamedTuple):
     counted_to: IntArray  # (users + 1,)
 
 
+def empty_state(time: int) -> ReplayState:
+    """The state at second `time` in which nothing runs and nobody waits, for rules without a plan and without usage."""
+    none = np.zeros(0, dtype=np.int64)
+    return ReplayState(
+        time=time,
+        queue=none,
+        running=none,
+        since=none,
+        believed=none,
+        ending=none,
+        end=none,
+        reserved=none,
+        promised=none,
+        plan_time=none,
+        plan_room=none,
+        plan_news=np.array([0, 0, 0, FOREVER]),
+        usage=np.zeros(1),
+        rate=np.zeros(1),
+        counted_to=np.full(1, time),
+    )
+
+
 def waiting_state(time: int, tasks: Tasks, cluster_procs: int, users: int = 0) -> ReplayState:
     """The state at second `time` in which the running tasks run, and all jobs submitted before wait.
 

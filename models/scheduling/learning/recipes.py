@@ -135,6 +135,8 @@ def _imitate_hindsight(
     rng = np.random.default_rng([seed, 1])
     windows = lessons.windows.some(rng, recipe.hindsight_windows)
     windows = Windows(np.unique(windows.first), windows.jobs)
+    if lessons.after is not None:  # the backlog of the order that the search begins with
+        windows = arena.with_backlogs("SAF", windows, lessons.after)
     jobs = arena.jobs
     area = jobs.estimate.astype(np.float64) * jobs.procs
     orders = search_orders(arena, windows, area, recipe.hindsight, seed)
@@ -142,8 +144,10 @@ def _imitate_hindsight(
     shown, teachers = [], []
     for k in np.sort(np.argsort(-gain, kind="stable")[: max(len(windows) // 2, 1)]):
         scores = np.zeros(len(jobs))
+        besides, scores_besides = orders.others[k]
+        scores[besides] = scores_besides
         scores[windows.first[k] : windows.first[k] + windows.jobs] = orders.score[k]
-        shown.append(Windows(windows.first[k : k + 1], windows.jobs))
+        shown.append(windows.taken(np.array([k])))
         teachers.append(scores)
     curve: list[EpochReport] = []
 
