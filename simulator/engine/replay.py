@@ -96,7 +96,8 @@ class StoppableReplay:
             )
         self._tasks = tasks
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
-        engine = _FastEngine if policy.kind == FIXED and plain else _GeneralEngine
+        fixed = policy.kind == FIXED and policy.half_life_s == 0.0
+        engine = _FastEngine if fixed and plain else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
         if cluster.waiting:
             begin = int(jobs.submit[cluster.waiting])

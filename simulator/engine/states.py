@@ -154,7 +154,7 @@ def take_up(
     Raises ValueError where the state was kept without what these rules or this policy need.
     """
     planned, accounts = len(episode.plan_time) > 1, len(episode.usage) > 1
-    if (planned and not len(state.plan_time)) or len(state.usage) != len(episode.usage):
+    if (planned and not len(state.plan_time)) or (accounts and len(state.usage) != len(episode.usage)):
         missing = "a plan" if planned and not len(state.plan_time) else "these users' usage"
         raise ValueError(
             f"the state at second {state.time} was kept without {missing}, which this replay needs: keep it in a replay of the same "

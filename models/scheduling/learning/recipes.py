@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from models.scheduling.learning.training import EpochReport, Lessons, TrainedPol
 from models.scheduling.options import ImitationOptions, LearningMethod, Recipe
 from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import LAYOUTS, Layout
+from simulator.policies.observation import LAYOUTS, Layout, blank_network
+from simulator.policies.registry import Policy, network_policy, parse_policy
 
 COPYING = ImitationOptions()
 """How the priority key is copied, however long the rest takes."""
@@ -119,8 +121,14 @@ def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> Ker
         key = search_guarded_key(arena, searched_jobs(lessons.windows.scored.stop), recipe.key, seed).best
     shown = lessons.windows.some(rng, recipe.shown_windows)
     if lessons.after is not None:
-        shown = arena.with_backlogs(key.policy, shown, lessons.after)
+        shown = arena.with_backlogs(_accounting(key.policy, recipe), shown, lessons.after)
     return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], COPYING, seed)
+
+
+def _accounting(policy: str | Policy, recipe: Recipe) -> Policy:
+    """The policy, in whose replay users' usage is kept if the network reads it: what shows a network states must know them all."""
+    reads = network_policy(blank_network(LAYOUTS[recipe.ppo.layout]))
+    return replace(parse_policy(policy) if isinstance(policy, str) else policy, half_life_s=reads.half_life_s)
 
 
 def _imitate_hindsight(
@@ -136,7 +144,7 @@ def _imitate_hindsight(
     windows = lessons.windows.some(rng, recipe.hindsight_windows)
     windows = Windows(np.unique(windows.first), windows.jobs)
     if lessons.after is not None:  # the backlog of the order that the search begins with
-        windows = arena.with_backlogs("SAF", windows, lessons.after)
+        windows = arena.with_backlogs(_accounting("SAF", recipe), windows, lessons.after)
     jobs = arena.jobs
     area = jobs.estimate.astype(np.float64) * jobs.procs
     orders = search_orders(arena, windows, area, recipe.hindsight, seed)
