@@ -18,7 +18,7 @@ from simulator.compiled import lean
 from simulator.engine import episode as at
 from simulator.engine.episode import Episode, moment_of
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, replay, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, replay, rules_for, rules_of, scoring_of
 from simulator.engine.rules import DONE, RESERVE, WANT_CHOICE, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -107,7 +107,7 @@ class Batch:
         seen_by = network_policy(blank_network(layout))
         self._scoring = scoring_of(replace(seen_by, kind=ASKED_CHOICE), jobs, self._tasks, cluster_procs)
         users = int(jobs.user.max()) + 1 if seen_by.half_life_s > 0 else 0
-        self._state = many(window_jobs, cluster_procs, episodes, users, plans=False, inputs=0)
+        self._state = many(window_jobs, cluster_procs, episodes, users, self._rules, inputs=0)
         self._window_jobs = window_jobs
         self._first = np.zeros(episodes, dtype=np.int64)
         self._why = np.full(episodes, DONE, dtype=np.int64)
@@ -227,13 +227,13 @@ def _standard_windows(
     jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
 ) -> None:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
-    engine_rules = rules_of(rules.backfill, rules.correction, cluster_procs)
+    engine_rules = rules_for(policy, rules.backfill, rules.correction, cluster_procs)
     window_jobs = schedules.start.shape[1]
     trace = _Trace(tasks, engine_rules, scoring_of(policy, jobs, tasks, cluster_procs), window_jobs)
     users = int(jobs.user.max()) + 1 if policy.half_life_s > 0 else 0
 
     def work(begin: int, end: int) -> None:
-        state = many(window_jobs, cluster_procs, 1, users, engine_rules.backfill == RESERVE, inputs_of(policy))
+        state = many(window_jobs, cluster_procs, 1, users, engine_rules, inputs_of(policy))
         first_of_each: Any = [column[0] for column in state]
         why, failed = _replay_range(trace, state, no_recorder(), schedules, begin, end)
         if why != DONE:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from simulator.compiled import inlined, lean
 from simulator.engine.episode import UNPROTECTED, Episode, new_episode
+from simulator.engine.replay import notes_of
+from simulator.engine.rules import RESERVE, Rules
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED
 from simulator.jobs.tasks import Tasks
@@ -64,11 +66,12 @@ def check_windows(jobs: Jobs, first: IntArray, window_jobs: int) -> None:
         )
 
 
-def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, plans: bool, inputs: int) -> Episode:
-    """The state of many episodes: every array of an Episode with a first axis of episodes."""
+def many(window_jobs: int, cluster_procs: int, episodes: int, users: int, rules: Rules, inputs: int) -> Episode:
+    """The state of many episodes under these rules: every array of an Episode with a first axis of episodes."""
     none = np.zeros(0, dtype=np.int64)
     columns = (np.zeros(window_jobs, dtype=np.int64),) * 9
-    one = new_episode(Tasks(*columns, 0, window_jobs, none, none, none), cluster_procs, users, plans, inputs)
+    tasks = Tasks(*columns, 0, window_jobs, none, none, none)
+    one = new_episode(tasks, cluster_procs, users, rules.backfill == RESERVE, inputs, **notes_of(rules))
     columns_of_many: Any = [np.repeat(column[None], episodes, axis=0) for column in one]
     return Episode(*columns_of_many)
 
@@ -140,6 +143,10 @@ def episode_of(state, e):
         state.rows[e],
         state.outputs[e],
         state.room[e],
+        state.candidate[e],
+        state.sighted[e],
+        state.rejected[e],
+        state.rejected_s[e],
     )
 
 
@@ -150,5 +157,8 @@ def begin_anew(state):
     state.start[:] = CANCELLED
     state.backfilled[:] = False
     state.reserved[:] = UNPROTECTED
+    state.promised[:] = -1
+    state.rejected[:] = 0
+    state.rejected_s[:] = 0
     state.usage[:] = 0.0
     state.rate[:] = 0.0

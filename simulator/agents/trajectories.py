@@ -15,14 +15,14 @@ from simulator.agents.episodes import Threads, begin_anew, check_windows, episod
 from simulator.compiled import lean
 from simulator.engine.episode import Episode, new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import inputs_of, rules_of, scoring_of
+from simulator.engine.replay import inputs_of, notes_of, rules_for, scoring_of
 from simulator.engine.rules import RECORDER_FULL, RESERVE, Rules
 from simulator.engine.states import take_up
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import network_policy
+from simulator.policies.registry import Policy, network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
 from simulator.published.rlscheduler import rlscheduler_inputs
@@ -46,6 +46,7 @@ class Trajectories:
     num_rows: IntArray  # (decisions,)
     choice: IntArray  # (decisions,), index within the decision's rows
     log_prob: NDArray[np.float32]  # (decisions,), of that choice under the network; 0 where a teacher chose
+    time: IntArray  # (decisions,), seconds in the log's clock
     first_decision: IntArray  # (windows + 1,), of each window
     start: IntArray  # (windows, window_jobs), seconds in the log's clock
 
@@ -73,14 +74,15 @@ def sample_windows(
     cluster_procs: int,
     first: IntArray,
     window_jobs: int,
-    weights: KernelWeights,
+    policy: KernelWeights | Policy,
     seed: int,
     teacher: NDArray[np.float64] | None = None,
     rules: WindowRules = USUAL_RULES,
 ) -> Trajectories:
     """Replays windows of a trace, each on an initially empty cluster or from its backlog, recording every choice of a network.
 
-    first: index of each window's first job, int64 (windows,). teacher: scores of the jobs that are followed instead of drawing,
+    first: index of each window's first job, int64 (windows,). policy: a network that orders the queue, or a policy beside which a
+    network decides. teacher: scores of the jobs that are followed instead of drawing,
     lowest first, float64 (num_jobs,). rules: with a rule set of "standard" or "rlscheduler". The draws of window k depend on
     (seed, k) alone. Raises as `replay_windows` does.
     """
@@ -91,15 +93,17 @@ def sample_windows(
     sampled = Sampled(first, seeds, start, np.zeros(len(first), dtype=np.int64))
     if rules.backlogs is not None:
         check_backlogs(rules.backlogs, len(first), rules.rule_set)
+    if isinstance(policy, KernelWeights):
+        policy = network_policy(policy, None if teacher is None else lambda *_: teacher)
     run = _standard if rules.rule_set == "standard" else _rlscheduler
-    fill = run(jobs, cluster_procs, sampled, weights, rules, teacher)
+    fill = run(jobs, cluster_procs, sampled, policy, rules, DRAW if teacher is None else FOLLOW)
     parts: dict[int, Recorder] = {}
 
     def work(begin: int, end: int) -> None:
         room = window_jobs
         while begin < end:
             room = max(room, (end - begin) * window_jobs)
-            recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, weights.w1.shape[0])
+            recorder = new_recorder(ROWS_PER_JOB * room, DECISIONS_PER_JOB * room, inputs_of(policy))
             reached, rows = fill(recorder, begin, end)
             if reached > begin:
                 parts[begin] = _cut(recorder, int(sampled.decisions[begin:reached].sum()), rows)
@@ -121,6 +125,7 @@ def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
         num_rows=recorder.num_rows[:decisions],
         choice=recorder.choice[:decisions],
         log_prob=recorder.log_prob[:decisions],
+        time=recorder.time[:decisions],
         used=recorder.used,
     )
 
@@ -138,14 +143,13 @@ def _standard(
     jobs: Jobs,
     cluster_procs: int,
     sampled: Sampled,
-    weights: KernelWeights,
+    policy: Policy,
     window_rules: WindowRules,
-    teacher: NDArray[np.float64] | None,
+    sample: int,
 ) -> Fill:
     tasks = tasks_of(jobs, Cluster(cluster_procs))
-    policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
     backfill, backlogs = window_rules.backfill, window_rules.backlogs
-    rules = rules_of(backfill, "requested", cluster_procs, sample=DRAW if teacher is None else FOLLOW)
+    rules = rules_for(policy, backfill, "requested", cluster_procs, sample=sample)
     if rules.backfill == RESERVE:
         raise ValueError(
             f"networks cannot be trained under {backfill!r} backfilling: choose none, any, easy or easy-sjbf"
@@ -155,12 +159,12 @@ def _standard(
     window_jobs = sampled.start.shape[1]
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
-        state = many(window_jobs, cluster_procs, 1, users, False, inputs_of(policy))
+        state = many(window_jobs, cluster_procs, 1, users, rules, inputs_of(policy))
         return _sample_range(_Network(tasks, rules, scoring), state, recorder, sampled, begin, end)
 
     def fill_from_backlogs(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
         assert backlogs is not None
-        episode = new_episode(tasks, cluster_procs, users, False, inputs_of(policy))
+        episode = new_episode(tasks, cluster_procs, users, False, inputs_of(policy), **notes_of(rules))
         return _sample_backlogs(
             _Network(tasks, rules, scoring), episode, recorder, sampled, backlogs, range(begin, end)
         )
@@ -172,12 +176,10 @@ def _rlscheduler(
     jobs: Jobs,
     cluster_procs: int,
     sampled: Sampled,
-    weights: KernelWeights,
+    policy: Policy,
     window_rules: WindowRules,
-    teacher: NDArray[np.float64] | None,
+    sample: int,
 ) -> Fill:
-    policy = network_policy(weights, None if teacher is None else lambda *_: teacher)
-    sample = DRAW if teacher is None else FOLLOW
     rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, window_rules.backfill != "none", sample=sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:

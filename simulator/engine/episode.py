@@ -25,10 +25,15 @@ more. PAUSE is 0, or 1 + the second before which the engine stops."""
 ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(10, 20)
 """Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
 AWAITED_FROM, AWAITED_TO, AWAITED, PENDING, NARROWEST = range(20, 25)
+HEAD, SHADOW, EXTRA, LATEST, FRONT, AT_FRONT, SLOTS, CANDIDATES, WAKE, LAST_REJECTED = range(25, 35)
 """Where AWAITED_TO is not 0, the general engine is done when all tasks from AWAITED_FROM to before AWAITED_TO have started. AWAITED
 counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan.
-NARROWEST: no waiting job needs fewer processors."""
-NUM_COUNTERS = 25
+NARROWEST: no waiting job needs fewer processors.
+
+HEAD to CANDIDATES: of a pass in which jobs are picked: the place of the blocked head, -1 for none; its shadow time and extra
+processors; the latest end that its slack allows; the place of the first of the queue; slots at the front; all slots; and how many
+have a candidate. WAKE: 0, or when the scheduler decides again after a rejection of the task LAST_REJECTED - 1."""
+NUM_COUNTERS = 35
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""
@@ -62,6 +67,10 @@ class Episode(NamedTuple):
     rows: NDArray[np.float32]
     outputs: NDArray[np.float32]
     room: FloatArray
+    candidate: NDArray[np.bool_]  # (jobs,) if somebody picks: by slot, whether its job may be picked
+    sighted: IntArray  # (VISIBLE_JOBS,), tasks that an agent's network looks at
+    rejected: IntArray  # (tasks,) if somebody inspects: how often
+    rejected_s: IntArray  # (tasks,) the same: for how many seconds
 
 
 def new_episode(
@@ -72,9 +81,11 @@ def new_episode(
     inputs: int,
     live: bool = False,
     promises: bool = False,
+    inspects: bool = False,
 ) -> Episode:
     """The state before the first event. users: how many are accounted for (0 if nothing asks for usage). plans: whether
-    the rules need a plan. inputs: of the network that chooses, 0 without one. live, promises: as in the rules."""
+    the rules need a plan. inputs: of the network that chooses, 0 without one. live, promises: as in the rules. inspects: whether
+    somebody inspects."""
     num_tasks, num_jobs = len(tasks.submit), tasks.last - tasks.first
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_jobs + num_tasks - tasks.last) + 4 if plans else 1
@@ -105,6 +116,10 @@ def new_episode(
         rows=np.empty((VISIBLE_JOBS, inputs), dtype=np.float32),
         outputs=np.empty(VISIBLE_JOBS, dtype=np.float32),
         room=np.empty(most_running, dtype=np.float64),
+        candidate=np.zeros(num_jobs, dtype=np.bool_),
+        sighted=np.zeros(VISIBLE_JOBS, dtype=np.int64),
+        rejected=np.zeros(num_tasks if inspects else 1, dtype=np.int64),
+        rejected_s=np.zeros(num_tasks if inspects else 1, dtype=np.int64),
     )
 
 

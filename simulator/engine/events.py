@@ -49,8 +49,8 @@ def change_usage(tasks, scoring, episode, job, now, procs):
 
 
 @inlined
-def next_event(tasks, rules, episode):
-    """Moves the clock to the next event. False when there is none: what waits can never start."""
+def time_of_next_event(tasks, rules, episode):
+    """Seconds, FOREVER when there is none."""
     counters, cancel_order = episode.counters, tasks.cancel_order
     cancelled = counters[at.CANCELLATION]
     while cancelled < len(cancel_order) and episode.start[cancel_order[cancelled]] != CANCELLED:
@@ -69,6 +69,16 @@ def next_event(tasks, rules, episode):
         now = min(now, tasks.cancel[cancel_order[cancelled]])
     if rules.backfill == RESERVE:
         now = min(now, counters[at.NEXT_DUE])
+    if counters[at.WAKE] > 0:
+        now = min(now, counters[at.WAKE])
+    return now
+
+
+@inlined
+def next_event(tasks, rules, episode):
+    """Moves the clock to the next event. False when there is none: what waits can never start."""
+    counters = episode.counters
+    now = time_of_next_event(tasks, rules, episode)
     counters[at.NOW] = now
     if now == FOREVER:
         return False
@@ -137,8 +147,9 @@ def start_outages(tasks, rules, episode):
 
 
 @inlined
-def submit_jobs(tasks, scoring, episode):
-    """Jobs that are submitted now join the queue: behind all others, or by their score if that is fixed."""
+def submit_jobs(tasks, rules, scoring, episode):
+    """Jobs that are submitted now join the queue: behind all others, or by their score if that is fixed. Where every event is asked
+    for they come one by one."""
     counters, queue, score = episode.counters, episode.queue, episode.score
     now, arrived, queued = counters[at.NOW], counters[at.ARRIVED], counters[at.QUEUED]
     while arrived < counters[at.LAST] and tasks.submit[arrived] == now:
@@ -157,6 +168,8 @@ def submit_jobs(tasks, scoring, episode):
         counters[at.NARROWEST] = min(counters[at.NARROWEST], tasks.procs[arrived])
         queued += 1
         arrived += 1
+        if rules.picking.every_event:
+            break
     counters[at.ARRIVED], counters[at.QUEUED] = arrived, queued
 
 
@@ -220,6 +233,8 @@ def any_fits(tasks, episode):
 @inlined
 def needs_pass(tasks, rules, episode):
     """Whether a pass could start anything: where no job fits, none can, whatever the order."""
+    if rules.picking.every_event:
+        return True
     if episode.counters[at.QUEUED] == 0:
         episode.counters[at.NEXT_DUE] = FOREVER
         return False

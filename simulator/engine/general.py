@@ -8,6 +8,8 @@ and reserving.
 
 from __future__ import annotations
 
+import numpy as np
+
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.events import (
@@ -22,9 +24,29 @@ from simulator.engine.events import (
     start_outages,
     submit_jobs,
 )
+from simulator.engine.inspecting import end_rejection, inspect_first
+from simulator.engine.picking import begin_picking, pick_jobs
 from simulator.engine.reserving import reserve, start_reserved
-from simulator.engine.rules import DONE, GO_ON, PAUSED, RECORDER_FULL, RESERVE, STUCK, WANT_ESTIMATES
-from simulator.engine.starting import CHOOSE, EVENTS, FILL, ORDER, RENEW, order_queue, start_behind, start_front
+from simulator.engine.rules import (
+    CHOOSE,
+    DONE,
+    EVENTS,
+    FILL,
+    GO_ON,
+    INSPECT,
+    INSPECTED,
+    ORDER,
+    PAUSED,
+    PICK,
+    PICKED,
+    RECORDER_FULL,
+    RENEW,
+    RESERVE,
+    STUCK,
+    WANT_ESTIMATES,
+)
+from simulator.engine.starting import order_queue, start_behind, start_front
+from simulator.policies.agents import NOBODY
 
 
 @lean
@@ -33,7 +55,9 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
 
     After WANT_ESTIMATES the caller may change tasks.estimate and tasks.hold of waiting jobs; episode.ended says which jobs have
     ended. After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls
-    again with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS); else `choice` is not read.
+    again with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS). After WANT_PICK it calls again with
+    a slot, or -1 for none: slot k is the job at place `episode.order[k]` of the queue, and `episode.candidate` says which may be
+    picked. After WANT_VERDICT it calls again with 1 to accept the job, else 0. Else `choice` is not read.
     """
     counters = episode.counters
     if counters[at.BEGUN] == 0:
@@ -59,7 +83,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             counters[at.PHASE] = ORDER
             return WANT_ESTIMATES
         if counters[at.PHASE] == ORDER:
-            counters[at.PHASE] = CHOOSE
+            counters[at.PHASE] = CHOOSE if rules.inspecting.by == NOBODY else INSPECT
             why = order_queue(tasks, rules, scoring, episode)
             if why != GO_ON:
                 return why
@@ -68,19 +92,44 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             start_reserved(tasks, rules, scoring, episode)
             counters[at.PHASE] = EVENTS
             continue
-        head = start_front(tasks, rules, scoring, episode, recorder, choice)
+        if counters[at.PHASE] == INSPECT or counters[at.PHASE] == INSPECTED:
+            why = inspect_first(tasks, rules, scoring, episode, recorder, choice)
+            if why != GO_ON:
+                return why
         if counters[at.PHASE] == CHOOSE:
-            return RECORDER_FULL
-        if counters[at.PHASE] == FILL:
-            start_behind(tasks, rules, scoring, episode, head)
-            counters[at.PHASE] = EVENTS
+            head = start_first(tasks, rules, scoring, episode, recorder, choice)
+            if counters[at.PHASE] == CHOOSE:
+                return RECORDER_FULL
+            if counters[at.PHASE] == FILL and rules.picking.by != NOBODY:
+                begin_picking(tasks, rules, episode, head)
+            elif counters[at.PHASE] == FILL:
+                start_behind(tasks, rules, scoring, episode, head)
+                counters[at.PHASE] = EVENTS
+        if counters[at.PHASE] == PICK or counters[at.PHASE] == PICKED:
+            why = pick_jobs(tasks, rules, scoring, episode, recorder, choice)
+            if why != GO_ON:
+                return why
+
+
+@inlined
+def start_first(tasks, rules, scoring, episode, recorder, choice):
+    """Starts jobs from the front of the order, unless all are picked. Returns the place of the blocked head, or -1."""
+    head = np.int64(-1)
+    if rules.picking.whole:
+        episode.counters[at.PHASE] = FILL
+    else:
+        head = start_front(tasks, rules, scoring, episode, recorder, choice)
+    return head
 
 
 @inlined
 def take_events(tasks, rules, scoring, episode):
     """All that happens at this second, in the order of docs/semantics.md."""
+    counters = episode.counters
     end_jobs(tasks, rules, scoring, episode)
     announce_outages(tasks, rules, episode)
     start_outages(tasks, rules, episode)
-    submit_jobs(tasks, scoring, episode)
+    submit_jobs(tasks, rules, scoring, episode)
+    if counters[at.WAKE] > 0:
+        end_rejection(rules, episode)
     cancel_jobs(tasks, rules, episode)

@@ -41,6 +41,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
+from simulator.policies.agents import NO_INSPECTING, NO_PICKING, NOBODY, parse_picking
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
@@ -49,7 +50,7 @@ from simulator.policies.scoring import FIXED, Scoring
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
-_IDS = {"none": NO_BACKFILL, "any": ANY, "easy": EASY, "easy-sjbf": EASY_SJBF}
+_IDS = {"none": NO_BACKFILL, "any": ANY, "easy": EASY, "easy-sjbf": EASY_SJBF, "pick": EASY}
 
 
 def replay(
@@ -88,7 +89,7 @@ class StoppableReplay:
             policy = parse_policy(policy, weights)
         cluster = Cluster.of(cluster)
         tasks = tasks_of(jobs, cluster)
-        rules = rules_of(backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+        rules = rules_for(policy, backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
         if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
             raise ValueError(
                 f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
@@ -97,7 +98,8 @@ class StoppableReplay:
         self._tasks = tasks
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
         fixed = policy.kind == FIXED and policy.half_life_s == 0.0
-        engine = _FastEngine if fixed and plain else _GeneralEngine
+        decided = rules.picking.by != NOBODY or rules.inspecting.by != NOBODY
+        engine = _FastEngine if fixed and plain and not decided else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
         if cluster.waiting:
             begin = int(jobs.submit[cluster.waiting])
@@ -140,12 +142,13 @@ def rules_of(
     """The rules that these names stand for. Raises ValueError for unknown ones."""
     head, _, tail = backfill.lower().partition(":")
     correction = correction.lower()
-    if head not in BACKFILLING or (tail and head != "selective"):
+    if head not in BACKFILLING or (tail and head not in ("selective", "pick")):
         raise ValueError(
-            f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X"
+            f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X, pick:OPTIONS"
         )
     one_of("correction", correction, CORRECTIONS)
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
+    picking = parse_picking(backfill) if head == "pick" else NO_PICKING
     return Rules(
         cluster_procs=cluster_procs,
         backfill=_IDS.get(head, RESERVE),
@@ -154,8 +157,35 @@ def rules_of(
         planned=planned,
         sample=sample,
         live=False,
-        promises=False,
+        promises=picking.guarded and (picking.slack_s > 0 or picking.slack_share > 0.0),
+        picking=picking,
+        inspecting=NO_INSPECTING,
     )
+
+
+def rules_for(
+    policy: Policy, backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: int = TAKE_BEST
+) -> Rules:
+    """`rules_of` with what the policy's agent decides. Raises ValueError as that does, and where the agent cannot."""
+    rules, agent = rules_of(backfill, correction, cluster_procs, planned), policy.agent
+    if agent is None:
+        return rules._replace(sample=sample)
+    agent = agent.sampling(sample)
+    if agent.inspecting.by != NOBODY:
+        if rules.backfill == RESERVE:
+            raise ValueError(
+                f"backfilling {backfill!r} has no picks that could be inspected: choose none, any, easy or easy-sjbf"
+            )
+        rules = rules._replace(inspecting=agent.inspecting)
+    if agent.picking.by != NOBODY:
+        slack = agent.picking.slack_s > 0 or agent.picking.slack_share > 0.0
+        rules = rules._replace(picking=agent.picking, backfill=EASY, promises=agent.picking.guarded and slack)
+    return rules
+
+
+def notes_of(rules: Rules) -> dict[str, bool]:
+    """What an episode keeps account of under these rules, as simulator.engine.episode.new_episode takes it."""
+    return {"promises": rules.promises, "inspects": rules.inspecting.by != NOBODY}
 
 
 class _FastEngine:
@@ -193,7 +223,7 @@ class _GeneralEngine:
         self._scoring = scoring_of(policy, jobs, tasks, rules.cluster_procs)
         plans = rules.planned or rules.backfill == RESERVE
         self.episode = new_episode(
-            tasks, rules.cluster_procs, _users_of(tasks, policy), plans, inputs=inputs_of(policy)
+            tasks, rules.cluster_procs, _users_of(tasks, policy), plans, inputs=inputs_of(policy), **notes_of(rules)
         )
 
     def run(self, until: int | None = None) -> bool:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from simulator.policies.agents import Inspecting, Picking
+
 DONE, STUCK, WANT_SCORES, WANT_CHOICE, FORMULA_FAILED, RECORDER_FULL, WANT_ESTIMATES, PAUSED = range(8)
+WANT_PICK, WANT_VERDICT = 8, 9
 """Why an engine stops: finished; outages leave a job that can never start; to be asked; failures; and where it was to pause."""
 GO_ON = -1
 """It does not stop."""
+
+EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
+"""Phases of the general engine, what comes next: the next event; ordering the queue; starting the first of the order; jobs behind
+the blocked head; and new estimates, where they are wanted (RENEW)."""
+INSPECT, INSPECTED, PICK, PICKED = range(5, 9)
+"""The inspector's verdict on the first of the order, and going on with one that was given; picking what starts past others, and
+going on with what was picked."""
 
 NO_BACKFILL, EASY, EASY_SJBF, RESERVE, ANY = range(5)
 
@@ -23,3 +33,5 @@ class Rules(NamedTuple):
     sample: int  # how a network chooses, see simulator/policies/sampling.py
     live: bool  # ask for new estimates of the waiting jobs before every pass
     promises: bool  # note what blocked heads are promised
+    picking: Picking  # who picks what starts past others, if somebody does
+    inspecting: Inspecting  # who accepts what the policy picks, if somebody does

@@ -12,16 +12,24 @@ from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
 from simulator.engine.plan import change_plan, earliest_in_plan, fits_now, plan_fits_now
-from simulator.engine.rules import ANY, EASY_SJBF, FORMULA_FAILED, GO_ON, NO_BACKFILL, WANT_CHOICE, WANT_SCORES
+from simulator.engine.rules import (
+    ANY,
+    EASY_SJBF,
+    EVENTS,
+    FILL,
+    FORMULA_FAILED,
+    GO_ON,
+    NO_BACKFILL,
+    ORDER,
+    WANT_CHOICE,
+    WANT_SCORES,
+)
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
+from simulator.policies.agents import NOBODY
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
-
-EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
-"""What comes next: the next event; new estimates, where they are wanted (RENEW); ordering the queue; starting the first of the
-order; jobs behind the blocked head."""
 
 
 @inlined_late
@@ -70,7 +78,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
         queued = counters[at.QUEUED]
         if rules.sample != TAKE_BEST and queued > 1 and place < VISIBLE_JOBS:
             visible = min(queued, VISIBLE_JOBS)
-            if not record_choice(recorder, episode.rows, visible, place, log_probability):
+            if not record_choice(recorder, episode.rows, visible, place, log_probability, counters[at.NOW]):
                 return np.int64(-1)
         job = episode.queue[place]
         fits = tasks.procs[job] <= counters[at.FREE]
@@ -84,7 +92,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
         if counters[at.QUEUED] == 0:
             counters[at.PHASE] = EVENTS
             return np.int64(-1)
-        if scoring.follows_free:  # where no job fits any more nobody need be asked
+        if scoring.follows_free or rules.inspecting.by != NOBODY:  # where no job fits any more nobody need be asked
             counters[at.PHASE] = ORDER if any_fits(tasks, episode) else EVENTS
             return np.int64(-1)
 

@@ -28,6 +28,9 @@ FloatArray = NDArray[np.float64]
 PLAN_NEWS = (at.SHRUNK, at.GREW, at.HORIZON, at.NEXT_DUE)
 """Counters that tell the next pass what has become of the plan."""
 
+REJECTION = (at.WAKE, at.LAST_REJECTED)
+"""Counters that tell what follows a rejection."""
+
 
 class ReplayState(NamedTuple):
     """Everything before second `time` has happened, and nothing of that second or later. Times are seconds in the log's clock."""
@@ -47,6 +50,9 @@ class ReplayState(NamedTuple):
     usage: FloatArray  # (users + 1,), see simulator/policies/usage.py, or (1,) where nothing asks for usage
     rate: FloatArray  # (users + 1,)
     counted_to: IntArray  # (users + 1,)
+    rejected: IntArray  # (queued,) if somebody inspects, else (0,): how often each job was rejected
+    rejected_s: IntArray  # the same: for how many seconds
+    wake: IntArray  # (2,), by REJECTION
 
 
 def empty_state(time: int) -> ReplayState:
@@ -68,6 +74,9 @@ def empty_state(time: int) -> ReplayState:
         usage=np.zeros(1),
         rate=np.zeros(1),
         counted_to=np.full(1, time),
+        rejected=none,
+        rejected_s=none,
+        wake=np.zeros(len(REJECTION), dtype=np.int64),
     )
 
 
@@ -112,6 +121,9 @@ def waiting_state(time: int, tasks: Tasks, cluster_procs: int, users: int = 0) -
         usage=np.zeros(users + 1),
         rate=rate,
         counted_to=np.full(users + 1, time),
+        rejected=np.zeros(len(queue), dtype=np.int64),
+        rejected_s=np.zeros(len(queue), dtype=np.int64),
+        wake=np.zeros(len(REJECTION), dtype=np.int64),
     )
 
 
@@ -129,6 +141,9 @@ def keep_state(episode: Episode) -> ReplayState:
         usage=episode.usage.copy(),
         rate=episode.rate.copy(),
         counted_to=episode.since.copy(),
+        rejected=_of_jobs(episode.rejected, queue, len(episode.start)),
+        rejected_s=_of_jobs(episode.rejected_s, queue, len(episode.start)),
+        wake=counters[list(REJECTION)],
     )
 
 
@@ -176,10 +191,14 @@ def take_up(
     for column, kept, usual in (
         (episode.reserved, state.reserved, UNPROTECTED),
         (episode.promised, state.promised, -1),
+        (episode.rejected, state.rejected, 0),
+        (episode.rejected_s, state.rejected_s, 0),
     ):
         column[:] = usual
         if len(kept) and len(column) == len(episode.start):
             column[state.queue] = kept
+    if len(episode.rejected) == len(episode.start):
+        counters[list(REJECTION)] = state.wake
     if planned:
         steps = len(state.plan_time)
         counters[at.PLAN_STEPS] = steps
@@ -223,6 +242,9 @@ def _running_state(queue: IntArray, episode: Episode | StaticEpisode) -> ReplayS
         usage=np.zeros(1),
         rate=np.zeros(1),
         counted_to=np.zeros(1, dtype=np.int64),
+        rejected=nothing,
+        rejected_s=nothing,
+        wake=np.zeros(len(REJECTION), dtype=np.int64),
     )
 
 

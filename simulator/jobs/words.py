@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective")
+BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective", "pick")
 CORRECTIONS = ("requested", "increments", "doubling")
 """What the scheduler believes of a job that outlives its estimate."""
 RESERVE_BY = ("estimate", "requested")

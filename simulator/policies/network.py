@@ -32,8 +32,26 @@ SIGNALS = (
     "user_share",
 )
 """What the engine can tell at a decision; docs/policies.md defines each."""
+AGENT_SIGNALS = (
+    "ends_by_shadow",
+    "time_to_shadow",
+    "estimate_over_shadow",
+    "extra_procs",
+    "left_free",
+    "at_front",
+    "head_wait",
+    "head_procs",
+    "head_estimate",
+    "next_end",
+    "rejected_of_12_h",
+    "queue_urgency",
+    "answers_no",
+)
+"""What it can tell agents besides; docs/backfilling.md defines each. Their indices follow those of SIGNALS."""
 WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH = range(5)
-WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, len(SIGNALS))
+WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, 10)
+ENDS_BY_SHADOW, TIME_TO_SHADOW, ESTIMATE_OVER_SHADOW, EXTRA_PROCS, LEFT_FREE, AT_FRONT = range(10, 16)
+HEAD_WAIT, HEAD_PROCS, HEAD_ESTIMATE, NEXT_END, REJECTED_OF_12_H, QUEUE_URGENCY, ANSWERS_NO = range(16, 23)
 
 FloatArray = NDArray[np.float32]
 
@@ -43,7 +61,7 @@ class KernelWeights(NamedTuple):
     signals."""
 
     facts: NDArray[np.int64]  # (facts,), indices in simulator.policies.observation.FACTS
-    signals: NDArray[np.int64]  # (signals,), indices in SIGNALS
+    signals: NDArray[np.int64]  # (signals,), indices in SIGNALS + AGENT_SIGNALS
     w1: FloatArray  # (inputs, 32)
     b1: FloatArray  # (32,)
     w2: FloatArray  # (32, 16)
@@ -76,49 +94,49 @@ def observe(moment, inputs, begin, visible, room, rows):
         signal = signals[i]
         column = num_facts + i
         if signal == START_DELAY:
-            _start_delays(moment, begin, visible, room, rows, column)
+            start_delays(moment, moment.queue[begin:], visible, room, rows, column)
         elif signal in (FREE_PROCS, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK):
-            value = _signal_of_all(moment, signal)
+            value = signal_of_all(moment, signal)
             for k in range(visible):
                 rows[k, column] = value
         else:
-            _signals_of_jobs(moment, signal, begin, visible, rows, column)
+            signals_of_jobs(moment, signal, moment.queue[begin:], visible, rows, column)
 
 
 @lean
-def _signals_of_jobs(moment, signal, begin, visible, rows, column):
-    """Signals that each waiting job has by itself."""
-    now, queue, submit = moment.now, moment.queue, moment.submit
+def signals_of_jobs(moment, signal, queue, visible, rows, column):
+    """Signals that each waiting job has by itself; queue: these jobs, the first `visible` count."""
+    now, submit = moment.now, moment.submit
     if signal == WAIT:
         for k in range(visible):
-            rows[k, column] = math.log2(1.0 + float(now - submit[queue[begin + k]])) / 20.0
+            rows[k, column] = math.log2(1.0 + float(now - submit[queue[k]])) / 20.0
     elif signal == WAIT_OVER_ESTIMATE:
         for k in range(visible):
-            job = queue[begin + k]
+            job = queue[k]
             rows[k, column] = math.log2(1.0 + float(now - submit[job]) / moment.estimate[job]) / 10.0
     elif signal == FITS:
         for k in range(visible):
-            rows[k, column] = 1.0 if moment.procs[queue[begin + k]] <= moment.free else 0.0
+            rows[k, column] = 1.0 if moment.procs[queue[k]] <= moment.free else 0.0
     elif signal == WAIT_OF_12_H:
         for k in range(visible):
-            rows[k, column] = min(float(now - submit[queue[begin + k]]) / 43200.0, 1.0)
+            rows[k, column] = min(float(now - submit[queue[k]]) / 43200.0, 1.0)
     elif signal == USER_SHARE:
         everyone = usage_of(moment, -1)
         for k in range(visible):
-            own = usage_of(moment, moment.user[queue[begin + k]])
+            own = usage_of(moment, moment.user[queue[k]])
             rows[k, column] = own / everyone if everyone > 0.0 else 0.0
 
 
 @lean
-def _start_delays(moment, begin, visible, room, rows, column):
-    """How long it takes, by the estimated ends, until so many processors are free as the job needs."""
+def start_delays(moment, queue, visible, room, rows, column):
+    """How long it takes, by the estimated ends, until so many processors are free as each job needs; queue as in `signals_of_jobs`."""
     procs, est_end, running = moment.procs, moment.est_end, moment.running
     total = float(moment.free)
     for r in range(running):
         total += procs[moment.est_job[r]]
         room[r] = total
     for k in range(visible):
-        job = moment.queue[begin + k]
+        job = queue[k]
         delay = 0.0
         if procs[job] > moment.free and running > 0:
             first, last = 0, running - 1  # the first end after which there is room
@@ -133,7 +151,7 @@ def _start_delays(moment, begin, visible, room, rows, column):
 
 
 @lean
-def _signal_of_all(moment, signal):
+def signal_of_all(moment, signal):
     """A signal of the queue or the cluster, the same for all waiting jobs."""
     if signal == QUEUE_LENGTH:
         return min(moment.queued, VISIBLE_JOBS) / VISIBLE_JOBS

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.jobs.jobs import Jobs
-from simulator.policies.network import HIDDEN, SIGNALS, KernelWeights
+from simulator.policies.network import AGENT_SIGNALS, HIDDEN, SIGNALS, KernelWeights
 
 FACTS = (
     "estimate",
@@ -27,10 +27,11 @@ FACTS = (
 )
 """The first four are computed from the jobs of a replay; the others are `Jobs.facts`, from whoever has the log."""
 COMPUTED = 4
+ALL_SIGNALS = SIGNALS + AGENT_SIGNALS
 
 
 class Layout(NamedTuple):
-    """Inputs of a network, in this order: names in FACTS, then names in simulator.policies.network.SIGNALS."""
+    """Inputs of a network, in this order: names in FACTS, then names in ALL_SIGNALS."""
 
     facts: tuple[str, ...]
     signals: tuple[str, ...]
@@ -95,11 +96,13 @@ def blank_network(layout: Layout) -> KernelWeights:
 
     Raises ValueError for a name that is neither a fact nor a signal.
     """
-    for name, names in [(x, FACTS) for x in layout.facts] + [(x, SIGNALS) for x in layout.signals]:
+    for name, names in [(x, FACTS) for x in layout.facts] + [(x, ALL_SIGNALS) for x in layout.signals]:
         if name not in names:
-            raise ValueError(f"unknown input {name!r} of a network; expected one of {', '.join((*FACTS, *SIGNALS))}")
+            raise ValueError(
+                f"unknown input {name!r} of a network; expected one of {', '.join((*FACTS, *ALL_SIGNALS))}"
+            )
     facts = np.array([FACTS.index(name) for name in layout.facts], dtype=np.int64)
-    signals = np.array([SIGNALS.index(name) for name in layout.signals], dtype=np.int64)
+    signals = np.array([ALL_SIGNALS.index(name) for name in layout.signals], dtype=np.int64)
     widths = (len(layout.inputs), *HIDDEN)
     arrays: list[Any] = [
         np.zeros(shape, dtype=np.float32)
@@ -116,4 +119,4 @@ def no_weights() -> KernelWeights:
 
 def layout_of(weights: KernelWeights) -> Layout:
     """What a network reads, by name."""
-    return Layout(tuple(FACTS[k] for k in weights.facts), tuple(SIGNALS[k] for k in weights.signals))
+    return Layout(tuple(FACTS[k] for k in weights.facts), tuple(ALL_SIGNALS[k] for k in weights.signals))

@@ -17,6 +17,7 @@ from simulator.formula.machine import USAGE, USER_SHARE
 from simulator.formula.parsing import Formula, parse_formula
 from simulator.jobs.jobs import Jobs
 from simulator.policies import network, scoring
+from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.plugins import PlugIn, add_plugin, load_plugin, plugin
 
@@ -68,7 +69,8 @@ class Policy:
 
     name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
     scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
-    kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside.
+    kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside. agent: who
+    decides beside the policy; the weights are its network's then.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Policy:
     plug_in: PlugIn | None = None
     weights: KernelWeights | None = field(default=None, repr=False)
     scores_whole_replay: bool = False
+    agent: Agent | None = None
 
 
 def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
@@ -128,9 +131,26 @@ def register_policy(name: str, function: Callable[..., Any]) -> None:
 
 def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatArray] | None = None) -> Policy:
     """The policy of a kernel network. teacher: fixed scores that it is shown (see simulator.policies.sampling.FOLLOW)."""
+    if (weights.signals >= len(network.SIGNALS)).any():
+        raise ValueError(
+            "this network is an agent's, which picks what is backfilled or inspects picks: give it to --backfill or --inspector"
+        )
     accounts = network.USER_SHARE in weights.signals
     half_life_s = OPTIONS["fairshare"]["half_life_days"] * _DAY_S if accounts else 0.0
     return Policy("learned", scoring.LEARNED, teacher, half_life_s=half_life_s, follows_free=True, weights=weights)
+
+
+def assisted(policy: str | Policy, agent: Agent) -> Policy:
+    """The policy with an agent beside it. Raises ValueError where both would be networks, or where nobody can be beside the policy."""
+    if isinstance(policy, str):
+        policy = parse_policy(policy)
+    if agent.weights is None:
+        return replace(policy, agent=agent)
+    if policy.weights is not None:
+        raise ValueError("a learned policy and a learned agent cannot decide together: choose another --policy")
+    accounts = network.USER_SHARE in agent.weights.signals
+    half_life_s = OPTIONS["fairshare"]["half_life_days"] * _DAY_S if accounts else 0.0
+    return replace(policy, agent=agent, weights=agent.weights, half_life_s=policy.half_life_s or half_life_s)
 
 
 def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dict[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled, lean
+from simulator.policies.network import score_rows
 
 TAKE_BEST, DRAW, FOLLOW = range(3)
 """How a network's choices are made: the largest output; a draw from their softmax; as the teacher, whose scores are given
@@ -27,6 +28,7 @@ class Recorder(NamedTuple):
     num_rows: NDArray[np.int64]  # (decisions,)
     choice: NDArray[np.int64]  # (decisions,), index within the decision's rows
     log_prob: NDArray[np.float32]  # (decisions,)
+    time: NDArray[np.int64]  # (decisions,), seconds in the log's clock
     used: NDArray[np.int64]  # (2,), decisions and rows recorded so far
 
 
@@ -38,6 +40,7 @@ def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
         num_rows=np.empty(decisions, dtype=np.int64),
         choice=np.empty(decisions, dtype=np.int64),
         log_prob=np.empty(decisions, dtype=np.float32),
+        time=np.empty(decisions, dtype=np.int64),
         used=np.zeros(2, dtype=np.int64),
     )
 
@@ -76,8 +79,9 @@ def draw_choice(outputs, visible):
 
 
 @lean
-def record_choice(recorder, rows, visible, choice, log_probability):
-    """Appends a decision to the recorder: its rows, the place chosen, and the log-probability of that. False when it is full."""
+def record_choice(recorder, rows, visible, choice, log_probability, now):
+    """Appends a decision to the recorder: its rows, the place chosen, the log-probability of that, and the time. False when it is
+    full."""
     features = recorder.features
     decisions, used = recorder.used[DECISIONS], recorder.used[ROWS]
     if decisions >= len(recorder.choice) or used + visible > len(features):
@@ -89,6 +93,22 @@ def record_choice(recorder, rows, visible, choice, log_probability):
     recorder.num_rows[decisions] = visible
     recorder.choice[decisions] = choice
     recorder.log_prob[decisions] = log_probability
+    recorder.time[decisions] = now
     recorder.used[DECISIONS] += 1
     recorder.used[ROWS] += visible
     return True
+
+
+@lean
+def choose_row(recorder, sample, rows, count, weights, outputs, now):
+    """Scores `count` rows with an agent's network and chooses one, as `sample` says (TAKE_BEST or DRAW). Returns -1 where the choice
+    could not be recorded. outputs: scratch, float32 (VISIBLE_JOBS,)."""
+    score_rows(rows, count, weights, outputs)
+    if sample == DRAW:
+        row, log_probability = draw_choice(outputs, count)
+        return row if record_choice(recorder, rows, count, row, log_probability, now) else np.int64(-1)
+    row = np.int64(0)
+    for k in range(1, count):
+        if outputs[k] > outputs[row]:
+            row = np.int64(k)
+    return row

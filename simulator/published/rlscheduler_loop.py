@@ -192,7 +192,9 @@ def _network_choice(rules, jobs, state, sight, recorder):
         for k in range(1, visible):
             if sight.outputs[k] > sight.outputs[place]:
                 place = k
-    if rules.sample != TAKE_BEST and not record_choice(recorder, sight.rows, visible, place, log_probability):
+    if rules.sample != TAKE_BEST and not record_choice(
+        recorder, sight.rows, visible, place, log_probability, state.clock[_NOW]
+    ):
         return -1
     return place
 

@@ -128,7 +128,7 @@ def _ragged(start, episodes, rows, sizes, choices, log_probs, inputs) -> Traject
         none = np.zeros(0, dtype=np.int64)
         first = np.zeros(len(start) + 1, dtype=np.int64)
         return Trajectories(
-            np.zeros((0, inputs), dtype=np.float32), none, none, none, np.zeros(0, dtype=np.float32), first, start
+            np.zeros((0, inputs), dtype=np.float32), none, none, none, np.zeros(0, dtype=np.float32), none, first, start
         )
     episode, num_rows = np.concatenate(episodes), np.concatenate(sizes).astype(np.int64)
     first_row = np.concatenate(([0], np.cumsum(num_rows)[:-1]))
@@ -140,6 +140,7 @@ def _ragged(start, episodes, rows, sizes, choices, log_probs, inputs) -> Traject
         num_rows[order],
         np.concatenate(choices).astype(np.int64)[order],
         np.concatenate(log_probs).astype(np.float32)[order],
+        np.zeros(len(episode), dtype=np.int64),  # nobody reads the times of these
         np.concatenate(([0], np.cumsum(count))),
         start,
     )

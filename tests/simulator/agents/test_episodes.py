@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator.agents.episodes import Threads, begin_anew, many
+from simulator.engine.replay import rules_of
 from simulator.jobs.schedule import CANCELLED
 
 
@@ -26,7 +27,7 @@ def test_what_a_thread_raises_is_raised() -> None:
 
 
 def test_the_state_of_many_begins_anew() -> None:
-    state = many(window_jobs=4, cluster_procs=8, episodes=3, users=2, plans=False, inputs=5)
+    state = many(window_jobs=4, cluster_procs=8, episodes=3, users=2, rules=rules_of("easy", "requested", 8), inputs=5)
     assert {len(column) for column in state} == {3}
     assert (state.queue.shape, state.usage.shape, state.rows.shape[2]) == ((3, 4), (3, 3), 5)
     state.start[:] = 7

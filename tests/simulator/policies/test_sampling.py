@@ -25,10 +25,10 @@ def test_draws_follow_the_softmax_and_the_seed() -> None:
 def test_a_full_recorder_refuses_and_keeps_what_it_has() -> None:
     recorder = new_recorder(rows=5, decisions=2, inputs=1)
     rows = np.arange(4, dtype=np.float32)[:, None]
-    assert record_choice(recorder, rows, 3, 2, -0.5)
-    assert not record_choice(recorder, rows, 3, 0, -0.5), "no room for three rows"
-    assert record_choice(recorder, rows, 2, 1, -0.25)
-    assert not record_choice(recorder, rows, 0, 0, 0.0), "no room for a decision"
+    assert record_choice(recorder, rows, 3, 2, -0.5, 7)
+    assert not record_choice(recorder, rows, 3, 0, -0.5, 7), "no room for three rows"
+    assert record_choice(recorder, rows, 2, 1, -0.25, 8)
+    assert not record_choice(recorder, rows, 0, 0, 0.0, 9), "no room for a decision"
     assert (recorder.used[DECISIONS], recorder.used[ROWS]) == (2, 5)
     assert recorder.features.ravel().tolist() == [0.0, 1.0, 2.0, 0.0, 1.0]
     assert (recorder.first_row.tolist(), recorder.num_rows.tolist()) == ([0, 3], [3, 2])
