@@ -128,16 +128,20 @@ class Replay:
 
     def next_event(self) -> int:
         """Return the next event time (s): `t` itself when a job with a run time of zero ends."""
+        events = self.events_ahead()
+        if not events:
+            raise ValueError(f"job {self.waiting[0].order} never starts: the outages leave too few processors")
+        return min(events)
+
+    def events_ahead(self) -> list[int]:
+        """Return the times (s) of all events that are still to come."""
         later = [job.submit for job in self.not_submitted[:1]]
         later += [job.cancel for job in self.waiting if job.cancel is not None]
         for outage in self.workload.outages:
             later += [outage.announced, outage.start]
             later += [] if outage.end is None else [outage.end]
         later += self.reserved.values()
-        events = [time for time in later if time > self.t] + [running.end for running in self.running]
-        if not events:
-            raise ValueError(f"job {self.waiting[0].order} never starts: the outages leave too few processors")
-        return min(events)
+        return [time for time in later if time > self.t] + [running.end for running in self.running]
 
     def one_event_time(self) -> None:
         """Steps 3 and 4 of the event loop: what happens at `t`, then one pass.
@@ -147,8 +151,7 @@ class Replay:
         t = self.t
         ended = [running for running in self.running if running.end <= t]
         self.running = [running for running in self.running if running.end > t]
-        while self.not_submitted and self.not_submitted[0].submit == t:
-            self.waiting.append(self.not_submitted.pop(0))
+        self.join_the_queue()
         cancelled = [job for job in self.waiting if job.cancel == t]
         self.waiting = [job for job in self.waiting if job.cancel != t]
 
@@ -163,6 +166,11 @@ class Replay:
         else:
             in_queue_order = self.pass_with_a_head(in_queue_order)
         self.note_backfilled(in_queue_order)
+
+    def join_the_queue(self) -> None:
+        """Let all who are submitted at `t` join the queue."""
+        while self.not_submitted and self.not_submitted[0].submit == self.t:
+            self.waiting.append(self.not_submitted.pop(0))
 
     # What is free, now and in the plan.
 
@@ -254,25 +262,34 @@ class Replay:
     def pass_with_a_head(self, queue: list[Job]) -> list[Job]:
         """Steps 4 and 5 of the event loop and EASY; returns the queue in the order in which this pass saw it."""
         started: list[Job] = []
-        while queue and self.can_start(queue[0]):
+        while queue and self.goes_ahead(queue[0]):
+            if not self.can_start(queue[0]):
+                if self.backfill != "none":
+                    self.go_past(queue[0], queue[1:])
+                break
             job = queue.pop(0)
             self.start_now(job)
             started.append(job)
             if self.policy.name in LOOKS_AT_FREE:
                 queue = self.in_queue_order(queue)
-        if queue and self.backfill != "none":
-            behind = queue[1:]
-            if self.backfill == "easy-sjbf":
-                behind.sort(key=lambda job: (job.estimate, job.submit, job.order))
-            if self.backfill == "any":
-                for job in behind:
-                    if self.can_start(job.admitted_for):
-                        self.start_now(job)
-            elif self.announcement_pending():
-                self.backfill_in_the_plan(queue[0], behind)
-            else:
-                self.backfill_before_shadow_time(queue[0], behind)
         return started + queue
+
+    def goes_ahead(self, job: Job) -> bool:
+        """Say whether the first job of the queue may start, or become the head: always, unless somebody inspects."""
+        return True
+
+    def go_past(self, head: Job, behind: list[Job]) -> None:
+        """Start jobs behind the blocked head."""
+        if self.backfill == "easy-sjbf":
+            behind.sort(key=lambda job: (job.estimate, job.submit, job.order))
+        if self.backfill == "any":
+            for job in behind:
+                if self.can_start(job.admitted_for):
+                    self.start_now(job)
+        elif self.announcement_pending():
+            self.backfill_in_the_plan(head, behind)
+        else:
+            self.backfill_before_shadow_time(head, behind)
 
     def can_start(self, job: Job) -> bool:
         """Say whether the job fits now, and around the outages that are announced and still to come."""
