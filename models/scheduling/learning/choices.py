@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.compiled import compiled
 
@@ -84,20 +85,31 @@ def imitation_gradient(scores, num_rows, choice, weight, gradient):
 
 
 @compiled
-def advantages(values, rewards, first_decision, gae_lambda, advantage, target):
-    """Generalised advantage estimation (Schulman et al. 2016, equation 16), gamma 1, one reward at the end of each trajectory.
+def advantages(values, rewards, discount, first_decision, gae_lambda, advantage, target):
+    """Generalised advantage estimation (Schulman et al. 2016, equation 16).
 
-    values: float32 (decisions,); rewards: (trajectories,); first_decision: (trajectories + 1,). Fills `advantage` and `target`,
-    float32 (decisions,).
+    values: float32 (decisions,). rewards: of each decision until the next one, float64 (decisions,). discount: what a reward of the
+    next decision counts at this one, float64 (decisions,). first_decision: (trajectories + 1,). Nothing follows the last decision
+    of a trajectory. Fills `advantage` and `target`, the discounted rewards from the decision on, float32 (decisions,).
     """
-    for k in range(len(rewards)):
+    for k in range(len(first_decision) - 1):
         running = 0.0
-        following = rewards[k]
+        following = 0.0
+        to_come = 0.0
         for d in range(first_decision[k + 1] - 1, first_decision[k] - 1, -1):
-            running = following - values[d] + gae_lambda * running
+            running = rewards[d] + discount[d] * following - values[d] + gae_lambda * discount[d] * running
             following = values[d]
+            to_come = rewards[d] + discount[d] * to_come
             advantage[d] = running
-            target[d] = rewards[k]
+            target[d] = to_come
+
+
+def at_the_end(rewards: NDArray[np.float64], first_decision: NDArray[np.int64]) -> NDArray[np.float64]:
+    """One reward for each trajectory as rewards of decisions: all of it at the last one. float64 (decisions,)."""
+    of_decisions = np.zeros(first_decision[-1])
+    ends = first_decision[1:] > first_decision[:-1]
+    of_decisions[first_decision[1:][ends] - 1] = np.asarray(rewards)[ends]
+    return of_decisions
 
 
 @compiled

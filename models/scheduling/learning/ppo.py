@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
 from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, load_checkpoint, save_checkpoint
-from models.scheduling.learning.choices import advantages, pad
+from models.scheduling.learning.choices import advantages, at_the_end, pad
 from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PPOOptions
@@ -151,7 +151,9 @@ class Learner:
         else:
             queues = _queues_of(trajectories)
             values = self._values(queues)
-            advantages(values, rewards, trajectories.first_decision, options.gae_lambda, advantage, target)
+            first = trajectories.first_decision
+            of_decisions, undiscounted = at_the_end(rewards, first), np.ones(decisions)
+            advantages(values, of_decisions, undiscounted, first, options.gae_lambda, advantage, target)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         kl, entropy, updates = self._policy_steps_until_limit(trajectories, advantage, rng)
         if self.critic is not None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.learning.choices import advantages, chunks_of, imitation_gradient, pad, ppo_gradient
+from models.scheduling.learning.choices import advantages, at_the_end, chunks_of, imitation_gradient, pad, ppo_gradient
 from models.scheduling.learning.networks import padded
 from simulator.policies.network import VISIBLE_JOBS, score_rows
 from tests.simulator.busy import random_weights
@@ -71,7 +71,9 @@ def test_imitation() -> None:
 def test_advantages_follow_generalised_advantage_estimation() -> None:
     values = np.array([1.0, 2.0, 4.0, 0.5], dtype=np.float32)
     advantage, target = np.empty(4, dtype=np.float32), np.empty(4, dtype=np.float32)
-    advantages(values, np.array([5.0, -1.0]), np.array([0, 3, 4]), 0.5, advantage, target)
+    first = np.array([0, 3, 4])
+    rewards = at_the_end(np.array([5.0, -1.0]), first)
+    advantages(values, rewards, np.ones(4), first, 0.5, advantage, target)
     # deltas of the first trajectory: 2-1, 4-2, 5-4; of the second: -1-0.5
     np.testing.assert_allclose(advantage, [1 + 0.5 * (2 + 0.5 * 1), 2 + 0.5 * 1, 1.0, -1.5])
     np.testing.assert_allclose(target, [5, 5, 5, -1])
@@ -106,3 +108,19 @@ def test_choices_are_drawn_with_the_recorded_probabilities(arena: Arena) -> None
         expected.append(((p / p.sum()) ** 2).sum())
     error = (observed - expected).std() / np.sqrt(len(observed))
     assert found.decisions > 1000 and abs(observed.mean() - np.mean(expected)) < 5 * error
+
+
+def test_rewards_on_the_way_are_discounted() -> None:
+    values = np.array([1.0, 2.0, 3.0], dtype=np.float32)
+    advantage, target = np.empty((2, 3), dtype=np.float32)
+    advantages(
+        values, np.array([-1.0, -2.0, -4.0]), np.array([0.5, 0.25, 0.9]), np.array([0, 3]), 0.5, advantage, target
+    )
+    assert target.tolist() == [-1 + 0.5 * (-2 + 0.25 * -4), -2 + 0.25 * -4, -4]
+    last = -4 - 3
+    middle = -2 + 0.25 * 3 - 2 + 0.5 * 0.25 * last
+    assert advantage.tolist() == pytest.approx([-1 + 0.5 * 2 - 1 + 0.5 * 0.5 * middle, middle, last])
+
+
+def test_a_trajectory_without_decisions_gets_no_reward() -> None:
+    assert at_the_end(np.array([5.0, 7.0, -1.0]), np.array([0, 2, 2, 3])).tolist() == [0, 5, -1]
