@@ -35,7 +35,7 @@ from models.runtime.similar import (
 from simulator.engine import episode as at
 from simulator.engine.episode import new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, rules_of, scoring_of
+from simulator.engine.replay import check_outcome, inputs_of, notes_of, rules_for, scoring_of
 from simulator.engine.rules import DONE, RESERVE, WANT_ESTIMATES
 from simulator.engine.states import ReplayState, keep_state, take_up
 from simulator.jobs.cluster import Cluster
@@ -170,8 +170,8 @@ class StoppableLiveReplay:
         live = kind != GIVEN
         chosen = parse_policy(policy) if isinstance(policy, str) else policy
         if live:
-            chosen = live_policy(chosen)
-        rules = rules_of(backfill, correction, cluster_procs)._replace(live=live, promises=True)
+            chosen = replace(live_policy(chosen), agent=chosen.agent)
+        rules = rules_for(chosen, backfill, correction, cluster_procs)._replace(live=live, promises=True)
         if rules.backfill == RESERVE:
             raise ValueError(
                 f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need none, any, easy or easy-sjbf"
@@ -192,7 +192,7 @@ class StoppableLiveReplay:
         self._scoring = scoring_of(chosen, jobs, self._tasks, cluster_procs)._replace(steady=steady)
         users = int(self._tasks.user.max(initial=0)) + 1
         self._episode = new_episode(
-            self._tasks, cluster_procs, users, False, inputs_of(chosen), live=True, promises=True
+            self._tasks, cluster_procs, users, False, inputs_of(chosen), live=True, **notes_of(rules)
         )
         memory = no_memory(likeness)
         self._learner = _Learner(

@@ -26,14 +26,16 @@ ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OP
 """Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
 AWAITED_FROM, AWAITED_TO, AWAITED, PENDING, NARROWEST = range(20, 25)
 HEAD, SHADOW, EXTRA, LATEST, FRONT, AT_FRONT, SLOTS, CANDIDATES, WAKE, LAST_REJECTED = range(25, 35)
+INSPECTED_JOB, WOULD_START = 35, 36
 """Where AWAITED_TO is not 0, the general engine is done when all tasks from AWAITED_FROM to before AWAITED_TO have started. AWAITED
 counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan.
 NARROWEST: no waiting job needs fewer processors.
 
 HEAD to CANDIDATES: of a pass in which jobs are picked: the place of the blocked head, -1 for none; its shadow time and extra
 processors; the latest end that its slack allows; the place of the first of the queue; slots at the front; all slots; and how many
-have a candidate. WAKE: 0, or when the scheduler decides again after a rejection of the task LAST_REJECTED - 1."""
-NUM_COUNTERS = 35
+have a candidate. WAKE: 0, or when the scheduler decides again after a rejection of the task LAST_REJECTED - 1.
+INSPECTED_JOB, WOULD_START: the task that somebody is asked to accept, and whether it would start."""
+NUM_COUNTERS = 37
 
 UNPROTECTED, UNRESERVED = -1, -2
 """`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""

@@ -36,6 +36,7 @@ def inspect_first(tasks, rules, scoring, episode, recorder, choice):
         if episode.rejected[job] < rules.inspecting.rejections:
             if by == ASKED:
                 counters[at.PHASE] = INSPECTED
+                counters[at.INSPECTED_JOB], counters[at.WOULD_START] = job, would_start(tasks, episode, job)
                 return WANT_VERDICT
             if by == NETWORK:
                 moment = moment_of(tasks, rules, scoring, episode)

@@ -21,7 +21,9 @@ from simulator.engine.rules import (
     NO_BACKFILL,
     RESERVE,
     STUCK,
+    WANT_PICK,
     WANT_SCORES,
+    WANT_VERDICT,
     Rules,
 )
 from simulator.engine.running import CORRECTION_IDS
@@ -41,7 +43,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
-from simulator.policies.agents import NO_INSPECTING, NO_PICKING, NOBODY, parse_picking
+from simulator.policies.agents import NO_INSPECTING, NO_PICKING, NOBODY, Question, parse_picking
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
@@ -229,10 +231,28 @@ class _GeneralEngine:
     def run(self, until: int | None = None) -> bool:
         self.episode.counters[at.PAUSE] = 0 if until is None else until + 1
         of_replay = self._tasks, self._rules, self._scoring, self.episode
-        asked = self._policy.plug_in is not None
-        why = _ask(self._policy, *of_replay) if asked else advance(*of_replay, no_recorder(), 0)
+        if self._policy.plug_in is not None:
+            why = _ask(self._policy, *of_replay)
+        else:
+            why = advance(*of_replay, no_recorder(), 0)
+            while why in (WANT_PICK, WANT_VERDICT):
+                why = advance(*of_replay, no_recorder(), self._answer(why))
         check_outcome(why, self._tasks, self._rules, self._policy, self.episode)
         return bool(why == DONE)
+
+    def _answer(self, why: int) -> int:
+        """What the agent's function answers. Raises ValueError where the agent has none."""
+        agent, episode, counters = self._policy.agent, self.episode, self.episode.counters
+        if agent is None or agent.answer is None:
+            raise ValueError("an agent that is asked needs a function: Agent.asked(answer)")
+        if why == WANT_PICK:
+            slots = episode.order[: counters[at.SLOTS]]
+            jobs, candidates = episode.queue[slots], episode.candidate[: len(slots)].copy()
+        else:
+            jobs = np.array([counters[at.INSPECTED_JOB]])
+            candidates = np.array([bool(counters[at.WOULD_START])])
+        question = Question(int(counters[at.NOW]), int(counters[at.FREE]), jobs - self._tasks.first, candidates)
+        return int(agent.answer(question))
 
     def keep(self) -> ReplayState:
         return keep_state(self.episode)

@@ -6,8 +6,12 @@ picks".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights
 from simulator.policies.sampling import TAKE_BEST
@@ -58,22 +62,31 @@ NO_PICKING = Picking(NOBODY, False, EVERY_SLOT, 0, True, 0, 0.0, False, 0, 3600,
 NO_INSPECTING = Inspecting(NOBODY, REJECTIONS, INTERVAL_S, TAKE_BEST)
 
 
+class Question(NamedTuple):
+    """What an agent written in Python is asked: which slot starts, -1 for none; or whether the only job is accepted, 1 or 0."""
+
+    now: int  # seconds
+    free: int  # processors
+    jobs: NDArray[np.int64]  # (slots,), positions among the jobs of the replay
+    candidates: NDArray[np.bool_]  # (slots,), whether each may be picked; of an inspected job, whether it would start
+
+
 @dataclass(frozen=True)
 class Agent:
-    """What decides beside the policy of a replay. weights: of the network that picks or inspects, None where none does."""
+    """What decides beside the policy of a replay. weights: of the network that picks or inspects, None where none does. answer: the
+    function that does, where ASKED."""
 
     picking: Picking = NO_PICKING
     inspecting: Inspecting = NO_INSPECTING
     weights: KernelWeights | None = field(default=None, repr=False)
+    answer: Callable[[Question], int] | None = field(default=None, repr=False)
 
-    def asked(self) -> Agent:
-        """The same, decided by whoever steps the engine."""
+    def asked(self, answer: Callable[[Question], int] | None = None) -> Agent:
+        """The same, decided by this function, or by whoever steps the engine."""
         picking, inspecting = self.picking, self.inspecting
-        return Agent(
-            picking._replace(by=ASKED) if picking.by else picking,
-            inspecting._replace(by=ASKED) if inspecting.by else inspecting,
-            None,
-        )
+        picking = picking._replace(by=ASKED) if picking.by else picking
+        inspecting = inspecting._replace(by=ASKED) if inspecting.by else inspecting
+        return Agent(picking, inspecting, None, answer)
 
     def learned(self, weights: KernelWeights) -> Agent:
         """The same, decided by this network. Raises ValueError where it cannot see as many jobs."""

@@ -27,6 +27,7 @@ Verdict = Callable[[int, int, bool], bool]
 
 RULES: dict[str, Callable[[Job], int]] = {
     "first": lambda job: 0,
+    "oldest": lambda job: job.submit,
     "shortest": lambda job: job.estimate,
     "narrowest": lambda job: job.procs,
     "smallest": lambda job: job.estimate * job.procs,
@@ -97,17 +98,7 @@ class Guard:
 
 
 class PickReplay(Replay):
-    """A replay with picked backfilling. The first three attributes are readings, where the text leaves a choice.
-
-    PROMISES_WHILE_NOBODY_FITS: a head is found blocked, and promised its shadow time, also in a pass in which no
-    waiting job fits. SLACK_SPARES_EXTRA: a job that both the extra processors and the slack let start takes none of the
-    extra processors. ORDERS_ALL_AGAIN: with from=all a policy that looks at the free processors orders the queue again
-    after every pick, as in step 4.
-    """
-
-    PROMISES_WHILE_NOBODY_FITS = True
-    SLACK_SPARES_EXTRA = True
-    ORDERS_ALL_AGAIN = True
+    """A replay with picked backfilling."""
 
     def __init__(self, workload: Workload, policy: str, options: Picks, ask: Ask | None, ask_always: bool) -> None:
         super().__init__(workload, policy, "easy", "requested")
@@ -162,7 +153,7 @@ class PickReplay(Replay):
             shadow_time, extra = self.shadow_time(head)
             for_head = (shadow_time, shadow_time + head.estimate, head.procs)
         self.outcome.blocked_heads.append(BlockedHead(self.t, head.order, shadow_time, extra))
-        if self.PROMISES_WHILE_NOBODY_FITS or any(job.procs <= self.free() for job in self.waiting):
+        if any(job.procs <= self.free() for job in self.waiting):
             self.promise.setdefault(head.order, shadow_time)
         slack_end = None
         if self.options.slack_s > 0 or self.options.slack_share > 0:
@@ -184,7 +175,7 @@ class PickReplay(Replay):
                 guard.extra -= job.procs
             self.start_now(job)
             queue.remove(job)
-            if self.options.from_ == "all" and self.ORDERS_ALL_AGAIN and self.policy.name in LOOKS_AT_FREE:
+            if self.options.from_ == "all" and self.policy.name in LOOKS_AT_FREE:
                 queue = self.in_queue_order(queue)
 
     # Who may be picked.
@@ -216,7 +207,7 @@ class PickReplay(Replay):
         """Say whether a candidate starts on extra processors. In the plan (pending outages) nobody counts them."""
         if self.announcement_pending() or self.ends_in_time(job, guard) or job.procs > guard.extra:
             return False
-        return not (self.SLACK_SPARES_EXTRA and self.ends_within_slack(job, guard))
+        return not self.ends_within_slack(job, guard)
 
     # Who picks.
 
@@ -226,7 +217,7 @@ class PickReplay(Replay):
         if not numbers and not self.ask_always:
             return NONE
         if self.ask is None:
-            return min(numbers, key=lambda slot: (RULES[self.options.by](slots[slot]), slot), default=NONE)
+            return min(numbers, key=lambda slot: self.key(slots[slot], slot), default=NONE)
         if self.options.must and len(numbers) == 1:
             return numbers[0]
         answer = self.ask(self.t, [job.order for job in slots], list(candidates))
@@ -235,6 +226,10 @@ class PickReplay(Replay):
         if numbers and (self.options.must or not self.events_ahead()):
             return numbers[0]
         return NONE
+
+    def key(self, job: Job, slot: int) -> tuple[int, int]:
+        """What the rule picks by, the lowest first; the order in the log is that of submission."""
+        return (0, slot) if self.options.by == "first" else (RULES[self.options.by](job), job.order)
 
 
 def visible(queue: Sequence[Job], window: tuple[int, int] | None) -> list[Job]:

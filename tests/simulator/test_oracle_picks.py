@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulator.oracle import CANCELLED
 from tests.simulator.oracle_cases import Case, Row
-from tests.simulator.oracle_picks import NONE, PickReplay, Picks, oracle_picks, visible
+from tests.simulator.oracle_picks import NONE, Picks, oracle_picks, visible
 from tests.simulator.oracle_types import Workload
 
 
@@ -51,7 +51,7 @@ def starts(workload: Workload, policy: str = "FCFS", **options: object) -> list[
 # Rules.
 
 # J0 holds 5 of 10 processors 0..100, J1 is the head with the shadow time 100 and no extra processors. Any two of the
-# others are wider than the 5 free. J2 comes first, J3 is the shortest, J4 the narrowest (J5 ties and has a later slot),
+# others are wider than the 5 free. J2 comes first, J3 is the shortest, J4 the narrowest (J5 ties and came later),
 # J5 the smallest: areas 225, 120, 270, 105.
 FIVE_FREE = work(10, (0, 100, 5), (1, 50, 10), (1, 45, 5), (1, 30, 4), (1, 90, 3), (1, 35, 3))
 
@@ -69,7 +69,7 @@ FIVE_FREE = work(10, (0, 100, 5), (1, 50, 10), (1, 45, 5), (1, 30, 4), (1, 90, 3
         ("smallest", [0, 100, 150, 36, 150, 1]),
     ],
 )
-def test_rules_pick_by_their_measure_and_ties_by_slot(by: str, expected: list[int]) -> None:
+def test_rules_pick_by_their_measure_and_ties_by_submission(by: str, expected: list[int]) -> None:
     assert starts(FIVE_FREE, by=by) == expected
 
 
@@ -144,11 +144,6 @@ def test_from_all_a_policy_that_looks_at_the_free_processors_orders_again() -> N
     workload = work(10, (0, 10, 6), (0, 10, 5), (0, 10, 4))
     options = Picks(from_="all", window=(1, 0))
     assert oracle_picks(workload, "tetris", options).start == [0, 10, 0]
-
-    class OrderedOnce(PickReplay):
-        ORDERS_ALL_AGAIN = False
-
-    assert OrderedOnce(workload, "tetris", options, None, False).run().start == [0, 10, 10]
 
 
 def test_from_all_cannot_be_guarded() -> None:
@@ -233,16 +228,11 @@ def test_the_first_promise_is_kept_over_several_passes() -> None:
     assert [head[:4] for head in run.blocked_heads[:4]] == [(1, 1, 10, 0), (2, 1, 10, 0), (3, 1, 15, 0), (10, 1, 15, 0)]
 
 
-def test_a_promise_may_be_made_while_nobody_fits() -> None:
-    # J0 (estimate 100) and J1 hold everything: J2 is promised 100. J0 ends at 10, and the shadow time is 50 then: J3
-    # 10..110 ends within the 10 s after 100. Had J2 been promised 50 in the first pass with room, J3 would wait for it.
+def test_no_promise_is_made_while_nobody_fits() -> None:
+    # J0 (estimate 100) and J1 hold everything, so that J2 is no head yet. J0 ends at 10: J2 is promised 50, when J1 ends. J3 would
+    # end at 110, later than the 10 s after 50, and waits.
     workload = work(4, (0, 10, 2, 100, 100), (0, 50, 2), (1, 10, 4), (1, 100, 2))
-    assert starts(workload, slack_s=10) == [0, 0, 110, 10]
-
-    class LaterPromises(PickReplay):
-        PROMISES_WHILE_NOBODY_FITS = False
-
-    assert LaterPromises(workload, "FCFS", Picks(slack_s=10), None, False).run().start == [0, 0, 50, 60]
+    assert starts(workload, slack_s=10) == [0, 0, 50, 60]
 
 
 def test_slack_is_a_share_of_the_heads_estimate_rounded_down_or_seconds() -> None:
@@ -263,12 +253,6 @@ def test_a_job_that_slack_and_extra_processors_let_start_takes_none() -> None:
     # J2 (2 processors, until 141) would do by either, so not by the second condition alone. J3 takes the 2.
     workload = work(10, (0, 100, 6), (1, 50, 8), (1, 140, 2), (1, 400, 2))
     assert starts(workload, slack_s=50) == [0, 141, 1, 1]
-
-    class Takes(PickReplay):
-        SLACK_SPARES_EXTRA = False
-
-    # The other reading: J2 takes both. J1 100..150 in what J0 leaves; J3 starts when J2 ends.
-    assert Takes(workload, "FCFS", Picks(slack_s=50), None, False).run().start == [0, 100, 1, 141]
 
 
 # What an agent must, and what long jobs leave.

@@ -49,10 +49,10 @@ def test_the_first_by_slot_is_easy_and_without_a_guard_any(workload: Workload, p
 
 
 @settings(deadline=None, max_examples=100)
-@given(workload=workloads())
-def test_the_shortest_by_slot_is_easy_sjbf(workload: Workload) -> None:
+@given(workload=workloads(), policy=any_policy)
+def test_the_shortest_is_easy_sjbf(workload: Workload, policy: str) -> None:
     assert same_but_for_heads(
-        oracle_picks(workload, "FCFS", Picks(by="shortest")), oracle_run(workload, "FCFS", "easy-sjbf")
+        oracle_picks(workload, policy, Picks(by="shortest")), oracle_run(workload, policy, "easy-sjbf")
     )
 
 

@@ -1,0 +1,208 @@
+"""Picked backfilling in the engine gives the oracle's schedule, whoever picks; guards hold; and what has not come changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from simulator.engine.replay import StoppableReplay, replay
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.policies.agents import NO_PICKING, Agent, Picking, Question, parse_picking
+from simulator.policies.registry import assisted
+from tests.simulator.busy import PROCS, busy_jobs
+from tests.simulator.oracle import OracleRun
+from tests.simulator.oracle_picks import Picks, oracle_picks
+from tests.simulator.oracle_policies import POLICIES
+from tests.simulator.oracle_types import Workload
+from tests.simulator.oracle_workloads import workloads
+from tests.studies import size
+
+WORKLOADS = size(400, 4000)
+
+
+def answer_by_chance(now: int, jobs: list[int], candidates: list[bool]) -> int:
+    """A slot, often one of a candidate, or -1: drawn from what was asked alone."""
+    rng = np.random.default_rng([now % 1_000_003, len(jobs), *jobs[:6], 7])
+    draw = rng.random()
+    those = [slot for slot, may in enumerate(candidates) if may]
+    if draw < 0.6 and those:
+        return int(rng.choice(those))
+    return -1 if draw < 0.8 else int(rng.integers(-1, len(jobs) + 2))
+
+
+def answered(question: Question) -> int:
+    return answer_by_chance(question.now, question.jobs.tolist(), question.candidates.tolist())
+
+
+@st.composite
+def options(draw: st.DrawFn) -> tuple[Picks, Picking]:
+    """The same options for the oracle and for the engine."""
+    whole = draw(st.booleans())
+    parts = {"from": "all" if whole else "behind", "by": draw(st.sampled_from(RULES))}
+    window = draw(st.sampled_from([None, (1, 0), (0, 1), (2, 1), (0, 3), (3, 2)]))
+    guard = not whole and draw(st.booleans())
+    slack_s, slack_share = draw(st.sampled_from([0, 0, 2, 400])), draw(st.sampled_from([0.0, 0.0, 0.3]))
+    if not guard:
+        slack_s, slack_share = 0, 0.0
+    must, keep_free = draw(st.booleans()), draw(st.sampled_from([0, 0, 2, 5]))
+    keep_over_s = draw(st.sampled_from([3600, 3, 60]))
+    parts |= {} if window is None else {"window": f"{window[0]}-{window[1]}"}
+    parts |= {} if whole else {"guard": "reservation" if guard else "none"}
+    parts |= {"slack_s": str(slack_s), "slack_share": str(slack_share), "must": str(int(must))}
+    parts |= {"keep_free": str(keep_free), "keep_over_s": str(keep_over_s)}
+    text = "pick:" + ",".join(f"{name}={value}" for name, value in parts.items())
+    ours = Picks(parts["from"], window, guard, slack_s, slack_share, parts["by"], must, keep_free, keep_over_s)
+    return ours, parse_picking(text)
+
+
+RULES = ("first", "oldest", "shortest", "narrowest", "smallest")
+
+
+def assert_same(schedule: Schedule, expected: OracleRun) -> None:
+    assert schedule.start.tolist() == expected.start
+    assert schedule.backfilled.tolist() == expected.backfilled
+
+
+@settings(deadline=None, max_examples=WORKLOADS)
+@given(workload=workloads(), policy=st.sampled_from(POLICIES), both=options(), asked=st.booleans())
+def test_the_oracle_picks_the_same(workload: Workload, policy: str, both: tuple[Picks, Picking], asked: bool) -> None:
+    picks, picking = both
+    agent = Agent(picking).asked(answered) if asked else Agent(picking)
+    try:
+        expected = oracle_picks(workload, policy, picks, answer_by_chance if asked else None)
+    except ValueError:  # a job that never starts
+        with pytest.raises(ValueError, match="never"):
+            replay(workload.as_jobs(), workload.as_cluster(), assisted(policy, agent))
+        reject()
+    if expected.ambiguous_order:
+        reject()
+    assert_same(replay(workload.as_jobs(), workload.as_cluster(), assisted(policy, agent)), expected)
+
+
+@settings(deadline=None, max_examples=WORKLOADS // 2)
+@given(workload=workloads(), window=st.sampled_from([(2, 0), (1, 1), (0, 2), (5, 5)]))
+def test_the_oracle_asks_after_every_event_too(workload: Workload, window: tuple[int, int]) -> None:
+    picking = NO_PICKING._replace(by=1, whole=True, guarded=False, front=window[0], back=window[1], every_event=True)
+    asked: list[tuple[int, list[int]]] = []
+    expected_asked: list[tuple[int, list[int]]] = []
+
+    def ask(question: Question) -> int:
+        asked.append((question.now, question.jobs.tolist()))
+        return answered(question)
+
+    def ask_oracle(now: int, jobs: list[int], candidates: list[bool]) -> int:
+        expected_asked.append((now, jobs))
+        return answer_by_chance(now, jobs, candidates)
+
+    try:
+        expected = oracle_picks(workload, "FCFS", Picks("all", window, False), ask_oracle, ask_always=True)
+    except ValueError:
+        reject()
+    policy = assisted("FCFS", Agent(picking).asked(ask))
+    assert_same(replay(workload.as_jobs(), workload.as_cluster(), policy), expected)
+    assert asked == expected_asked
+
+
+@pytest.mark.parametrize("policy", ["FCFS", "SJF", "WFP3", "tetris", "multifactor"])
+@pytest.mark.parametrize(
+    ("picking", "backfill"), [("pick", "easy"), ("pick:by=shortest", "easy-sjbf"), ("pick:guard=none", "any")]
+)
+def test_rules_that_have_names(policy: str, picking: str, backfill: str) -> None:
+    jobs = busy_jobs(1000)
+    ours, named = replay(jobs, PROCS, policy, picking), replay(jobs, PROCS, policy, backfill)
+    assert ours.start.tolist() == named.start.tolist()
+    assert ours.backfilled.tolist() == named.backfilled.tolist()
+
+
+def test_the_whole_queue_in_order_is_first_fit() -> None:
+    jobs = busy_jobs(1000)
+    for policy in ("FCFS", "SAF"):
+        first_fit = replay(jobs, PROCS, policy, "any").start
+        assert replay(jobs, PROCS, policy, "pick:from=all").start.tolist() == first_fit.tolist()
+
+
+@pytest.mark.parametrize("slack_s", [1, 900])
+def test_whoever_picks_a_head_is_late_by_its_slack_at_most(slack_s: int) -> None:
+    """First come, first served, and exact estimates. Without slack: tests/models/runtime/test_live_agents.py."""
+    jobs = exact_jobs(1500)
+    replayed = StoppableReplay(jobs, PROCS, assisted("FCFS", random_agent(parse_picking(f"pick:slack_s={slack_s}"))))
+    replayed.run()
+    assert replayed._engine is not None
+    promised = replayed._engine.episode.promised
+    heads = promised >= 0
+    late = replayed.schedule.start[heads] - promised[heads]
+    assert heads.sum() > 100
+    assert late.max() <= slack_s
+    assert slack_s == 1 or late.max() > 0
+
+
+def test_without_a_guard_heads_are_late() -> None:
+    jobs = exact_jobs(1500)
+    guarded = replay(jobs, PROCS, assisted("FCFS", random_agent(parse_picking("pick"))))
+    unguarded = replay(jobs, PROCS, assisted("FCFS", random_agent(parse_picking("pick:guard=none"))))
+    assert unguarded.start.tolist() != guarded.start.tolist()
+    wide = jobs.procs > PROCS // 2
+    assert (unguarded.start - guarded.start)[wide].mean() > 0
+
+
+def random_agent(picking: Picking) -> Agent:
+    return Agent(picking).asked(answered)
+
+
+def exact_jobs(count: int) -> Jobs:
+    busy = busy_jobs(count)
+    return Jobs(busy.submit, busy.runtime, busy.procs, busy.runtime, busy.runtime, origin=busy.origin)
+
+
+@pytest.mark.parametrize("picking", ["pick", "pick:guard=none", "pick:from=all,window=4-4", "pick:from=all,window=0-3"])
+def test_an_agent_that_never_picks_starts_every_job_in_the_end(picking: str) -> None:
+    jobs = busy_jobs(300)
+    start = replay(jobs, PROCS, assisted("FCFS", Agent(parse_picking(picking)).asked(lambda question: -1))).start
+    assert (start >= jobs.submit).all()
+
+
+def test_jobs_that_come_later_change_no_earlier_pick() -> None:
+    jobs = busy_jobs(400)
+    cut = int(jobs.submit[250])
+    asked: list[list[tuple[int, list[int], list[bool]]]] = [[], []]
+
+    def remembering(run: int) -> Agent:
+        def remember(question: Question) -> int:
+            asked[run].append((question.now, question.jobs.tolist(), question.candidates.tolist()))
+            return answered(question)
+
+        return Agent(parse_picking("pick:from=all,window=5-5")).asked(remember)
+
+    replay(jobs, PROCS, assisted("FCFS", remembering(0)))
+    replay(jobs.window(0, 250), PROCS, assisted("FCFS", remembering(1)))
+    before = [[each for each in run if each[0] < cut] for run in asked]
+    assert len(before[0]) > 100
+    assert before[0] == before[1]
+
+
+@given(queued=st.integers(1, 30), front=st.integers(0, 12), back=st.integers(0, 12))
+@settings(deadline=None, max_examples=200)
+def test_slots_of_a_split_window(queued: int, front: int, back: int) -> None:
+    """No job has two slots; fewer jobs than slots are as with a window at the front alone; the newest come first at the end."""
+    if front + back == 0:
+        return
+    # the first job holds three of four processors while all others come, each of which needs one
+    submit = np.array([0, *range(10, 10 + queued)])
+    runtime, procs = np.full(queued + 1, 5), np.full(queued + 1, 1)
+    runtime[0], procs[0] = 10_000, 3
+    shown: dict[int, list[int]] = {}
+
+    def answer(question: Question) -> int:
+        shown[question.now] = question.jobs.tolist()
+        return 0 if question.now == 0 else -1
+
+    agent = Agent(parse_picking(f"pick:from=all,window={front}-{back}" if front else f"pick:from=all,window=0-{back}"))
+    replay(Jobs(submit, runtime, procs, runtime, runtime), 4, assisted("FCFS", agent.asked(answer)))
+    waiting, seen = list(range(1, queued + 1)), shown[int(submit[-1])]
+    assert len(set(seen)) == len(seen) == min(queued, front + back)
+    assert seen == waiting[:front] + waiting[front:][::-1][:back]
+    if queued <= front:
+        assert seen == waiting
