@@ -25,6 +25,7 @@ JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_wallti
 class ReplaySettings(TypedDict, total=False):
     """The settings of a replay besides policy and backfilling; `replay` says what each means."""
 
+    inspector: str | Path | PolicyFile | None
     estimates: str
     reserve_by: str
     admit_by: str
@@ -132,7 +133,7 @@ class Run:
 def replay(
     log: Log | str | Path,
     policy: str | Path | PolicyFile = "FCFS",
-    backfill: str = "easy",
+    backfill: str | Path | PolicyFile = "easy",
     **settings: Unpack[ReplaySettings],
 ) -> Run:
     """Replay a log or a source under a policy, as `tracehouse replay`. docs/semantics.md defines every word.
@@ -145,8 +146,10 @@ def replay(
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
         for the source), or a trained policy (its file, or what `load_policy` returns).
     backfill
-        Who may pass a job that does not fit: "none", "any", "easy", "easy-sjbf", "conservative", "selective:threshold=2".
+        Who may pass a job that does not fit: "none", "any", "easy", "easy-sjbf", "conservative", "selective:threshold=2",
+        "pick:OPTIONS", or the file of an agent that picks.
     **settings
+        * `inspector` (None): who accepts or rejects what the policy picks: "unfit", or the file of a trained inspector.
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
         * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
         * `admit_by` ("estimate"): what decides whether a job may pass a blocked one, or "requested".
@@ -190,12 +193,16 @@ def replay(
     return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice))
 
 
-def _settings_of(policy: str | Path | PolicyFile, backfill: str, settings: ReplaySettings) -> RunSettings:
+def _settings_of(
+    policy: str | Path | PolicyFile, backfill: str | Path | PolicyFile, settings: ReplaySettings
+) -> RunSettings:
     unknown = settings.keys() - ReplaySettings.__annotations__.keys()
     if unknown:
         expected = ", ".join(ReplaySettings.__annotations__)
         raise TypeError(f"replay() knows no setting {', '.join(sorted(unknown))}; expected some of {expected}")
-    values: dict[str, Any] = {**settings, "policy": str(policy), "backfill": backfill}
+    values: dict[str, Any] = {**settings, "policy": str(policy), "backfill": str(backfill)}
+    if values.get("inspector") is not None:
+        values["inspector"] = str(values["inspector"])
     if isinstance(values.get("window"), tuple):
         values["window"] = "{}:{}".format(*values["window"])
     if isinstance(values.get("outages"), str | Path):

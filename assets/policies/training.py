@@ -24,6 +24,7 @@ from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy, TrainingSplit, train_and_judge
 from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
+from simulator.policies.agents import parse_agent
 from simulator.policies.network import KernelWeights
 
 LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE = 0.3, 0.4, 0.5
@@ -33,13 +34,16 @@ LEAST_TRAINING_JOBS = 300
 
 @dataclass(frozen=True)
 class PolicyTask:
-    """What is trained for. estimates: run times that the scheduler uses, as in assets.what_if.settings."""
+    """What is trained for. estimates: run times that the scheduler uses, as in assets.what_if.settings. agent: what a network decides,
+    as simulator.policies.agents.parse_agent reads it, None for the order of the queue. base: the policy beside which an agent decides."""
 
     goal: str = "bsld"
     backfill: str = "easy"
     estimates: str = "requested"
     rules: PolicyRules = "standard"
     window_jobs: int = 512
+    agent: str | None = None
+    base: str = "FCFS"
 
 
 def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
@@ -57,7 +61,10 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
                 "--estimates out and choose one of these, or train with --rules standard"
             )
         estimates, rows = AS_LOGGED, rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
-    return Arena(trace.jobs_of(rows, estimates), trace.cluster_procs, parse_goal(task.goal), task.backfill, task.rules)
+    agent = None if task.agent is None else parse_agent(task.agent)
+    goal = parse_goal(task.goal)
+    jobs = trace.jobs_of(rows, estimates)
+    return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=task.base)
 
 
 def split_of(trace: Trace, window_jobs: int) -> TrainingSplit:
@@ -121,6 +128,8 @@ class TrainingSetup:
             "backfill": self.task.backfill,
             "estimates": self.task.estimates,
             "rules": self.task.rules,
+            "agent": self.task.agent,
+            "base": self.task.base,
             "window_jobs": self.lessons.windows.jobs,
             "trained_jobs": self.trained_jobs,
             "seed": policy.seed,

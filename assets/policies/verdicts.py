@@ -16,7 +16,9 @@ from models.runtime.estimates import Estimates
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import SEMANTICS, metrics
+from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
+from simulator.policies.registry import assisted, parse_policy
 
 LIVE_SHIFTS = SHIFTS[:4]
 """Starts of a policy that learns from its own replay. The first is the whole log."""
@@ -26,8 +28,8 @@ LIVE_SHIFTS = SHIFTS[:4]
 class JudgedRule:
     """A policy with the rules under which it is replayed.
 
-    name: as it is shown. policy: as simulator.policies.registry.parse_policy takes it; "learned" needs weights. The others are as
-    in `tracehouse replay`.
+    name: as it is shown. policy: as simulator.policies.registry.parse_policy takes it; "learned" needs weights. agent: decides beside
+    the policy. The others are as in `tracehouse replay`.
     """
 
     name: str
@@ -37,6 +39,7 @@ class JudgedRule:
     reserve_by: str = "estimate"
     admit_by: str = "estimate"
     weights: KernelWeights | None = None
+    agent: Agent | None = None
 
     @property
     def options(self) -> str:
@@ -135,5 +138,8 @@ def _replayed(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> 
         settings = LiveSettings(estimates.detail, reserve_by=rule.reserve_by, admit_by=rule.admit_by)
         live = replay_live(jobs, rows, trace.cluster_procs, rule.policy, rule.backfill, settings=settings)
         return Replayed(jobs, trace.cluster_procs, live.schedule, scored)
-    schedule = replay(jobs, trace.cluster_procs, rule.policy, rule.backfill, rule.weights)
+    policy = parse_policy(rule.policy, rule.weights)
+    if rule.agent is not None:
+        policy = assisted(policy, rule.agent)
+    schedule = replay(jobs, trace.cluster_procs, policy, rule.backfill)
     return Replayed(jobs, trace.cluster_procs, schedule, scored)

@@ -19,6 +19,8 @@ COMPARED_SETTINGS = (
     "policy",
     "policy_sha256",
     "backfill",
+    "inspector",
+    "agent_sha256",
     "estimates",
     "reserve_by",
     "admit_by",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ import polars as pl
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
+from assets.what_if.agents import choose_agent
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.runtime.live import LiveSettings, replay_live
 from models.scheduling.policy_file import load_policy
@@ -24,7 +25,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
-from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from warehouse import Warehouse
 
@@ -36,12 +37,13 @@ SETTINGS_GIVE_PROCS = "command line"
 class ChosenPolicy:
     """text: as the user wrote it, names in their usual case; policy: what the simulator takes (None for the RLScheduler rules,
     which take `text`); sha256: of the file of a plug-in or a learned policy, else None; trained_jobs: replayable jobs of
-    this trace before this position were open to its training."""
+    this trace before this position were open to its training, or to that of an agent. agent_sha256: of the file of a learned agent."""
 
     text: str
     policy: Policy | None
     sha256: str | None = None
     trained_jobs: int = 0
+    agent_sha256: str | None = None
 
     @property
     def portable_text(self) -> str:
@@ -127,10 +129,25 @@ def engine_version() -> str:
 
 
 def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The policy of the settings. warehouse: holds the source's learned policies; None where there is none, for a bare log.
+    """The policy of the settings, with the agents beside it. warehouse: holds the source's learned policies; None where there is
+    none, for a bare log.
 
     Raises ValueError with the remedy.
     """
+    chosen = _choose_order(settings, warehouse, source)
+    agent = choose_agent(settings, None if warehouse is None else source)
+    if agent is None or chosen.policy is None:
+        return chosen
+    return replace(
+        chosen,
+        policy=assisted(chosen.policy, agent.agent),
+        trained_jobs=max(chosen.trained_jobs, agent.trained_jobs),
+        agent_sha256=agent.sha256,
+    )
+
+
+def _choose_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    """The policy that orders the queue."""
     text = settings.policy.strip()
     name = text.lower()
     if not settings.is_standard:
@@ -280,10 +297,10 @@ def _schedule(
         if _reports_fate(settings, cluster):
             live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
             outcome = replay_live(
-                jobs, rows, cluster.procs, policy.policy, settings.backfill, settings.correction, live
+                jobs, rows, cluster.procs, policy.policy, settings.backfill_rule, settings.correction, live
             )
             return outcome.schedule, outcome.fate(jobs)
-        return replay(jobs, cluster, policy.policy, settings.backfill, correction=settings.correction), {}
+        return replay(jobs, cluster, policy.policy, settings.backfill_rule, correction=settings.correction), {}
     except NeverStarts as error:
         raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
     except ValueError:
@@ -298,6 +315,7 @@ def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
     """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
     cluster that is whole and empty, without a queue."""
     plain = not (len(cluster.running) or cluster.waiting or len(cluster.outages) or settings.cancelled)
+    plain = plain and settings.inspector is None
     return settings.believed.may_underestimate and plain and settings.backfill in ("none", "any", "easy", "easy-sjbf")
 
 

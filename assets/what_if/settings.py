@@ -16,6 +16,7 @@ from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
+from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
 from simulator.policies.registry import parse_options
 
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
@@ -52,7 +53,13 @@ class RunSettings(BaseModel):
         default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."
     )
     backfill: str = Field(
-        default="easy", description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X"
+        default="easy",
+        description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X, pick:OPTIONS, or the file of an "
+        "agent that picks (.json)",
+    )
+    inspector: str | None = Field(
+        default=None,
+        description="Who accepts or rejects what the policy picks: accept, unfit, reject, or the file of an inspector (.json)",
     )
     estimates: str = Field(
         default="requested",
@@ -92,6 +99,26 @@ class RunSettings(BaseModel):
     def is_standard(self) -> bool:
         """Whether the replay follows our rules, not those of the RLScheduler code."""
         return self.rules == "standard"
+
+    @property
+    def backfill_file(self) -> str | None:
+        """The file of the agent that picks, None where a rule backfills."""
+        return self.backfill if self.backfill.endswith(".json") else None
+
+    @property
+    def backfill_rule(self) -> str:
+        """The rule that the engine takes: beside an agent that picks it is not read."""
+        return "easy" if self.backfill_file else self.backfill
+
+    @property
+    def portable_backfill(self) -> str:
+        """The rule, or the agent's file without its folder, as it is stored: rows hold no path of the machine."""
+        return Path(self.backfill).name if self.backfill_file else self.backfill
+
+    @property
+    def portable_inspector(self) -> str | None:
+        """The rule of the inspector, or its file without the folder; None without one."""
+        return Path(self.inspector).name if self.inspector else None
 
     @property
     def believed(self) -> Estimates:
@@ -136,7 +163,10 @@ def check_settings(settings: RunSettings) -> RunSettings:
                 f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
             )
     if settings.is_standard:
-        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+        if not settings.backfill_file:
+            settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+        if settings.inspector is not None and not settings.inspector.endswith(".json"):
+            parse_inspecting(settings.inspector)
         _check_beliefs(settings)
         return settings
     _check_rlscheduler(settings)
@@ -158,6 +188,7 @@ def _check_rlscheduler(settings: RunSettings) -> None:
         "warm-start": settings.warm_start,
         "outages": bool(settings.outages),
         "cancelled": settings.cancelled,
+        "inspector": settings.inspector is not None,
     }
     for name, given in refused.items():
         if given:
@@ -190,9 +221,11 @@ def _check_beliefs(settings: RunSettings) -> None:
 
 
 def usual_backfill(text: str) -> str:
-    """A backfilling rule in its usual form, `selective` with its threshold. Raises ValueError for what is none."""
+    """A backfilling rule in its usual form, with the options that are not usual. Raises ValueError for what is none."""
     rules_of(text, "requested", 1)
     head, _, tail = text.lower().partition(":")
+    if head == "pick":
+        return picking_text(parse_picking(text.lower()))
     if head != "selective":
         return head
     return f"selective:threshold={parse_options(text, tail, SELECTIVE_OPTIONS)['threshold']:g}"

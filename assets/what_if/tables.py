@@ -38,7 +38,9 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "run": name,
         "policy": run.policy.portable_text,
         "policy_sha256": run.policy.sha256,
-        "backfill": settings.backfill,
+        "backfill": settings.portable_backfill,
+        "inspector": settings.portable_inspector,
+        "agent_sha256": run.policy.agent_sha256,
         "estimates": run.estimates,
         "reserve_by": settings.reserve_by if settings.is_standard else None,
         "admit_by": settings.admit_by if settings.is_standard else None,
@@ -64,7 +66,17 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
     }
     text, number = pl.Utf8(), pl.Int64()
     types: dict[str, pl.DataType] = dict.fromkeys(
-        ("policy_sha256", "reserve_by", "admit_by", "correction", "outages", "trimmed_metrics"), text
+        (
+            "policy_sha256",
+            "inspector",
+            "agent_sha256",
+            "reserve_by",
+            "admit_by",
+            "correction",
+            "outages",
+            "trimmed_metrics",
+        ),
+        text,
     )
     types |= {"window_first": number, "window_jobs": number}
     return pl.DataFrame([row], schema_overrides=types)  # a column of one NULL has no type by itself

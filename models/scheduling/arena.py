@@ -17,8 +17,9 @@ from simulator.agents.batch import WindowRules, replay_windows
 from simulator.agents.trajectories import Trajectories, sample_windows
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
+from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
-from simulator.policies.registry import Policy, network_policy
+from simulator.policies.registry import Policy, assisted, network_policy
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -81,7 +82,8 @@ class Windows:
 class Arena:
     """A trace and a cluster, with the rules and the goal by which schedules are compared.
 
-    backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core.
+    backfill, rules: as in simulator.agents.batch.replay_windows. threads: default, one per core. agent: what networks decide; default,
+    the order of the queue. base: the policy beside which they decide it.
     """
 
     jobs: Jobs
@@ -90,6 +92,14 @@ class Arena:
     backfill: str = "easy"
     rules: PolicyRules = "standard"
     threads: int | None = None
+    agent: Agent | None = None
+    base: str = "FCFS"
+
+    def policy_of(self, network: KernelWeights) -> Policy:
+        """What a network does here. Raises ValueError for one that decides something else."""
+        if self.agent is None:
+            return network_policy(network)
+        return assisted(self.base, self.agent.learned(network))
 
     def starts(self, policy: str | Policy | KernelWeights, windows: Windows) -> IntArray:
         """Start times, seconds in the log's clock, int64 (windows, window_jobs)."""
@@ -97,14 +107,14 @@ class Arena:
             start = self.replayed(policy, windows.scored).schedule.start
             return start[windows.first[:, None] + np.arange(windows.jobs)]
         if isinstance(policy, KernelWeights):
-            policy = network_policy(policy)
+            policy = self.policy_of(policy)
         rules = self._rules_of(windows)
         return replay_windows(self.jobs, self.cluster_procs, windows.first, windows.jobs, policy, rules)[0]
 
     def replayed(self, policy: str | Policy | KernelWeights, scored: range) -> Replayed:
         """One replay from the first job to the last one that is scored. scored: positions of consecutive jobs."""
         if isinstance(policy, KernelWeights):
-            policy = network_policy(policy)
+            policy = self.policy_of(policy)
         jobs, first = self.jobs.window(0, scored.stop), np.zeros(1, dtype=np.int64)
         rules = WindowRules(self.backfill, rule_set=self.rules, threads=1)
         start, backfilled = replay_windows(jobs, self.cluster_procs, first, scored.stop, policy, rules)
@@ -123,7 +133,7 @@ class Arena:
         after: jobs behind each window that are submitted, too, and do not count.
         """
         if isinstance(policy, KernelWeights):
-            policy = network_policy(policy)
+            policy = self.policy_of(policy)
         kept = keep_backlogs(self.jobs, self.cluster_procs, windows.first, policy, self.backfill, after)
         return replace(windows, backlogs=kept)
 
@@ -147,7 +157,7 @@ class Arena:
             self.cluster_procs,
             windows.first,
             windows.jobs,
-            weights,
+            weights if self.agent is None else self.policy_of(weights),
             seed,
             teacher,
             self._rules_of(windows),

@@ -11,21 +11,23 @@ from pydantic import BaseModel, Field, model_validator
 
 LearningMethod = Literal["ppo", "evolution", "imitation"]
 """ppo: RLScheduler's; evolution: evolution strategies; imitation: of a search that sees the future."""
-StartingPoint = Literal["saf", "key", "best", "nothing"]
+StartingPoint = Literal["saf", "key", "best", "rule", "nothing"]
 """saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
-two that costs less; nothing: random weights."""
+two that costs less; rule: of an agent, one that decides as its rule does; nothing: random weights."""
 STARTED_FROM: dict[StartingPoint, str] = {
     "saf": "smallest area first",
     "key": "a copy of the best key",
     "best": "the better of smallest area first and a copy of the best key",
+    "rule": "the agent's rule",
 }
 """What a policy is that has learned nothing."""
 PolicyRules = Literal["standard", "rlscheduler"]
 """Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
-InputLayout = Literal["plain", "informed", "paper"]
-"""What a network reads, as simulator.policies.observation.LAYOUTS defines it."""
-EpisodeReward = Literal["plain", "relative"]
-"""plain: minus the goal's cost; relative: minus its share above SJF's on the same window."""
+InputLayout = Literal["plain", "informed", "paper", "picking", "inspecting"]
+"""What a network reads, as simulator.policies.observation.layout_named defines it; the last two are for agents."""
+EpisodeReward = Literal["plain", "relative", "waiting"]
+"""plain: minus the goal's cost; relative: minus its share above SJF's on the same window; waiting: from each choice to the next,
+minus what waiting adds to the goal, by SJF's cost."""
 AdvantageBaseline = Literal["critic", "siblings"]
 """critic: a value network; siblings: other replays of the same window."""
 
@@ -42,7 +44,11 @@ class PPOOptions(BaseModel):
     siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
     reward: EpisodeReward = Field(
         default="relative",
-        description="plain: minus the goal; relative: minus its share above SJF's on the same window",
+        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: from each choice to "
+        "the next, what waiting adds",
+    )
+    horizon_s: float = Field(
+        default=0.0, ge=0, description="Of the reward waiting: seconds after which it counts 1/e; 0: it always counts"
     )
     baseline: AdvantageBaseline = Field(
         default="siblings",
@@ -61,6 +67,10 @@ class PPOOptions(BaseModel):
     def _siblings_fit(self) -> PPOOptions:
         if self.baseline == "siblings" and self.siblings < 2:
             raise ValueError("baseline siblings needs at least 2 siblings: one replay has nobody to be compared with")
+        if self.reward == "waiting" and self.baseline == "siblings":
+            raise ValueError(
+                "the reward waiting comes on the way, which siblings cannot be compared by: set baseline to critic"
+            )
         if self.trajectories % self.siblings:
             raise ValueError(f"trajectories ({self.trajectories}) must be a multiple of siblings ({self.siblings})")
         return self

@@ -9,18 +9,27 @@ from typing import Any
 
 import numpy as np
 
+from simulator.policies.agents import Agent, parse_agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import Layout, blank_network, layout_of
 
 FORMAT = "tracehouse kernel network 2"
 _HASHED = ("facts", "signals", "weights")
+WANTED_AGENT = "this policy orders the queue: give it to --policy; agents are trained with `tracehouse train --learn backfilling` or inspector"
+WANTED_POLICY = (
+    "this is an agent, which picks what is backfilled or inspects picks: give it to --backfill or --inspector"
+)
 
 
-def policy_to_bytes(weights: KernelWeights, card: dict[str, Any]) -> bytes:
-    """Weights and card (trace, range, goal, seeds, scores) as JSON; the same arguments give the same bytes."""
+def policy_to_bytes(weights: KernelWeights, card: dict[str, Any], agent: str | None = None) -> bytes:
+    """Weights and card (trace, range, goal, seeds, scores) as JSON; the same arguments give the same bytes.
+
+    agent: what the network decides, as simulator.policies.agents.parse_agent reads it; None for the order of the queue.
+    """
     layout = layout_of(weights)
     document = {
         "format": FORMAT,
+        **({} if agent is None else {"agent": agent}),
         "facts": list(layout.facts),
         "signals": list(layout.signals),
         "weights": {name: getattr(weights, name).tolist() for name in weights._fields[2:]},
@@ -62,10 +71,26 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
     return KernelWeights(blank.facts, blank.signals, *weights), card
 
 
-def load_policy(path: Path) -> tuple[KernelWeights, dict[str, Any]]:
-    """(weights, card) of a policy file. Raises ValueError naming the file when it is not one of this version."""
+def load_agent(path: Path) -> tuple[Agent, dict[str, Any]]:
+    """(agent, card) of the file of a learned agent. Raises ValueError naming the file when it is none."""
+    weights, card = load_policy(path, of_agent=True)
     try:
-        return policy_from_bytes(path.read_bytes())
+        return parse_agent(json.loads(path.read_bytes())["agent"]).learned(weights), card
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path}: no agent that tracehouse knows ({error}): train it again") from None
+
+
+def load_policy(path: Path, of_agent: bool = False) -> tuple[KernelWeights, dict[str, Any]]:
+    """(weights, card) of a policy file. Raises ValueError naming the file when it is not one of this version.
+
+    of_agent: the file must be an agent's, not that of a policy that orders the queue.
+    """
+    try:
+        content = path.read_bytes()
+        read = policy_from_bytes(content)
+        if ("agent" in json.loads(content)) != of_agent:
+            raise ValueError(WANTED_AGENT if of_agent else WANTED_POLICY)
+        return read
     except FileNotFoundError:
         raise ValueError(f"{path}: no such policy file; train one with `tracehouse train`") from None
     except OSError as error:
@@ -75,5 +100,6 @@ def load_policy(path: Path) -> tuple[KernelWeights, dict[str, Any]]:
 
 
 def _digest(document: dict[str, Any]) -> str:
-    hashed = json.dumps([document[name] for name in _HASHED], sort_keys=True)
+    names = (*_HASHED, "agent") if "agent" in document else _HASHED
+    hashed = json.dumps([document[name] for name in names], sort_keys=True)
     return hashlib.sha256(hashed.encode()).hexdigest()

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     "-b",
     default="easy",
     show_default=True,
-    help="none, any, easy, easy-sjbf, conservative, or selective:threshold=X (default 2).",
+    help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, or FILE.json, an agent "
+    "that picks (docs/backfilling.md).",
+)
+@click.option(
+    "--inspector",
+    metavar="RULE|FILE",
+    help="Who accepts or rejects each pick of the policy: accept, unfit (rejects what does not fit), reject, or FILE.json, a "
+    "trained inspector.",
 )
 @click.option(
     "--estimates",

@@ -64,6 +64,7 @@ def replay_text(summary: dict[str, Any]) -> str:
         "trace",
         "policy",
         "backfill",
+        "inspector",
         "estimates",
         "reserve_by",
         "admit_by",

@@ -55,6 +55,8 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "policy": run.policy.text,
         "policy_sha256": run.policy.sha256,
         "backfill": settings.backfill,
+        "inspector": settings.inspector,
+        "agent_sha256": run.policy.agent_sha256,
         "estimates": run.estimates,
         "reserve_by": settings.reserve_by if settings.is_standard else None,
         "admit_by": settings.admit_by if settings.is_standard else None,

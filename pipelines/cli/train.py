@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
 COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
 """What a trained policy is shown beside, by the goal."""
-THIS_POLICY = "this policy"
+THIS_POLICY, ITS_RULE = "this policy", "its rule"
+LEARNED = {
+    "backfilling": ("pick:by=shortest,window=64-63", "FCFS", "picking"),
+    "inspector": ("inspect:accept", "SJF", "inspecting"),
+}
+"""By what an agent learns: the agent, the policy beside it, and what its network reads, where nothing else is given."""
 FILE_CARD = (
     *(
         "source",
@@ -40,6 +45,8 @@ FILE_CARD = (
         "backfill",
         "estimates",
         "rules",
+        "agent",
+        "base",
         "window_jobs",
         "trained_jobs",
     ),
@@ -90,6 +97,26 @@ def _task_options(command):
 
 @click.command()
 @click.option("--source", "-s", required=True, help="A source that is in the warehouse.")
+@click.option(
+    "--learn",
+    type=click.Choice(("order", *LEARNED)),
+    default="order",
+    show_default=True,
+    help="order: a policy that orders the queue; backfilling: an agent that picks what starts past a blocked job; inspector: "
+    "one that accepts or rejects what a policy picks.",
+)
+@click.option(
+    "--agent",
+    metavar="TEXT",
+    help="The agent, whose rule it starts from: pick:OPTIONS (default pick:by=shortest,window=64-63) or inspect:accept, "
+    "inspect:unfit.",
+)
+@click.option(
+    "--policy",
+    "-p",
+    metavar="NAME",
+    help="The policy beside which an agent decides. Default: FCFS, of an inspector SJF.",
+)
 @_task_options
 @click.option(
     "--method",
@@ -102,17 +129,14 @@ def _task_options(command):
 @click.option(
     "--layout",
     type=click.Choice(get_args(InputLayout)),
-    default="plain",
-    show_default=True,
-    help="What the network reads: plain, what every log has; informed, predictions and the state of the cluster, too; "
-    "paper, RLScheduler's Table I.",
+    help="What the network reads: plain (the default), what every log has; informed, predictions and the state of the cluster, "
+    "too; paper, RLScheduler's Table I. Agents have their own: picking and inspecting.",
 )
 @click.option(
     "--start",
     type=click.Choice(get_args(StartingPoint)),
-    default="saf",
-    show_default=True,
-    help="What training starts from: smallest area first, a copy of the best key, the better of both, or random weights.",
+    help="What training starts from: saf (the default), smallest area first; key, a copy of the best key; best, the better of "
+    "both; rule, of an agent, its rule (its default); nothing, random weights.",
 )
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
@@ -132,17 +156,15 @@ def _task_options(command):
 @plain_errors
 def train(
     source: str,
-    method: LearningMethod,
-    layout: InputLayout,
-    start: StartingPoint,
-    paper: bool,
-    epochs: int | None,
+    learn: str,
+    agent: str | None,
+    policy: str | None,
     seeds: str,
     accept_trade: bool,
     out: Path | None,
     plot: Path | None,
     as_json: bool,
-    **task: Any,
+    **options: Any,
 ) -> None:
     """Train a scheduling policy on the first third of a source, and show what it is worth on the jobs of its second half.
 
@@ -153,6 +175,7 @@ def train(
     \b
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
+    tracehouse train --source lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
     """
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
@@ -162,16 +185,18 @@ def train(
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
-    recipe = _recipe(method, layout, start, paper, epochs).model_copy(update={"accept_trade": accept_trade})
-    setup = TrainingSetup.on_split(trace, PolicyTask(**task), split_of(trace, task["window_jobs"]))
-    path = out or Path(f"{name}-{method}.json")
+    decides = _agent(learn, agent, policy)
+    recipe = _recipe(learn, **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")})
+    recipe = recipe.model_copy(update={"accept_trade": accept_trade})
+    setup = TrainingSetup.on_split(trace, PolicyTask(**options, **decides), split_of(trace, options["window_jobs"]))
+    path = out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json")
     policies = _train(setup, recipe, numbers, path, plot)
     best = best_by_validation(policies)
     key, costs = _rivals(setup, policies, best)
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
-    write_whole(path, policy_to_bytes(best.trained.weights, card))
+    write_whole(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
     for seed in numbers:
         _checkpoint_of(path, seed).unlink(missing_ok=True)
     if as_json:
@@ -183,20 +208,46 @@ def train(
     if best.trained.best_epoch == 0 and recipe.start != "nothing":
         click.echo(f"\nnothing was learned: the policy is what training started from ({STARTED_FROM[recipe.start]})")
     click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
-    under = "" if setup.task.rules == "standard" else f" --rules {setup.task.rules}"
-    click.echo(f"replay it: tracehouse replay {name} --policy {path}{under}")
-    if setup.task.rules == "standard" and recipe.ppo.layout != "paper":
+    click.echo(f"replay it: tracehouse replay {name} {_how_to_replay(setup, path)}")
+    if setup.task.rules == "standard" and recipe.ppo.layout != "paper" and learn == "order":
         click.echo(f"as a formula: tracehouse distil {path} --source {name}")
 
 
+def _how_to_replay(setup: TrainingSetup, path: Path) -> str:
+    """The options of `tracehouse replay` for a policy file."""
+    task = setup.task
+    if task.agent is None:
+        return f"--policy {path}" + ("" if task.rules == "standard" else f" --rules {task.rules}")
+    return f"--policy {task.base} {'--backfill' if task.agent.startswith('pick') else '--inspector'} {path}"
+
+
+def _agent(learn: str, agent: str | None, policy: str | None) -> dict[str, str]:
+    """What is learned, as PolicyTask has it. Raises ValueError for an agent of another kind."""
+    if learn == "order":
+        if agent is not None or policy is not None:
+            raise ValueError("--agent and --policy are about agents: give --learn backfilling or inspector, too")
+        return {}
+    usual, base, _ = LEARNED[learn]
+    if agent is not None and agent.partition(":")[0].strip().lower() != usual.partition(":")[0]:
+        raise ValueError(f"--agent {agent!r}: --learn {learn} expects {usual.partition(':')[0]}:..., such as {usual}")
+    return {"agent": agent or usual, "base": policy or base}
+
+
 def _recipe(
-    method: LearningMethod, layout: InputLayout, start: StartingPoint, paper: bool, epochs: int | None
+    learn: str,
+    method: LearningMethod,
+    layout: InputLayout | None,
+    start: StartingPoint | None,
+    paper: bool,
+    epochs: int | None,
 ) -> Recipe:
     """How the policies are learned. Raises ValueError where the options contradict each other."""
-    recipe = Recipe(method=method, start="nothing" if paper else start)
-    recipe.ppo = PAPER_PPO.model_copy() if paper else recipe.ppo.model_copy(update={"layout": layout})
-    if paper and method != "ppo":
-        raise ValueError("--paper is about ppo: leave --method out")
+    orders = learn == "order"
+    usual: tuple[Any, Any] = ("plain", "saf") if orders else (LEARNED[learn][2], "rule")
+    recipe = Recipe(method=method, start="nothing" if paper else start or usual[1])
+    recipe.ppo = PAPER_PPO.model_copy() if paper else recipe.ppo.model_copy(update={"layout": layout or usual[0]})
+    if paper and (method != "ppo" or not orders):
+        raise ValueError("--paper is about ppo that orders the queue: leave --method and --learn out")
     return recipe.with_epochs(epochs) if epochs else recipe
 
 
@@ -223,10 +274,13 @@ def _checkpoint_of(path: Path, seed: int) -> Path:
 def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
     """The formula of the best priority key, and what the goal makes of every policy on the jobs that judge."""
     from models.scheduling.priority_key import search_guarded_key, searched_jobs
+    from simulator.policies.registry import assisted
 
     arena, judging = setup.arena, setup.judging
     key = search_guarded_key(arena, searched_jobs(setup.trained_jobs), best.recipe.key, 1).best
     costs = {name: float(arena.costs(name, judging).mean()) for name in COMPARED_HEURISTICS}
+    if arena.agent is not None:
+        costs[ITS_RULE] = float(arena.costs(assisted(arena.base, arena.agent), judging).mean())
     costs["key"] = float(arena.costs(key.policy, judging).mean())
     costs[f"{best.recipe.method}, all seeds"] = sum(float(each.costs.mean()) for each in policies) / len(policies)
     costs[THIS_POLICY] = float(best.costs.mean())
@@ -247,11 +301,14 @@ def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any
     """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
     from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
 
-    task = setup.task
-    ours = (
-        JudgedRule("key", key, task.backfill, task.estimates),
-        JudgedRule(THIS_POLICY, "learned", task.backfill, task.estimates, weights=best.trained.weights),
-    )
+    task, agent = setup.task, setup.arena.agent
+    ours = [JudgedRule("key", key, task.backfill, task.estimates)]
+    weights = best.trained.weights
+    if agent is None:
+        ours.append(JudgedRule(THIS_POLICY, "learned", task.backfill, task.estimates, weights=weights))
+    else:
+        ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
+        ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
     return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
 
 

@@ -154,6 +154,24 @@ def picking_text(picking: Picking) -> str:
     return "pick:" + ",".join(parts) if parts else "pick"
 
 
+def parse_agent(text: str) -> Agent:
+    """The agent of `pick:OPTIONS` or `inspect:RULE`, which decides by its rule. Raises ValueError that says what is expected."""
+    head, _, tail = text.partition(":")
+    if head.strip().lower() == "pick":
+        return Agent(parse_picking(text))
+    if head.strip().lower() == "inspect":
+        return Agent(inspecting=parse_inspecting(tail or "accept"))
+    raise ValueError(f"unknown agent {text!r}; expected pick:OPTIONS or inspect:RULE")
+
+
+def agent_text(agent: Agent) -> str:
+    """The inverse of `parse_agent`; of a learned or asked agent without who decides."""
+    if agent.picking.by:
+        return picking_text(agent.picking)
+    names = {number: name for name, number in INSPECTING_RULES.items()}
+    return f"inspect:{names.get(agent.inspecting.by, 'accept')}"
+
+
 def parse_inspecting(text: str) -> Inspecting:
     """The rule of that name. Raises ValueError that says which there are."""
     name = text.strip().lower()

@@ -58,6 +58,44 @@ LAYOUTS = {
 predicted run times and the state of queue and cluster."""
 
 
+_ABOUT_TASKS = ("estimate", "procs", "area")
+
+AGENT_LAYOUTS = {
+    "picking": Layout(
+        _ABOUT_TASKS,
+        (
+            *(
+                "wait",
+                "wait_over_estimate",
+                "free_procs",
+                "queue_length",
+                "queued_work",
+                "running_work",
+                "ends_by_shadow",
+            ),
+            *("time_to_shadow", "estimate_over_shadow", "extra_procs", "left_free", "at_front"),
+            *("head_wait", "head_procs", "head_estimate", "next_end", "answers_no"),
+        ),
+    ),
+    "inspecting": Layout(
+        _ABOUT_TASKS,
+        (
+            *("wait", "wait_over_estimate", "fits", "free_procs", "queue_length", "start_delay", "queued_work"),
+            *("running_work", "next_end", "rejected_of_12_h", "queue_urgency", "answers_no"),
+        ),
+    ),
+}
+"""What agents read: of each job that may be picked, and of the job that is inspected."""
+
+
+def layout_named(name: str) -> Layout:
+    """The layout of an ordering network or of an agent. Raises ValueError that says which there are."""
+    layouts = LAYOUTS | AGENT_LAYOUTS
+    if name not in layouts:
+        raise ValueError(f"unknown layout {name!r}; expected one of {', '.join(layouts)}")
+    return layouts[name]
+
+
 def facts_of(jobs: Jobs, cluster_procs: int, facts: NDArray[np.int64]) -> NDArray[np.float32]:
     """The facts with these indices in FACTS, float32 (num_jobs, facts).
 

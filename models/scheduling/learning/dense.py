@@ -18,7 +18,7 @@ from models.scheduling.options import PPOOptions
 from simulator.agents.batch import Batch
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import LAYOUTS, blank_network
+from simulator.policies.observation import blank_network, layout_named
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ class DenseLearner(Learner):
         super().__init__(arena, options, seed, None)
         self.kind = network
         torch.manual_seed(seed)
-        self.network = new_policy_network(network, len(LAYOUTS[options.layout].inputs))
+        self.network = new_policy_network(network, len(layout_named(options.layout).inputs))
         self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
 
     def weights(self) -> KernelWeights:

@@ -19,9 +19,10 @@ from models.scheduling.learning.choices import advantages, at_the_end, pad
 from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PPOOptions
+from models.scheduling.rewards import discounts, rewards_on_the_way
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights
-from simulator.policies.observation import LAYOUTS
+from simulator.policies.observation import layout_named
 
 VALUE_DECISIONS = 1024
 """Decisions in one pass of the critic, so that all arrays of a pass fit the cache. Gradients add up to those of a step."""
@@ -73,8 +74,11 @@ def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int) -> EpochRe
     windows = drawn.taken(family)
     trajectories = learner.collect(windows, int(rng.integers(2**31)))
     costs = arena.costs_of(windows, trajectories.start)
-    plain = options.reward == "plain"
-    rewards = -costs if plain else -relative(costs, arena.costs(REFERENCE, drawn)[family])
+    if options.reward == "waiting":
+        rewards = rewards_on_the_way(arena, windows, trajectories, arena.costs(REFERENCE, drawn)[family])
+    else:
+        plain = options.reward == "plain"
+        rewards = -costs if plain else -relative(costs, arena.costs(REFERENCE, drawn)[family])
     kl, entropy, updates = learner.update(trajectories, rewards, rng)
     if not learner.is_finite():
         raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
@@ -95,7 +99,7 @@ class Learner:
 
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self.arena, self.options, self.layout = arena, options, LAYOUTS[options.layout]
+        self.arena, self.options, self.layout = arena, options, layout_named(options.layout)
         inputs = len(self.layout.inputs)
         self.network = new_policy_network("kernel", inputs)
         if start is not None:
@@ -135,7 +139,7 @@ class Learner:
     ) -> tuple[float, float, int]:
         """Clipped policy steps until the KL limit, and the critic's. Returns (KL, entropy, policy steps).
 
-        rewards: of each window, (windows,).
+        rewards: of each window, (windows,), or, for the reward waiting, of each decision, (decisions,).
         """
         decisions = trajectories.decisions
         if decisions == 0:  # the windows left no choice at all
@@ -152,8 +156,10 @@ class Learner:
             queues = _queues_of(trajectories)
             values = self._values(queues)
             first = trajectories.first_decision
-            of_decisions, undiscounted = at_the_end(rewards, first), np.ones(decisions)
-            advantages(values, of_decisions, undiscounted, first, options.gae_lambda, advantage, target)
+            on_the_way = options.reward == "waiting"
+            of_decisions = rewards if on_the_way else at_the_end(rewards, first)
+            discount = discounts(trajectories, options.horizon_s if on_the_way else 0.0)
+            advantages(values, of_decisions, discount, first, options.gae_lambda, advantage, target)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         kl, entropy, updates = self._policy_steps_until_limit(trajectories, advantage, rng)
         if self.critic is not None:

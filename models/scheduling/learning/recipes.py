@@ -14,11 +14,12 @@ from models.scheduling.hindsight import search_orders
 from models.scheduling.learning.evolution import evolve
 from models.scheduling.learning.imitation import imitate
 from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.starts import rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import ImitationOptions, LearningMethod, Recipe
 from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import LAYOUTS, Layout, blank_network
+from simulator.policies.observation import AGENT_LAYOUTS, blank_network, layout_named
 from simulator.policies.registry import Policy, network_policy, parse_policy
 
 COPYING = ImitationOptions()
@@ -73,9 +74,13 @@ def is_confirmed(arena: Arena, lessons: Lessons, recipe: Recipe, weights: Kernel
 
 def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights | None:
     """What training starts from, None for random weights. Raises ValueError for a layout that cannot start so."""
+    _check_layout(arena, recipe)
+    if arena.agent is not None:
+        layout = layout_named(recipe.ppo.layout)
+        return rule_network(arena.agent, layout, SHARPNESS[recipe.method], seed) if recipe.start == "rule" else None
     starts = []
     if recipe.start in ("saf", "best"):
-        starts.append(smallest_area_first(LAYOUTS[recipe.ppo.layout], SHARPNESS[recipe.method], seed))
+        starts.append(smallest_area_first(layout_named(recipe.ppo.layout), SHARPNESS[recipe.method], seed))
     if recipe.start in ("key", "best"):
         starts.append(copied_key(arena, lessons, recipe, seed))
     if len(starts) < 2:
@@ -87,29 +92,22 @@ def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) 
     return min(starts, key=lambda weights: float(arena.costs(weights, few).mean()))
 
 
-def smallest_area_first(layout: Layout, sharpness: float, seed: int) -> KernelWeights:
-    """A network that orders by area, smallest first.
-
-    The first unit of every layer hands the area on. The others are as new, and count for nothing yet. Raises ValueError for a
-    layout without the area.
-    """
-    import torch
-
-    from models.scheduling.learning.networks import new_policy_network, to_weights
-
-    if "area" not in layout.inputs:
+def _check_layout(arena: Arena, recipe: Recipe) -> None:
+    """Raises ValueError where the network would read, or start from, what its decision does not have."""
+    agents, starts = AGENT_LAYOUTS.keys(), ("rule", "nothing")
+    if arena.agent is None and (recipe.ppo.layout in agents or recipe.start == "rule"):
         raise ValueError(
-            "a network can start from saf only where it reads the area: choose --layout plain or informed, or another --start"
+            "the layouts picking and inspecting and the start rule are for agents: choose others, or learn an agent"
         )
-    torch.manual_seed(seed)
-    weights = to_weights(new_policy_network("kernel", len(layout.inputs)), layout)
-    layers = ((weights.w1, weights.b1), (weights.w2, weights.b2), (weights.w3, weights.b3))
-    for (matrix, bias), carries in zip(layers, (layout.inputs.index("area"), 0, 0), strict=True):
-        matrix[:, 0], bias[0] = 0.0, 0.0
-        matrix[carries, 0] = 1.0
-    weights.w4[:] = 0.0
-    weights.w4[0] = -sharpness
-    return weights
+    if arena.agent is None:
+        return
+    usual = "picking" if arena.agent.picking.by else "inspecting"
+    if recipe.ppo.layout not in agents or recipe.start not in starts:
+        raise ValueError(
+            f"an agent starts from its rule, or from nothing, and reads an agent's layout: choose --layout {usual}"
+        )
+    if recipe.method == "imitation":
+        raise ValueError("agents learn by ppo or evolution: there is no search that could show them what to do")
 
 
 def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> KernelWeights:
@@ -122,12 +120,12 @@ def copied_key(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) -> Ker
     shown = lessons.windows.some(rng, recipe.shown_windows)
     if lessons.after is not None:
         shown = arena.with_backlogs(_accounting(key.policy, recipe), shown, lessons.after)
-    return imitate(arena, [shown], [key.scores(arena.jobs)], LAYOUTS[recipe.ppo.layout], COPYING, seed)
+    return imitate(arena, [shown], [key.scores(arena.jobs)], layout_named(recipe.ppo.layout), COPYING, seed)
 
 
 def _accounting(policy: str | Policy, recipe: Recipe) -> Policy:
     """The policy, in whose replay users' usage is kept if the network reads it: what shows a network states must know them all."""
-    reads = network_policy(blank_network(LAYOUTS[recipe.ppo.layout]))
+    reads = network_policy(blank_network(layout_named(recipe.ppo.layout)))
     return replace(parse_policy(policy) if isinstance(policy, str) else policy, half_life_s=reads.half_life_s)
 
 
@@ -163,6 +161,6 @@ def _imitate_hindsight(
         curve.append(EpochReport(len(curve) + 1, "all", 0, loss, None, 0.0, 0.0, 1))
         on_epoch(curve[-1])
 
-    weights = imitate(arena, shown, teachers, LAYOUTS[recipe.ppo.layout], recipe.imitation, seed, on_pass, start)
+    weights = imitate(arena, shown, teachers, layout_named(recipe.ppo.layout), recipe.imitation, seed, on_pass, start)
     cost = float(arena.costs(weights, lessons.validation).mean())
     return TrainedPolicy(weights, len(curve), cost, curve, {})
