@@ -147,7 +147,7 @@ def replay(
         for the source), or a trained policy (its file, or what `load_policy` returns).
     backfill
         Who may pass a job that does not fit: "none", "any", "easy", "easy-sjbf", "conservative", "selective:threshold=2",
-        "pick:OPTIONS", or the file of an agent that picks.
+        "pick:OPTIONS", or an agent's file.
     **settings
         * `inspector` (None): who accepts or rejects what the policy picks: "unfit", or the file of a trained inspector.
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
@@ -161,8 +161,7 @@ def replay(
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
         * `trim` (0.0): share of the submission span cut at both ends for a second set of metrics.
-        * `load` (1.0): how many times as densely jobs are submitted.
-        * `procs` (None): processors of the cluster; None takes those of the log.
+        * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
 
     Returns
     -------

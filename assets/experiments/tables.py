@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from models.scheduling.learning.dense import DenseLearner
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import PPOOptions, Recipe
+from simulator.policies.network import KernelWeights
 from warehouse import Warehouse, replace_partition
 
 if TYPE_CHECKING:
@@ -64,17 +66,27 @@ def trained_entries(
     with progress_bar(f"{experiment} {task.goal} {task.backfill}", len(recipes) * len(seeds)) as bar:
         for recipe in recipes:
             for policy in setup.train(recipe, seeds):
-                method, seed, trained = recipe.method, policy.seed, policy.trained
-                rule = JudgedRule(method, "learned", task.backfill, task.estimates, weights=trained.weights)
-                entries.append(ExperimentEntry(method, task.estimates, source, seed, policy.costs, rule))
-                card = setup.card(policy, EXPERIMENT_CARD, experiment=experiment, policy=method)
+                seed, trained = policy.seed, policy.trained
+                rule = learned_rule(setup, recipe.method, trained.weights)
+                entries.append(ExperimentEntry(rule.name, task.estimates, source, seed, policy.costs, rule))
+                labels = {"experiment": experiment, "policy": rule.name, "backfill": task.agent or task.backfill}
+                card = setup.card(policy, EXPERIMENT_CARD, **labels)
                 row = {key: value for key, value in card.items() if key not in ("source", "parameters")}
-                name = f"{experiment}-{task.goal}-{task.backfill}-{method}-{seed}".replace(":", "_")
-                rows.append(row | store_policy(source, name, trained.weights, card))
+                name = re.sub(r"[:=,]", "_", f"{experiment}-{task.goal}-{card['backfill']}-{recipe.method}-{seed}")
+                rows.append(row | store_policy(source, name, trained.weights, card, task.agent))
                 judged = f"epoch {trained.best_epoch}, {trained.validation_cost:.2f}, judged {policy.costs.mean():.2f}"
                 context.log.info(f"{name}: {judged}")
                 bar.update()
     return entries, rows
+
+
+def learned_rule(setup: TrainingSetup, method: str, weights: KernelWeights) -> JudgedRule:
+    """How a learned policy replays the whole log. An agent's has the method and what it decides as its name."""
+    task, agent = setup.task, setup.arena.agent
+    if agent is None:
+        return JudgedRule(method, "learned", task.backfill, task.estimates, weights=weights)
+    name = f"{method}, {task.base}, {task.agent}"
+    return JudgedRule(name, task.base, task.backfill, task.estimates, agent=agent.learned(weights))
 
 
 def costs_of(entries: Sequence[ExperimentEntry], windows: Windows, labels: dict[str, str]) -> pl.DataFrame:
@@ -90,15 +102,20 @@ def costs_of(entries: Sequence[ExperimentEntry], windows: Windows, labels: dict[
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
 
 
-def comparisons(entries: Sequence[ExperimentEntry], windows: Windows, labels: dict[str, str]) -> pl.DataFrame:
-    """Rows of experiments.comparisons: each policy, its seeds together, against each of COMPARED_WITH that is there."""
+def comparisons(
+    entries: Sequence[ExperimentEntry],
+    windows: Windows,
+    labels: dict[str, str],
+    rivals: Sequence[tuple[str, str]] = COMPARED_WITH,
+) -> pl.DataFrame:
+    """Rows of experiments.comparisons: each policy, its seeds together, against each rival (policy and estimates) that is there."""
     groups: dict[tuple[str, str, str | None], list[ExperimentEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.policy, entry.estimates, entry.trained_on), []).append(entry)
     rows = []
     for (policy, estimates, trained_on), members in groups.items():
         costs = np.stack([entry.costs for entry in members])
-        for name, rival_estimates in COMPARED_WITH:
+        for name, rival_estimates in rivals:
             rival = groups.get((name, rival_estimates, None))
             if rival is None:
                 continue

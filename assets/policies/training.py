@@ -145,9 +145,11 @@ class TrainingSetup:
         return {name: (facts | others)[name] for name in names}
 
 
-def store_policy(source: str, name: str, weights: KernelWeights, card: dict[str, Any]) -> dict[str, str]:
-    """Writes a policy file with its card. Returns `file` and `sha256`, as the warehouse names it."""
-    file, digest = store_model(source, name, policy_to_bytes(weights, card))
+def store_policy(
+    source: str, name: str, weights: KernelWeights, card: dict[str, Any], agent: str | None = None
+) -> dict[str, str]:
+    """Writes a policy file with its card, or an agent's. Returns `file` and `sha256`, as the warehouse names it."""
+    file, digest = store_model(source, name, policy_to_bytes(weights, card, agent))
     return {"file": file, "sha256": digest}
 
 

@@ -15,7 +15,10 @@ from simulator.policies.observation import Layout, blank_network, layout_of
 
 FORMAT = "tracehouse kernel network 2"
 _HASHED = ("facts", "signals", "weights")
-WANTED_AGENT = "this policy orders the queue: give it to --policy; agents are trained with `tracehouse train --learn backfilling` or inspector"
+WANTED_AGENT = (
+    "this policy orders the queue: give it to --policy; an agent is trained with `tracehouse train --learn backfilling`, or "
+    "--learn inspector"
+)
 WANTED_POLICY = (
     "this is an agent, which picks what is backfilled or inspects picks: give it to --backfill or --inspector"
 )

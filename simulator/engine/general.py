@@ -46,7 +46,7 @@ from simulator.engine.rules import (
     WANT_ESTIMATES,
 )
 from simulator.engine.starting import order_queue, start_behind, start_front
-from simulator.policies.agents import NOBODY
+from simulator.policies.agents import NO_ONE
 
 
 @lean
@@ -83,7 +83,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             counters[at.PHASE] = ORDER
             return WANT_ESTIMATES
         if counters[at.PHASE] == ORDER:
-            counters[at.PHASE] = CHOOSE if rules.inspecting.by == NOBODY else INSPECT
+            counters[at.PHASE] = CHOOSE if rules.inspecting.by == NO_ONE else INSPECT
             why = order_queue(tasks, rules, scoring, episode)
             if why != GO_ON:
                 return why
@@ -100,7 +100,7 @@ def advance(tasks, rules, scoring, episode, recorder, choice):
             head = start_first(tasks, rules, scoring, episode, recorder, choice)
             if counters[at.PHASE] == CHOOSE:
                 return RECORDER_FULL
-            if counters[at.PHASE] == FILL and rules.picking.by != NOBODY:
+            if counters[at.PHASE] == FILL and rules.picking.by != NO_ONE:
                 begin_picking(tasks, rules, episode, head)
             elif counters[at.PHASE] == FILL:
                 start_behind(tasks, rules, scoring, episode, head)

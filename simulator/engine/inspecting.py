@@ -40,7 +40,7 @@ def inspect_first(tasks, rules, scoring, episode, recorder, choice):
                 return WANT_VERDICT
             if by == NETWORK:
                 moment = moment_of(tasks, rules, scoring, episode)
-                sight = Sight(np.int64(-1), np.int64(0), np.int64(0), 0, episode.rejected_s[job])
+                sight = Sight(np.int64(-1), np.int64(0), np.int64(0), 0, episode.rejected_s[job], 1, 1)
                 inputs = NetworkInputs(scoring.weights, scoring.facts)
                 episode.sighted[0] = job
                 observe_pick(moment, sight, inputs, episode.sighted, tasks.admit, episode.room, episode.rows)

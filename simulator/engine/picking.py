@@ -202,10 +202,10 @@ def network_slot(tasks, rules, scoring, episode, recorder):
         if sighted[k] < counters[at.AT_FRONT]:
             at_front += 1
         sighted[k] = episode.queue[episode.order[sighted[k]]]
-    sight = Sight(head, counters[at.SHADOW], counters[at.EXTRA], at_front, 0)
+    sight = Sight(head, counters[at.SHADOW], counters[at.EXTRA], at_front, 0, jobs, rows)
     moment = moment_of(tasks, rules, scoring, episode)
     inputs = NetworkInputs(scoring.weights, scoring.facts)
-    observe_candidates(moment, sight, inputs, sighted, jobs, rows, tasks.admit, episode.room, episode.rows)
+    observe_candidates(moment, sight, inputs, sighted, tasks.admit, episode.room, episode.rows)
     row = choose_row(
         recorder, rules.picking.sample, episode.rows, rows, scoring.weights, episode.outputs, counters[at.NOW]
     )

@@ -43,7 +43,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
-from simulator.policies.agents import NO_INSPECTING, NO_PICKING, NOBODY, Question, parse_picking
+from simulator.policies.agents import NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
@@ -100,7 +100,7 @@ class StoppableReplay:
         self._tasks = tasks
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
         fixed = policy.kind == FIXED and policy.half_life_s == 0.0
-        decided = rules.picking.by != NOBODY or rules.inspecting.by != NOBODY
+        decided = rules.picking.by != NO_ONE or rules.inspecting.by != NO_ONE
         engine = _FastEngine if fixed and plain and not decided else _GeneralEngine
         self._engine = engine(jobs, tasks, rules, policy) if len(jobs) else None
         if cluster.waiting:
@@ -173,13 +173,13 @@ def rules_for(
     if agent is None:
         return rules._replace(sample=sample)
     agent = agent.sampling(sample)
-    if agent.inspecting.by != NOBODY:
+    if agent.inspecting.by != NO_ONE:
         if rules.backfill == RESERVE:
             raise ValueError(
                 f"backfilling {backfill!r} has no picks that could be inspected: choose none, any, easy or easy-sjbf"
             )
         rules = rules._replace(inspecting=agent.inspecting)
-    if agent.picking.by != NOBODY:
+    if agent.picking.by != NO_ONE:
         slack = agent.picking.slack_s > 0 or agent.picking.slack_share > 0.0
         rules = rules._replace(picking=agent.picking, backfill=EASY, promises=agent.picking.guarded and slack)
     return rules
@@ -187,7 +187,7 @@ def rules_for(
 
 def notes_of(rules: Rules) -> dict[str, bool]:
     """What an episode keeps account of under these rules, as simulator.engine.episode.new_episode takes it."""
-    return {"promises": rules.promises, "inspects": rules.inspecting.by != NOBODY}
+    return {"promises": rules.promises, "inspects": rules.inspecting.by != NO_ONE}
 
 
 class _FastEngine:

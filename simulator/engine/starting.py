@@ -26,7 +26,7 @@ from simulator.engine.rules import (
 )
 from simulator.engine.running import enter_running, reservation
 from simulator.jobs.cluster import FOREVER
-from simulator.policies.agents import NOBODY
+from simulator.policies.agents import NO_ONE
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
 from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
@@ -92,7 +92,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
         if counters[at.QUEUED] == 0:
             counters[at.PHASE] = EVENTS
             return np.int64(-1)
-        if scoring.follows_free or rules.inspecting.by != NOBODY:  # where no job fits any more nobody need be asked
+        if scoring.follows_free or rules.inspecting.by != NO_ONE:  # where no job fits any more nobody need be asked
             counters[at.PHASE] = ORDER if any_fits(tasks, episode) else EVENTS
             return np.int64(-1)
 

@@ -46,14 +46,17 @@ class Sight(NamedTuple):
     extra: int  # its extra processors
     at_front: int  # of the candidates, so many stand in the front part of the window
     rejected_s: int  # how long the inspected job has been held back by rejections
+    jobs: int  # candidates
+    rows: int  # answers: the candidates and, if it is one more, none
 
 
 @lean
-def observe_candidates(moment, sight, inputs, candidates, jobs, rows, admit, room, out):
-    """Fills `out` (VISIBLE_JOBS, inputs) with a row for each candidate, and a last one for picking none if rows > jobs.
+def observe_candidates(moment, sight, inputs, candidates, admit, room, out):
+    """Fills `out` (VISIBLE_JOBS, inputs) with a row for each answer.
 
-    candidates: tasks, the first `jobs` count. admit: of each task, seconds. room: scratch, see simulator.policies.network.observe.
+    candidates: tasks, as many as the sight says. admit: of each task, seconds. room: scratch, see simulator.policies.network.observe.
     """
+    jobs, rows = sight.jobs, sight.rows
     num_facts = inputs.facts.shape[1]
     for k in range(jobs):
         for fact in range(num_facts):
@@ -80,8 +83,10 @@ def observe_candidates(moment, sight, inputs, candidates, jobs, rows, admit, roo
 
 @lean
 def observe_pick(moment, sight, inputs, picked, admit, room, out):
-    """Fills two rows of `out`, to accept the job picked[0] and to reject it. They differ in the signal answers_no alone."""
-    observe_candidates(moment, sight, inputs, picked, 1, 1, admit, room, out)
+    """Fills two rows of `out`, to accept the job picked[0], the only one in sight, and to reject it.
+
+    They differ in the signal answers_no alone."""
+    observe_candidates(moment, sight, inputs, picked, admit, room, out)
     num_facts = inputs.facts.shape[1]
     for i in range(out.shape[1]):
         out[1, i] = out[0, i]

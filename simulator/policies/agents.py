@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights
 from simulator.policies.sampling import TAKE_BEST
 
-NOBODY = 0
+NO_ONE = 0
 FIRST, OLDEST, SHORTEST, NARROWEST, SMALLEST = range(1, 6)
 """Rules that pick: the first by slot, the first submission, the shortest estimate, the fewest processors, the smallest area."""
 ACCEPT, UNFIT, REJECT = range(1, 4)
@@ -35,7 +35,7 @@ REJECTIONS, INTERVAL_S = 72, 600
 class Picking(NamedTuple):
     """Who picks which waiting jobs start past others, and from which of them."""
 
-    by: int  # NOBODY, one of PICKING_RULES, ASKED or NETWORK
+    by: int  # NO_ONE, one of PICKING_RULES, ASKED or NETWORK
     whole: bool  # no job is a head: all that starts is picked
     front: int  # slots at the front of the queue
     back: int  # slots at its end
@@ -52,14 +52,14 @@ class Picking(NamedTuple):
 class Inspecting(NamedTuple):
     """Who accepts or rejects what the policy picks."""
 
-    by: int  # NOBODY, one of INSPECTING_RULES, ASKED or NETWORK
+    by: int  # NO_ONE, one of INSPECTING_RULES, ASKED or NETWORK
     rejections: int  # most of one job
     interval_s: int  # after which the scheduler decides again
     sample: int  # as in Picking
 
 
-NO_PICKING = Picking(NOBODY, False, EVERY_SLOT, 0, True, 0, 0.0, False, 0, 3600, False, TAKE_BEST)
-NO_INSPECTING = Inspecting(NOBODY, REJECTIONS, INTERVAL_S, TAKE_BEST)
+NO_PICKING = Picking(NO_ONE, False, EVERY_SLOT, 0, True, 0, 0.0, False, 0, 3600, False, TAKE_BEST)
+NO_INSPECTING = Inspecting(NO_ONE, REJECTIONS, INTERVAL_S, TAKE_BEST)
 
 
 class Question(NamedTuple):

@@ -28,7 +28,10 @@ def test_the_usual_form_of_backfilling() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"backfill": "greedy"}, "unknown backfilling 'greedy'; expected one of none, any, easy, easy-sjbf, conservative"),
+        (
+            {"backfill": "greedy"},
+            "unknown backfilling 'greedy'; expected one of none, any, easy, easy-sjbf, conservative",
+        ),
         ({"backfill": "easy:threshold=2"}, "unknown backfilling"),
         ({"backfill": "selective:limit=2"}, "unknown option 'limit'; expected threshold"),
         ({"estimates": "guessed"}, "unknown estimates 'guessed'; expected one of requested, actual, predicted"),

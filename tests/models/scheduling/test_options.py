@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from models.scheduling.options import PAPER_PPO, InputLayout, LearningMethod, PolicyRules, PPOOptions, Recipe
 from simulator.jobs.words import RULE_SETS
-from simulator.policies.observation import LAYOUTS
+from simulator.policies.observation import AGENT_LAYOUTS, LAYOUTS
 
 
 def test_the_words_are_those_of_the_simulator() -> None:
-    assert set(get_args(InputLayout)) == set(LAYOUTS)
+    assert set(get_args(InputLayout)) == set(LAYOUTS) | set(AGENT_LAYOUTS)
     assert set(get_args(PolicyRules)) < set(RULE_SETS)
 
 

@@ -20,14 +20,15 @@ OPTIONS = {
     "export": ["SOURCE", "FILE", "--format"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [
-        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by", "--correction", "--rules", "--window",
+        "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
+        "--inspector", "--correction", "--rules", "--window",
         "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
     "train": [
         "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
-        "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
+        "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
     ],
     "distil": ["POLICY", "--source", "--seed", "--json"],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],

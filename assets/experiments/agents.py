@@ -1,0 +1,128 @@
+"""What the experiments on agents share: rules that have the same view, rules that have any, and one way to judge them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+from pydantic import Field
+
+from assets.common.trace import Trace
+from assets.experiments.config import LearningConfig
+from assets.experiments.tables import (
+    ExperimentEntry,
+    comparisons,
+    costs_of,
+    trained_entries,
+    verdicts_on,
+    write_results,
+)
+from assets.policies.config import PPOConfig, text_field
+from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
+from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
+from models.scheduling.options import Recipe
+from models.scheduling.priority_key import search_guarded_key, searched_jobs
+from simulator.policies.agents import PICKING_RULES, Agent, agent_text, parse_agent
+from simulator.policies.registry import assisted
+from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+SAME_VIEW = ("oldest", "shortest", "narrowest", "smallest")
+KEPT_FREE = (1 / 16, 1 / 4, 3 / 8)
+"""Shares of the cluster that the keep-free rules leave to short jobs."""
+
+
+class AgentsConfig(LearningConfig):
+    methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training: ppo, evolution")
+    start: str = text_field(Recipe, "start", default="rule")
+    ppo: PPOConfig = PPOConfig(layout="picking")
+    goal: str = Field(default="bsld", description="What is made small")
+    estimates: list[str] = Field(
+        default=["requested"], description="Run times the scheduler believes, each judged apart"
+    )
+    training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
+
+
+def unlearned(policy: str, agent: Agent, estimates: str) -> JudgedRule:
+    """An agent that decides by its rule, beside a policy."""
+    return JudgedRule(f"{policy}, {agent_text(agent)}", policy, estimates=estimates, agent=agent)
+
+
+def rules_with_the_view(policy: str, agent: Agent, estimates: str) -> list[JudgedRule]:
+    """All picking rules from the agent's candidates, or all inspecting rules."""
+    if not agent.picking.by:
+        names = ("inspect:unfit",)
+        return [unlearned(policy, parse_agent(name), estimates) for name in names]
+    picking = agent.picking._replace(must=False)
+    return [unlearned(policy, Agent(picking._replace(by=PICKING_RULES[by])), estimates) for by in SAME_VIEW]
+
+
+def rules_with_any_view(estimates: str, cluster_procs: int) -> list[JudgedRule]:
+    """What anybody could use instead: EASY's kin, first fit, orders that are known to be good, and rules that keep processors free."""
+    rules = [
+        JudgedRule("FCFS", "FCFS", "easy", estimates),
+        JudgedRule("EASY-SJBF", "FCFS", "easy-sjbf", estimates),
+        JudgedRule("conservative", "FCFS", "conservative", estimates),
+        JudgedRule("SJF", "SJF", "easy", estimates),
+        JudgedRule("SAF", "SAF", "easy", estimates),
+        *(JudgedRule(f"{policy}, first fit", policy, "any", estimates) for policy in ("FCFS", "SJF", "SAF")),
+    ]
+    for share in KEPT_FREE:
+        kept = max(round(share * cluster_procs), 1)
+        keeping = parse_agent(f"pick:from=all,keep_free={kept}")
+        rules.append(replace(unlearned("SAF", keeping, estimates), name=f"SAF, first fit, {kept} kept free"))
+    return rules
+
+
+def judge_agents(
+    context: dg.AssetExecutionContext,
+    warehouse: Warehouse,
+    trace: Trace,
+    config: AgentsConfig,
+    experiment: str,
+    decisions: list[tuple[str, str]],
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Trains and judges agents and their rivals on the later half of a trace, and writes it down.
+
+    decisions: policies and the agents beside them, as simulator.policies.agents.parse_agent reads these. Returns the rows of
+    experiments.verdicts and of experiments.comparisons: each against the rules with its view, EASY-SJBF and the tuned key.
+    """
+    split = split_of(trace, config.training_window_jobs)
+    entries: list[ExperimentEntry] = []
+    stored = []
+    for estimates in config.estimates:
+        arena = arena_of_task(trace, PolicyTask(config.goal, estimates=estimates))
+        rules = rules_with_any_view(estimates, trace.cluster_procs)
+        for policy, text in decisions:
+            rules += [unlearned(policy, parse_agent(text), estimates)]
+            rules += rules_with_the_view(policy, parse_agent(text), estimates)
+        key = search_guarded_key(arena, searched_jobs(split.trained_jobs), config.key, 1).best
+        rules.append(JudgedRule("key", key.formula, "easy", estimates))
+        for rule in {rule.name: rule for rule in rules}.values():
+            place = replace(arena, backfill=rule.backfill)
+            chosen = rule.policy if rule.agent is None else assisted(rule.policy, rule.agent)
+            chosen = key.policy if rule.name == "key" else chosen
+            entries.append(ExperimentEntry(rule.name, estimates, None, None, place.costs(chosen, split.judge), rule))
+        for policy, text in decisions:
+            task = PolicyTask(config.goal, "easy", estimates, "standard", config.training_window_jobs, text, policy)
+            setup = TrainingSetup.on_split(trace, task, split)
+            recipes = [config.recipe(method) for method in config.methods]
+            learned, policies = trained_entries(context, setup, experiment, recipes, config.seeds)
+            entries += learned
+            stored += policies
+    labels = {"experiment": experiment, "rules": "standard", "backfill": "agents", "goal": config.goal}
+    rivals = [(entry.policy, entry.estimates) for entry in entries if entry.seed is None and _is_rival(entry)]
+    rows, differences = costs_of(entries, split.judge, labels), comparisons(entries, split.judge, labels, rivals)
+    judged = {"experiment": experiment, "goal": config.goal}
+    verdicts = verdicts_on(trace, entries, [BOUNDED_KEY], split.judge.scored, judged)
+    write_results(warehouse, trace.source, experiment, rows, differences, stored, verdicts)
+    return verdicts, differences
+
+
+def _is_rival(entry: ExperimentEntry) -> bool:
+    """Whether others are compared with it: rules with the same view, the usual one of the cluster, and the tuned key."""
+    assert entry.rule is not None
+    return entry.rule.agent is not None or entry.policy in ("EASY-SJBF", "SAF", "key")

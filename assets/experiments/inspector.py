@@ -1,0 +1,53 @@
+"""The asset experiments/inspector: inspectors that accept or reject picks, on jobs later than all they learned from."""
+
+import dagster as dg
+from pydantic import Field
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.trace import load_trace
+from assets.experiments.agents import AgentsConfig, judge_agents
+from assets.ingest.core_jobs import jobs
+from assets.policies.config import PPOConfig
+from assets.predictions.runtime_predictions import runtime_predictions
+from warehouse import Warehouse
+
+
+class InspectorConfig(AgentsConfig):
+    policies: list[str] = Field(
+        default=["SJF", "F1", "SAF", "FCFS"], min_length=1, description="The policies whose picks are inspected"
+    )
+    agent: str = Field(
+        default="inspect:accept", description="What the inspector starts from: inspect:accept or inspect:unfit"
+    )
+    ppo: PPOConfig = PPOConfig(layout="inspecting")
+
+
+@dg.asset(
+    key=["experiments", "inspector"],
+    deps=[jobs, runtime_predictions],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.verdicts"),
+)
+def inspector(
+    context: dg.AssetExecutionContext, config: InspectorConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Inspectors (SchedInspector) beside several policies, the rule that rejects what does not fit, and the rules with any view, on
+    the jobs of one continuous replay that are later than everything that was learned from or chosen by. Textbook rules: for the
+    paper's own, see `python -m benchmarks.inspector`."""
+    trace = load_trace(warehouse, context.partition_key)
+    decisions = [(policy, config.agent) for policy in config.policies]
+    verdicts, differences = judge_agents(context, warehouse, trace, config, "inspector", decisions)
+    shown = verdicts.select(
+        "policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "max_wait_s", "verdict"
+    )
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": verdicts.height,
+            "verdicts": table(shown),
+            "comparisons": table(differences),
+        }
+    )

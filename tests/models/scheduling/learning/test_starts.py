@@ -1,0 +1,47 @@
+"""Networks that have learned nothing decide as their rule does."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.scheduling.learning.starts import rule_network, smallest_area_first
+from simulator.engine.replay import replay
+from simulator.policies.agents import parse_agent
+from simulator.policies.observation import Layout, layout_named
+from simulator.policies.registry import assisted
+from tests.simulator.busy import PROCS, busy_jobs
+
+
+@pytest.mark.parametrize("guard", ["", ",guard=none", ",slack_s=600"])
+@pytest.mark.parametrize("by", ["shortest", "narrowest", "smallest"])
+def test_a_network_picks_as_the_rule(by: str, guard: str) -> None:
+    """All jobs are visible at the front, so that ties are by submission, as the rule has them."""
+    jobs, agent = busy_jobs(600), parse_agent(f"pick:by={by},window=120-0{guard}")
+    network = agent.learned(rule_network(agent, layout_named("picking"), 40.0, 1))
+    ruled, learned = (replay(jobs, PROCS, assisted("FCFS", each)) for each in (agent, network))
+    assert learned.start.tolist() == ruled.start.tolist()
+
+
+@pytest.mark.parametrize("by", ["first", "oldest"])
+def test_the_first_is_the_oldest(by: str) -> None:
+    """Of those that have waited alike the first row is taken, which is the first by slot."""
+    jobs, agent = busy_jobs(600), parse_agent(f"pick:by={by},from=all,window=20-0")
+    network = agent.learned(rule_network(agent, layout_named("picking"), 40.0, 1))
+    ruled, learned = (replay(jobs, PROCS, assisted("FCFS", each)) for each in (agent, network))
+    assert (learned.start == ruled.start).mean() > 0.99
+
+
+@pytest.mark.parametrize("rule", ["accept", "unfit", "reject"])
+def test_a_network_inspects_as_the_rule(rule: str) -> None:
+    jobs, agent = busy_jobs(400), parse_agent(f"inspect:{rule}")
+    network = agent.learned(rule_network(agent, layout_named("inspecting"), 40.0, 1))
+    for policy in ("FCFS", "SAF"):
+        ruled, learned = (replay(jobs, PROCS, assisted(policy, each)) for each in (agent, network))
+        assert learned.start.tolist() == ruled.start.tolist()
+
+
+def test_what_the_rule_reads_must_be_there() -> None:
+    with pytest.raises(ValueError, match="only where it reads estimate"):
+        rule_network(parse_agent("pick:by=shortest"), Layout(("procs",), ("answers_no",)), 40.0, 1)
+    with pytest.raises(ValueError, match="only where it reads the area"):
+        smallest_area_first(Layout(("procs",), ("wait",)), 40.0, 1)

@@ -1,0 +1,69 @@
+"""Rewards on the way: they add up to what the window costs, and what waiting adds is by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.scheduling.arena import Arena, Windows
+from models.scheduling.goals import parse_goal
+from models.scheduling.learning.starts import rule_network
+from models.scheduling.rewards import discounts, rewards_on_the_way, waited_until, waiting_weights
+from simulator.policies.agents import parse_agent
+from simulator.policies.observation import layout_named
+from tests.simulator.busy import PROCS, busy_jobs
+
+
+def arena_of(goal: str) -> Arena:
+    agent = parse_agent("pick:by=shortest,window=64-63")
+    return Arena(busy_jobs(400), PROCS, parse_goal(goal), agent=agent, threads=1)
+
+
+def test_waiting_by_hand() -> None:
+    # one job waits from 10 to 30 and counts once, another from 20 to 50 and counts twice
+    grown = waited_until(
+        np.array([10, 20]), np.array([30, 50]), np.array([1.0, 2.0]), np.array([0, 10, 25, 30, 40, 50, 99])
+    )
+    assert grown.tolist() == [0, 0, 15 + 2 * 5, 20 + 2 * 10, 20 + 2 * 20, 20 + 60, 80]
+
+
+def test_a_job_that_waits_for_no_time_adds_nothing() -> None:
+    assert waited_until(np.array([7]), np.array([7]), np.array([3.0]), np.array([6, 7, 8])).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("goal", ["wait", "0.5*wait + 2*turnaround"])
+def test_rewards_of_a_window_add_up_to_its_waits(goal: str) -> None:
+    """But for what has waited before the first choice, which is nobody's."""
+    arena = arena_of(goal)
+    assert arena.agent is not None
+    weights = rule_network(arena.agent, layout_named("picking"), 10.0, 1)
+    windows = Windows(np.array([0, 150]), 150)
+    trajectories = arena.sample(weights, windows, 3)
+    rewards = rewards_on_the_way(arena, windows, trajectories, np.array([1.0, 4.0]))
+    factor = 1.0 if goal == "wait" else 2.5
+    for k, (first, reference) in enumerate(((0, 1.0), (150, 4.0))):
+        own = slice(*trajectories.first_decision[k : k + 2])
+        jobs = slice(first, first + 150)
+        submit, start = arena.jobs.submit[jobs], trajectories.start[k]
+        begin = trajectories.time[own][0]
+        after = np.maximum(start - np.maximum(submit, begin), 0).mean()
+        assert rewards[own].sum() == pytest.approx(-factor * after / reference)
+        assert (np.diff(trajectories.time[own]) >= 0).all() and (rewards[own] <= 0).all()
+
+
+def test_what_a_second_adds() -> None:
+    jobs = busy_jobs(50)
+    assert waiting_weights(parse_goal("bsld"), jobs).tolist() == (1 / np.maximum(jobs.runtime, 10)).tolist()
+    for goal in ("utilisation", "wait:max_user"):
+        with pytest.raises(ValueError, match="choose the reward relative"):
+            waiting_weights(parse_goal(goal), jobs)
+
+
+def test_discounts_count_the_seconds_between_choices() -> None:
+    arena = arena_of("wait")
+    assert arena.agent is not None
+    weights = rule_network(arena.agent, layout_named("picking"), 10.0, 1)
+    trajectories = arena.sample(weights, Windows(np.array([0]), 200), 1)
+    gaps = np.diff(trajectories.time)
+    assert discounts(trajectories, 0.0).tolist() == [1.0] * trajectories.decisions
+    assert discounts(trajectories, 500.0)[:-1].tolist() == pytest.approx(np.exp(-gaps / 500.0).tolist())
