@@ -1,0 +1,24 @@
+"""Actor and critic: shapes, and nothing shared."""
+
+from __future__ import annotations
+
+import torch
+
+from models.backfilling.networks import ActorCritic
+
+
+def test_shapes_and_first_chances() -> None:
+    torch.manual_seed(1)
+    network = ActorCritic(40, 5, (16, 8))
+    logits, values = network(torch.rand(7, 40))
+    assert logits.shape == (7, 5) and values.shape == (7,)
+    assert [layer.out_features for layer in network.actor if isinstance(layer, torch.nn.Linear)] == [16, 8, 5]
+    assert [layer.out_features for layer in network.critic if isinstance(layer, torch.nn.Linear)] == [16, 8, 1]
+    assert (torch.softmax(logits, dim=1) - 0.2).abs().max() < 0.01
+
+
+def test_actor_and_critic_share_nothing() -> None:
+    network = ActorCritic(4, 3, (6,))
+    network(torch.rand(2, 4))[1].sum().backward()
+    assert all(parameter.grad is None for parameter in network.actor.parameters())
+    assert all(parameter.grad is not None for parameter in network.critic.parameters())
