@@ -1,0 +1,45 @@
+"""The tables and the training curve of Deep Back-Filling's benchmark, on a trace small enough for a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import benchmarks.deep_back_filling as benchmark
+from models.backfilling.rivals import RIVALS
+from tests.models.backfilling.small import JOBS, small_options
+from tests.simulator.busy import PROCS
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "---" not in line]
+
+
+def test_a_row_has_every_metric(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "PROCS", PROCS)
+    options = small_options()
+    first = benchmark.trial_starts(len(JOBS), options)
+    benchmark.print_header("rule")
+    benchmark.print_row("EASY", benchmark.rival_on(RIVALS["FCFS+EASY"], JOBS, first, options))
+    header, row = rows(capsys.readouterr().out)
+    assert len(header) == len(row) == len(benchmark.COLUMNS) + 1
+    assert row[0] == "EASY" and "±" in row[header.index("queue")]
+
+
+def test_training_prints_a_curve_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "PROCS", PROCS)
+    options = small_options(seeds=(1, 2))
+    trained = benchmark.print_training(JOBS, options, tmp_path)
+    printed = capsys.readouterr().out
+    names = [row[0] for row in rows(printed)]
+    assert "4-2, seed 2, 4 episodes, drawn" in names and "shortest, same view" in names
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {
+        f"{name}.pt" for seed in (1, 2) for name in (f"dbf-4-2-{seed}", f"4-2-{seed}-2-actor", f"4-2-{seed}-4-actor")
+    }
+    again = benchmark.print_training(JOBS, options, tmp_path)
+    assert capsys.readouterr().out == printed
+    assert [one.curve for one in again] == [one.curve for one in trained]
