@@ -99,6 +99,7 @@ def train_deep_back_filling(
     def test_now() -> None:
         tests.append(try_checkpoint(learner.network, jobs, cluster_procs, options, learner.episodes))
         on_test(tests[-1], learner.network)
+        save_now()
 
     def save_now() -> None:
         state = {"learner": learner.to_state(), "curve": [asdict(row) for row in curve]}
@@ -114,11 +115,10 @@ def train_deep_back_filling(
         on_update(curve[-1])
         if _passes(options.checkpoint_every, before, learner.episodes):
             test_now()
-        if _passes(options.save_every, before, learner.episodes):
+        elif _passes(options.save_every, before, learner.episodes):
             save_now()
     if not tests or tests[-1].episodes < learner.episodes:
         test_now()
-        save_now()
     return TrainedPlacing(learner.network, options, curve, tests)
 
 

@@ -70,6 +70,11 @@ def test_an_interrupted_training_goes_on_with_the_same_bytes(tmp_path: Path, aft
 
 def test_more_episodes_go_on_where_fewer_ended(tmp_path: Path) -> None:
     path = tmp_path / "training.pt"
+    two = small_options(episodes=2, save_every=100)  # the end is kept whatever save_every is
+    train_deep_back_filling(JOBS, PROCS, two, 1, path)
+    networks: list[ActorCritic | None] = []
+    train_deep_back_filling(JOBS, PROCS, two, 1, path, on_test=lambda test, network: networks.append(network))
+    assert networks == [None]
     shorter = train_deep_back_filling(JOBS, PROCS, small_options(episodes=3), 1, path)
     assert [test.episodes for test in shorter.tests] == [2, 3]
     assert_same(train_deep_back_filling(JOBS, PROCS, small_options(episodes=3), 1, path), shorter)
