@@ -40,9 +40,7 @@ class AgentsConfig(LearningConfig):
     start: str = text_field(Recipe, "start", default="rule")
     ppo: PPOConfig = PPOConfig(layout="picking")
     goal: str = Field(default="bsld", description="What is made small")
-    estimates: list[str] = Field(
-        default=["requested"], description="Run times the scheduler believes, each judged apart"
-    )
+    estimates: list[str] = Field(default=["requested"], description="Run times the scheduler uses, each judged apart")
     training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
 
 

@@ -13,7 +13,7 @@ LearningMethod = Literal["ppo", "evolution", "imitation"]
 """ppo: RLScheduler's; evolution: evolution strategies; imitation: of a search that sees the future."""
 StartingPoint = Literal["saf", "key", "best", "rule", "nothing"]
 """saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
-two that costs less; rule: of an agent, one that decides as its rule does; nothing: random weights."""
+two that costs less; rule: one that decides as its agent's rule does; nothing: random weights."""
 STARTED_FROM: dict[StartingPoint, str] = {
     "saf": "smallest area first",
     "key": "a copy of the best key",
@@ -44,11 +44,10 @@ class PPOOptions(BaseModel):
     siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
     reward: EpisodeReward = Field(
         default="relative",
-        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: from each choice to "
-        "the next, what waiting adds",
+        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: what waiting adds on the way",
     )
     horizon_s: float = Field(
-        default=0.0, ge=0, description="Of the reward waiting: seconds after which it counts 1/e; 0: it always counts"
+        default=0.0, ge=0, description="Seconds after which the reward waiting counts 1/e, 0 for no discount"
     )
     baseline: AdvantageBaseline = Field(
         default="siblings",

@@ -102,8 +102,8 @@ def _task_options(command):
     type=click.Choice(("order", *LEARNED)),
     default="order",
     show_default=True,
-    help="order: a policy that orders the queue; backfilling: an agent that picks what starts past a blocked job; inspector: "
-    "one that accepts or rejects what a policy picks.",
+    help="A policy that orders the queue (order), an agent that picks what starts past a blocked job (backfilling), or one that "
+    "accepts or rejects what a policy picks (inspector).",
 )
 @click.option(
     "--agent",
@@ -129,14 +129,14 @@ def _task_options(command):
 @click.option(
     "--layout",
     type=click.Choice(get_args(InputLayout)),
-    help="What the network reads: plain (the default), what every log has; informed, predictions and the state of the cluster, "
-    "too; paper, RLScheduler's Table I. Agents have their own: picking and inspecting.",
+    help="What the network reads. plain (the default) is what every log has, informed has predictions and the state of the "
+    "cluster, too, and paper is RLScheduler's Table I. Agents have their own, picking and inspecting.",
 )
 @click.option(
     "--start",
     type=click.Choice(get_args(StartingPoint)),
-    help="What training starts from: saf (the default), smallest area first; key, a copy of the best key; best, the better of "
-    "both; rule, of an agent, its rule (its default); nothing, random weights.",
+    help="What training starts from. saf (the default) is smallest area first, key a copy of the best key, best the better of "
+    "both, and nothing random weights. An agent starts from its rule (rule) or from nothing.",
 )
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
@@ -221,7 +221,7 @@ def _how_to_replay(setup: TrainingSetup, path: Path) -> str:
     return f"--policy {task.base} {'--backfill' if task.agent.startswith('pick') else '--inspector'} {path}"
 
 
-def _agent(learn: str, agent: str | None, policy: str | None) -> dict[str, str]:
+def _agent(learn: str, agent: str | None, policy: str | None) -> dict[str, Any]:
     """What is learned, as PolicyTask has it. Raises ValueError for an agent of another kind."""
     if learn == "order":
         if agent is not None or policy is not None:

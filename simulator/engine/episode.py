@@ -31,10 +31,11 @@ INSPECTED_JOB, WOULD_START = 35, 36
 counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan.
 NARROWEST: no waiting job needs fewer processors.
 
-HEAD to CANDIDATES: of a pass in which jobs are picked: the place of the blocked head, -1 for none; its shadow time and extra
-processors; the latest end that its slack allows; the place of the first of the queue; slots at the front; all slots; and how many
-have a candidate. WAKE: 0, or when the scheduler decides again after a rejection of the task LAST_REJECTED - 1.
-INSPECTED_JOB, WOULD_START: the task that somebody is asked to accept, and whether it would start."""
+HEAD to CANDIDATES are of a pass in which jobs are picked. HEAD is the place of the blocked head, -1 for none. SHADOW and EXTRA are
+its shadow time and extra processors, LATEST is the latest end that its slack allows. FRONT is the place of the first of the queue,
+AT_FRONT how many slots are at the front, SLOTS how many there are, CANDIDATES how many have a candidate. WAKE is 0, or when the
+scheduler decides again after a rejection of the task LAST_REJECTED - 1. INSPECTED_JOB is the task that somebody is asked to accept,
+and WOULD_START whether it would start."""
 NUM_COUNTERS = 37
 
 UNPROTECTED, UNRESERVED = -1, -2

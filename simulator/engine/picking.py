@@ -23,7 +23,7 @@ from simulator.policies.network import NetworkInputs
 from simulator.policies.sampling import choose_row
 
 NONE, NO_ROOM = -1, -2
-"""In place of a slot: no job is picked; the recorder is full."""
+"""In place of a slot: no job is picked, or the recorder is full."""
 
 
 @inlined

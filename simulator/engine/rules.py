@@ -13,11 +13,11 @@ GO_ON = -1
 """It does not stop."""
 
 EVENTS, ORDER, CHOOSE, FILL, RENEW = range(5)
-"""Phases of the general engine, what comes next: the next event; ordering the queue; starting the first of the order; jobs behind
-the blocked head; and new estimates, where they are wanted (RENEW)."""
+"""What comes next in the general engine. It is the next event, ordering the queue, starting the first of the order, or filling behind
+the blocked head. RENEW are new estimates, where they are wanted."""
 INSPECT, INSPECTED, PICK, PICKED = range(5, 9)
-"""The inspector's verdict on the first of the order, and going on with one that was given; picking what starts past others, and
-going on with what was picked."""
+"""INSPECT asks for the verdict on the first of the order, INSPECTED goes on with it. PICK asks what starts past others, PICKED goes on
+with that."""
 
 NO_BACKFILL, EASY, EASY_SJBF, RESERVE, ANY = range(5)
 

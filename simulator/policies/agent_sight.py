@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from simulator.compiled import lean
 from simulator.jobs.cluster import FOREVER
 from simulator.policies.network import (
@@ -41,10 +43,10 @@ URGENCY_SCALE = 60.0 * 128.0
 class Sight(NamedTuple):
     """What an agent's decision is about, beside the moment."""
 
-    head: int  # the blocked head, a task, -1 for none
-    shadow: int  # its shadow time, seconds, FOREVER where nothing is kept
-    extra: int  # its extra processors
-    at_front: int  # of the candidates, so many stand in the front part of the window
+    head: int | np.int64  # the blocked head, a task, -1 for none
+    shadow: int | np.int64  # its shadow time, seconds, FOREVER where nothing is kept
+    extra: int | np.int64  # its extra processors
+    at_front: int  # of the candidates, so many are in the front part of the window
     rejected_s: int  # how long the inspected job has been held back by rejections
     jobs: int  # candidates
     rows: int  # answers: the candidates and, if it is one more, none

@@ -36,7 +36,7 @@ class Picking(NamedTuple):
     """Who picks which waiting jobs start past others, and from which of them."""
 
     by: int  # NO_ONE, one of PICKING_RULES, ASKED or NETWORK
-    whole: bool  # no job is a head: all that starts is picked
+    whole: bool  # all that starts is picked, and no job is a head
     front: int  # slots at the front of the queue
     back: int  # slots at its end
     guarded: bool  # nothing may delay the blocked head, but for the slack
@@ -63,7 +63,9 @@ NO_INSPECTING = Inspecting(NO_ONE, REJECTIONS, INTERVAL_S, TAKE_BEST)
 
 
 class Question(NamedTuple):
-    """What an agent written in Python is asked: which slot starts, -1 for none; or whether the only job is accepted, 1 or 0."""
+    """What an agent written in Python is asked.
+
+    The answer is the slot that starts, -1 for none, or whether the only job is accepted, 1 or 0."""
 
     now: int  # seconds
     free: int  # processors
@@ -114,7 +116,7 @@ def parse_picking(text: str) -> Picking:
     """
     head, _, tail = text.partition(":")
     if head.strip().lower() != "pick":
-        raise ValueError(f"unknown way to pick {text!r}; expected pick:OPTIONS")
+        raise ValueError(f"unknown way to pick {text!r}, expected pick:OPTIONS")
     words = {"from": "behind", "window": "all", "guard": "", "by": "first"}
     numbers = {"slack_s": 0.0, "slack_share": 0.0, "must": 0.0, "keep_free": 0.0, "keep_over_s": 3600.0}
     for part in filter(None, (part.strip() for part in tail.split(","))):
@@ -165,7 +167,7 @@ def parse_agent(text: str) -> Agent:
 
 
 def agent_text(agent: Agent) -> str:
-    """The inverse of `parse_agent`; of a learned or asked agent without who decides."""
+    """The inverse of `parse_agent`. Of a learned or asked agent it does not say who decides."""
     if agent.picking.by:
         return picking_text(agent.picking)
     names = {number: name for name, number in INSPECTING_RULES.items()}

@@ -105,7 +105,7 @@ def observe(moment, inputs, begin, visible, room, rows):
 
 @lean
 def signals_of_jobs(moment, signal, queue, visible, rows, column):
-    """Signals that each waiting job has by itself; queue: these jobs, the first `visible` count."""
+    """Signals that each waiting job has by itself. queue: these jobs, of which the first `visible` count."""
     now, submit = moment.now, moment.submit
     if signal == WAIT:
         for k in range(visible):

@@ -92,7 +92,7 @@ def layout_named(name: str) -> Layout:
     """The layout of an ordering network or of an agent. Raises ValueError that says which there are."""
     layouts = LAYOUTS | AGENT_LAYOUTS
     if name not in layouts:
-        raise ValueError(f"unknown layout {name!r}; expected one of {', '.join(layouts)}")
+        raise ValueError(f"unknown layout {name!r}, expected one of {', '.join(layouts)}")
     return layouts[name]
 
 

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     policy VARCHAR NOT NULL, -- as written after --policy, without the folder of a file
     policy_sha256 VARCHAR, -- hash of the file of a plug-in or a learned policy, in hexadecimal
     backfill VARCHAR NOT NULL, -- backfilling rule: none, any, easy, easy-sjbf, conservative, selective:threshold=X, pick:OPTIONS, or the file of an agent, without its folder
-    inspector VARCHAR, -- who inspected the policy's picks: a rule, or the file of an inspector, without its folder; NULL for nobody
+    inspector VARCHAR, -- who inspected the policy's picks, a rule or the file of an inspector without its folder (NULL for nobody)
     agent_sha256 VARCHAR, -- hash of the file of a learned agent, which picked or inspected, in hexadecimal
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, actual, predicted (or a quantile of it), live:STATISTIC, or as logged (RLScheduler rules)
     reserve_by VARCHAR, -- run times that reservations used for running jobs: estimate or requested; NULL under RLScheduler rules

@@ -15,7 +15,12 @@ from tests.tiny import busy_log, warehouse_of
 def test_inspectors_and_their_rivals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_home(monkeypatch, tmp_path)
     warehouse = warehouse_of(tmp_path, busy_log(900, days=60))
-    asked = QUICK | {"policies": ["SJF"], "methods": ["ppo"], "ppo": QUICK["ppo"] | {"layout": "inspecting"}, "seeds": [1]}
+    asked = QUICK | {
+        "policies": ["SJF"],
+        "methods": ["ppo"],
+        "ppo": QUICK["ppo"] | {"layout": "inspecting"},
+        "seeds": [1],
+    }
     materialize(inspector, warehouse, asked)
     verdicts = rows(warehouse, "verdicts")
     by_name = {row["policy"]: row for row in verdicts.iter_rows(named=True)}

@@ -90,7 +90,7 @@ def test_networks_that_do_not_go_together() -> None:
         with pytest.raises(ValueError, match=r"is an agent's.*--backfill or --inspector"):
             network_policy(blank_network(layout))
     assert not set(AGENT_LAYOUTS) & set(LAYOUTS)
-    with pytest.raises(ValueError, match="unknown layout 'bare'; expected one of paper"):
+    with pytest.raises(ValueError, match="unknown layout 'bare', expected one of paper"):
         layout_named("bare")
 
 
