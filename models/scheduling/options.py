@@ -44,7 +44,7 @@ class PPOOptions(BaseModel):
     siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
     reward: EpisodeReward = Field(
         default="relative",
-        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: what waiting adds on the way",
+        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: what waiting adds",
     )
     horizon_s: float = Field(
         default=0.0, ge=0, description="Seconds after which the reward waiting counts 1/e, 0 for no discount"

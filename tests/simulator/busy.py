@@ -8,7 +8,7 @@ import numpy as np
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.policies.network import KernelWeights
-from simulator.policies.observation import LAYOUTS, blank_network
+from simulator.policies.observation import blank_network, layout_named
 
 PROCS = 32
 """Processors of the cluster that these jobs are made for."""
@@ -35,7 +35,7 @@ def busy_jobs(num_jobs: int, load: float = 1.1, seed: int = 1, users: int = 5, c
 def random_weights(seed: int = 1, layout: str = "plain") -> KernelWeights:
     """A network that prefers some jobs to others for no reason."""
     rng = np.random.default_rng(seed)
-    blank = blank_network(LAYOUTS[layout])
+    blank = blank_network(layout_named(layout))
     arrays = [rng.normal(0, 0.3 if a.ndim == 1 and k < 6 else 0.7, a.shape) for k, a in enumerate(blank[2:])]
     return KernelWeights(*blank[:2], *(a.astype(np.float32) for a in arrays))
 
