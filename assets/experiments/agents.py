@@ -21,7 +21,7 @@ from assets.experiments.tables import (
 from assets.policies.config import PPOConfig, text_field
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, split_of
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
-from models.scheduling.options import Recipe
+from models.scheduling.options import AGENT_PPO, Recipe
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
 from simulator.policies.agents import PICKING_RULES, Agent, agent_text, parse_agent
 from simulator.policies.registry import assisted
@@ -38,7 +38,7 @@ KEPT_FREE = (1 / 16, 1 / 4, 3 / 8)
 class AgentsConfig(LearningConfig):
     methods: list[str] = Field(default=["ppo", "evolution"], description="Ways of training: ppo, evolution")
     start: str = text_field(Recipe, "start", default="rule")
-    ppo: PPOConfig = PPOConfig(layout="picking")
+    ppo: PPOConfig = PPOConfig(**AGENT_PPO.model_dump())
     goal: str = Field(default="bsld", description="What is made small")
     estimates: list[str] = Field(default=["requested"], description="Run times the scheduler uses, each judged apart")
     training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")

@@ -10,6 +10,7 @@ from assets.experiments.agents import AgentsConfig, judge_agents
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.predictions.runtime_predictions import runtime_predictions
+from models.scheduling.options import AGENT_PPO
 from warehouse import Warehouse
 
 
@@ -20,7 +21,7 @@ class InspectorConfig(AgentsConfig):
     agent: str = Field(
         default="inspect:accept", description="What the inspector starts from: inspect:accept or inspect:unfit"
     )
-    ppo: PPOConfig = PPOConfig(layout="inspecting")
+    ppo: PPOConfig = PPOConfig(**(AGENT_PPO.model_dump() | {"layout": "inspecting"}))
 
 
 @dg.asset(

@@ -91,6 +91,12 @@ PAPER_PPO = PPOOptions(
 of 1e-3 is that of the critic."""
 
 
+AGENT_PPO = PPOOptions(
+    layout="picking", reward="waiting", horizon_s=20_000.0, baseline="critic", siblings=1, policy_rate=3e-3
+)
+"""Of agents that pick or inspect: what a choice costs shows soon, in the waiting that follows, and not at the end of a window alone."""
+
+
 class EvolutionOptions(BaseModel):
     """Hyper-parameters of evolution strategies (Salimans et al. 2017)."""
 

@@ -14,6 +14,14 @@ from simulator.metrics.metrics import BOUNDED_SLOWDOWN_TAU_S
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_NAMES = ("bsld", "slowdown", "wait", "turnaround")
+"""The first of models.scheduling.goals.GOAL_METRICS, those of jobs."""
+
+
+def comes_on_the_way(goal: Goal) -> bool:
+    """Whether the goal is a sum over jobs to which each second of waiting adds."""
+    return bool((goal.terms.metric < len(_NAMES)).all() and (goal.terms.users == 0).all())
+
 
 def waiting_weights(goal: Goal, jobs: Jobs) -> FloatArray:
     """What a second of waiting of each job adds to the goal, times the jobs of a window, float64 (num_jobs,).
@@ -26,13 +34,12 @@ def waiting_weights(goal: Goal, jobs: Jobs) -> FloatArray:
         "wait": np.ones(len(jobs)),
         "turnaround": np.ones(len(jobs)),
     }
-    names = ("bsld", "slowdown", "wait", "turnaround")
-    if (goal.terms.metric >= len(names)).any() or (goal.terms.users > 0).any():
+    if not comes_on_the_way(goal):
         raise ValueError(
-            f"goal {goal.text!r}: rewards on the way need a sum of {', '.join(names)} over all jobs; choose the reward relative"
+            f"goal {goal.text!r}: rewards on the way need a sum of {', '.join(_NAMES)} over all jobs; choose the reward relative"
         )
     terms = zip(goal.terms.metric.tolist(), goal.terms.weight.tolist(), strict=True)
-    return np.sum([weight * rate[names[metric]] for metric, weight in terms], axis=0)
+    return np.sum([weight * rate[_NAMES[metric]] for metric, weight in terms], axis=0)
 
 
 def rewards_on_the_way(arena: Arena, windows: Windows, trajectories: Trajectories, reference: FloatArray) -> FloatArray:

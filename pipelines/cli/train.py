@@ -12,6 +12,7 @@ import click
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse, write_whole
 from models.scheduling.options import (
+    AGENT_PPO,
     PAPER_PPO,
     STARTED_FROM,
     InputLayout,
@@ -186,7 +187,9 @@ def train(
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
     decides = _agent(learn, agent, policy)
-    recipe = _recipe(learn, **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")})
+    recipe = _recipe(
+        learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
+    )
     recipe = recipe.model_copy(update={"accept_trade": accept_trade})
     setup = TrainingSetup.on_split(trace, PolicyTask(**options, **decides), split_of(trace, options["window_jobs"]))
     path = out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json")
@@ -235,6 +238,7 @@ def _agent(learn: str, agent: str | None, policy: str | None) -> dict[str, Any]:
 
 def _recipe(
     learn: str,
+    goal: str,
     method: LearningMethod,
     layout: InputLayout | None,
     start: StartingPoint | None,
@@ -242,10 +246,14 @@ def _recipe(
     epochs: int | None,
 ) -> Recipe:
     """How the policies are learned. Raises ValueError where the options contradict each other."""
+    from models.scheduling.goals import parse_goal
+    from models.scheduling.rewards import comes_on_the_way
+
     orders = learn == "order"
     usual: tuple[Any, Any] = ("plain", "saf") if orders else (LEARNED[learn][2], "rule")
     recipe = Recipe(method=method, start="nothing" if paper else start or usual[1])
-    recipe.ppo = PAPER_PPO.model_copy() if paper else recipe.ppo.model_copy(update={"layout": layout or usual[0]})
+    plain = PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(goal)) else AGENT_PPO
+    recipe.ppo = plain if paper else plain.model_copy(update={"layout": layout or usual[0]})
     if paper and (method != "ppo" or not orders):
         raise ValueError("--paper is about ppo that orders the queue: leave --method and --learn out")
     return recipe.with_epochs(epochs) if epochs else recipe
