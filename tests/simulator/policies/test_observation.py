@@ -6,17 +6,42 @@ import numpy as np
 import pytest
 
 from simulator.jobs.jobs import Jobs
-from simulator.policies.observation import FACTS, LAYOUTS, Layout, blank_network, facts_of, layout_of, log_seconds
+from simulator.policies.network import SIGNALS
+from simulator.policies.observation import (
+    AGENT_LAYOUTS,
+    FACTS,
+    LAYOUTS,
+    PAPER_AGENT_LAYOUTS,
+    Layout,
+    blank_network,
+    facts_of,
+    layout_named,
+    layout_of,
+    log_seconds,
+)
+from simulator.policies.registry import network_policy
 
 n = np.array
 JOBS = Jobs(n([0, 0]), n([10, 20]), n([1, 4]), n([15, 1023]), n([15, 1023]), facts={"memory": n([0.5, 0.25])})
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+AGENTS = AGENT_LAYOUTS | PAPER_AGENT_LAYOUTS
+
+
+@pytest.mark.parametrize("name", LAYOUTS | AGENTS)
 def test_a_network_remembers_its_layout(name: str) -> None:
-    weights = blank_network(LAYOUTS[name])
-    assert layout_of(weights) == LAYOUTS[name]
-    assert weights.w1.shape[0] == len(LAYOUTS[name].inputs)
+    layout = layout_named(name)
+    weights = blank_network(layout)
+    assert layout_of(weights) == layout
+    assert weights.w1.shape[0] == len(layout.inputs)
+
+
+def test_layouts_of_agents_are_not_among_those_that_order_the_queue() -> None:
+    assert all(set(layout.signals) <= set(SIGNALS) for layout in LAYOUTS.values())
+    assert not set(LAYOUTS) & set(AGENTS)
+    for layout in AGENTS.values():
+        with pytest.raises(ValueError, match="this network is an agent's"):
+            network_policy(blank_network(layout))
 
 
 def test_facts_by_hand() -> None:
