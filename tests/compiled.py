@@ -14,7 +14,9 @@ from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
+from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
+from simulator.policies.registry import assisted
 from simulator.published.rlscheduler import replay_rlscheduler
 from traces.pbs.scan import scan
 from traces.swf.scan import scan_swf
@@ -24,6 +26,7 @@ _JOBS = jobs_from_log(np.array([0, 1, 2]), np.array([100, 10, 150]), np.array([3
 _FIRST = np.array([0, 1])
 _NETWORK = blank_network(LAYOUTS["plain"])
 _PUBLISHED = WindowRules(rule_set="rlscheduler")
+_INSPECTED = assisted("SJF", Agent(inspecting=parse_inspecting("unfit")))
 _LOG = pl.DataFrame({
     "user_name": ["a", "b", "a"], "executable": ["x"] * 3, "requested_procs": [3, 4, 1],
     "requested_walltime_s": pl.Series([100, 10, 150], dtype=pl.Int64),
@@ -37,6 +40,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "live estimates": lambda: replay_live(_JOBS, _LOG, 4, "FCFS", "easy", "requested", LiveSettings()),
     "logs": lambda: (scan(b""), scan_swf(b"")),
     "windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1, rules=_PUBLISHED),
+    "inspected windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _INSPECTED, 1, rules=_PUBLISHED),
     "RLScheduler": lambda: replay_rlscheduler(_JOBS, 4, "FCFS", backfill=True),
     "the engine of fixed orders": lambda: replay(_JOBS, 4, "FCFS", "easy"),
 }

@@ -26,10 +26,12 @@ from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
-from simulator.policies.sampling import no_recorder
+from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
 from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
+from simulator.published.rlscheduler_loop import RLSchedulerJobs, RLSchedulerRules
 from simulator.published.rlscheduler_windows import replay_range
+from simulator.published.schedinspector import USUAL_PROTOCOL, Inspector, InspectorProtocol
 
 IntArray = NDArray[np.int64]
 
@@ -54,7 +56,7 @@ class WindowRules:
 
     backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
     for the rules of that code (simulator/published/rlscheduler.py). threads: default, one per core. backlogs: what windows begin
-    with, under the standard rules; default, an empty cluster.
+    with, under the standard rules; default, an empty cluster. protocol: faults of SchedInspector's code, under the other rules.
     """
 
     backfill: str = "easy"
@@ -62,6 +64,7 @@ class WindowRules:
     rule_set: str = "standard"
     threads: int | None = None
     backlogs: Backlogs | None = None
+    protocol: InspectorProtocol = USUAL_PROTOCOL
 
 
 USUAL_RULES = WindowRules()
@@ -243,18 +246,31 @@ def _standard_windows(
     Threads(rules.threads).share(len(schedules.first), 1, work)
 
 
+def inputs_of_published(
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, sample: int
+) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
+    """What the event loop of the RLScheduler rules takes. sample: see simulator/policies/sampling.py. Raises as that does."""
+    return rlscheduler_inputs(
+        jobs,
+        cluster_procs,
+        policy,
+        rules.backfill != "none",
+        wait_bug=rules.rule_set == "rlscheduler",
+        sample=sample,
+        protocol=rules.protocol,
+    )
+
+
 def _rlscheduler_windows(
     jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
 ) -> None:
     check_widths(jobs, cluster_procs)
-    loop_rules, loop_jobs = rlscheduler_inputs(
-        jobs, cluster_procs, policy, rules.backfill != "none", wait_bug=rules.rule_set == "rlscheduler"
-    )
+    inputs = inputs_of_published(jobs, cluster_procs, policy, rules, TAKE_BEST)
 
     def work(begin: int, end: int) -> None:
         part = slice(begin, end)
         first, start, backfilled = schedules.first[part], schedules.start[part], schedules.backfilled[part]
-        replay_range(loop_rules, loop_jobs, no_recorder(), first, start, backfilled)
+        replay_range(*inputs, no_recorder(), first, start, backfilled)
 
     Threads(rules.threads).share(len(schedules.first), 1, work)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.agents.backlogs import Backlogs, check_backlogs
-from simulator.agents.batch import USUAL_RULES, WindowRules
+from simulator.agents.batch import USUAL_RULES, WindowRules, inputs_of_published
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
 from simulator.engine.episode import Episode, new_episode
@@ -25,7 +25,6 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
-from simulator.published.rlscheduler import rlscheduler_inputs
 from simulator.published.rlscheduler_windows import sample_range
 
 IntArray = NDArray[np.int64]
@@ -83,7 +82,7 @@ def sample_windows(
 
     first: index of each window's first job, int64 (windows,). policy: a network that orders the queue, or a policy beside which a
     network decides. teacher: scores of the jobs that are followed instead of drawing,
-    lowest first, float64 (num_jobs,). rules: with a rule set of "standard" or "rlscheduler". The draws of window k depend on
+    lowest first, float64 (num_jobs,). rules: with any rule set. The draws of window k depend on
     (seed, k) alone. Raises as `replay_windows` does.
     """
     first = np.asarray(first, dtype=np.int64)
@@ -180,11 +179,11 @@ def _rlscheduler(
     window_rules: WindowRules,
     sample: int,
 ) -> Fill:
-    rules, loop_jobs = rlscheduler_inputs(jobs, cluster_procs, policy, window_rules.backfill != "none", sample=sample)
+    inputs = inputs_of_published(jobs, cluster_procs, policy, window_rules, sample)
 
     def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
         first, seeds, start, decisions = (column[begin:end] for column in sampled)
-        fitted, rows = sample_range(rules, loop_jobs, recorder, first, seeds, start, decisions)
+        fitted, rows = sample_range(*inputs, recorder, first, seeds, start, decisions)
         return begin + fitted, rows
 
     return fill

@@ -15,18 +15,21 @@ from numpy.typing import NDArray
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import bounded_slowdown
-from simulator.policies.network import SIGNALS, USER_SHARE
+from simulator.policies.agents import NETWORK
+from simulator.policies.network import SIGNALS, USER_SHARE, KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy
 from simulator.policies.sampling import FOLLOW, TAKE_BEST, no_recorder
-from simulator.published.rlscheduler_loop import (
+from simulator.policies.scoring import LEARNED
+from simulator.published.rlscheduler_loop import RLSchedulerJobs, RLSchedulerRules, replay_jobs
+from simulator.published.rlscheduler_scores import (
     GIVEN_SCORES,
     KERNEL_NETWORK,
     POLICIES,
-    RLSchedulerJobs,
-    RLSchedulerRules,
-    replay_jobs,
+    policy_number,
+    takes_true_wait,
 )
+from simulator.published.schedinspector import USUAL_PROTOCOL, Inspector, InspectorProtocol, inspector_of
 
 
 def replay_rlscheduler(
@@ -36,22 +39,26 @@ def replay_rlscheduler(
     backfill: bool,
     wait_bug: bool = True,
     procs_per_node: float = 1.0,
+    protocol: InspectorProtocol = USUAL_PROTOCOL,
 ) -> Schedule:
     """Replays all jobs on an initially empty cluster as the RLScheduler code does.
 
     jobs: with `estimate` as that code sees requested times, jobs_from_log(..., estimates="as logged"), and processors
         the larger of allocated and requested; `limit`, `user` and `cancel` are ignored, as that code has none of them.
-    policy: a name in `POLICIES`, or a policy whose scores are fixed at submission or that is a kernel network.
-    wait_bug: WFP3 and UNICEP use a wait of -1 - submit as coded; False for the true wait, now - submit.
+    policy: a name in `POLICIES`, or a policy whose scores are fixed at submission, that is a kernel network, or that
+        simulator.published.schedinspector.inspector_base made. An agent beside it may inspect.
+    wait_bug: WFP3, UNICEP and SchedInspector's SEXP and LEXP use a wait of -1 - submit as coded; False for the true wait,
+        now - submit.
     procs_per_node: nodes are given whole; the cluster has cluster_procs / procs_per_node of them.
-    Raises ValueError for another policy, a cluster that is not a whole number of nodes, or a job wider than the cluster.
+    protocol: faults of SchedInspector's code.
+    Raises ValueError for another policy or agent, a cluster that is not a whole number of nodes, or a job wider than the cluster.
     """
-    rules, loop_jobs = rlscheduler_inputs(
-        jobs, cluster_procs, policy, backfill, wait_bug=wait_bug, procs_per_node=procs_per_node
+    rules, loop_jobs, inspector = rlscheduler_inputs(
+        jobs, cluster_procs, policy, backfill, wait_bug=wait_bug, procs_per_node=procs_per_node, protocol=protocol
     )
     start = np.zeros(len(jobs), dtype=np.int64)
     backfilled = np.zeros(len(jobs), dtype=np.bool_)
-    replay_jobs(rules, loop_jobs, no_recorder(), start, backfilled)
+    replay_jobs(rules, loop_jobs, inspector, no_recorder(), start, backfilled)
     return Schedule(start, backfilled)
 
 
@@ -64,25 +71,34 @@ def rlscheduler_inputs(
     wait_bug: bool = True,
     sample: int = TAKE_BEST,
     procs_per_node: float = 1.0,
-) -> tuple[RLSchedulerRules, RLSchedulerJobs]:
+    protocol: InspectorProtocol = USUAL_PROTOCOL,
+) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
     """What the event loop takes; arguments as for `replay_rlscheduler`, and it raises the same errors.
 
     sample: how a network's choices are made, see simulator/policies/sampling.py; for FOLLOW, `policy.fixed` is the teacher.
     """
     number, given = _number_and_scores(jobs, cluster_procs, policy, sample)
+    inspector = inspector_of(policy, sample, protocol)
     weights, facts = no_weights(), np.zeros((0, 0), dtype=np.float32)
-    if not isinstance(policy, str) and number == KERNEL_NETWORK:
-        assert policy.weights is not None
-        check_widths(jobs, cluster_procs)
-        if USER_SHARE in policy.weights.signals:
-            raise ValueError(
-                f"the RLScheduler rules keep no account of users, which the policy's input {SIGNALS[USER_SHARE]} needs: train "
-                "it with --layout paper or plain"
-            )
-        weights, facts = policy.weights, facts_of(jobs, cluster_procs, policy.weights.facts)
+    if not isinstance(policy, str) and (number == KERNEL_NETWORK or (inspector and inspector.by == NETWORK)):
+        weights, facts = _network_of(policy, jobs, cluster_procs)
     nodes, need = _whole_nodes(jobs, cluster_procs, procs_per_node)
-    rules = RLSchedulerRules(number, backfill, wait_bug, sample, nodes, float(procs_per_node), jobs.origin, weights)
-    return rules, RLSchedulerJobs(jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, need, given, facts)
+    true_wait, per_node = takes_true_wait(number, wait_bug), float(procs_per_node)
+    rules = RLSchedulerRules(number, backfill, true_wait, sample, nodes, per_node, jobs.origin, weights)
+    return rules, RLSchedulerJobs(jobs.submit, jobs.runtime, jobs.procs, jobs.estimate, need, given, facts), inspector
+
+
+def _network_of(policy: Policy, jobs: Jobs, cluster_procs: int) -> tuple[KernelWeights, NDArray[np.float32]]:
+    """The network that orders or inspects, and what it reads of the jobs, (num_jobs, facts)."""
+    weights = policy.weights
+    assert weights is not None
+    check_widths(jobs, cluster_procs)
+    if USER_SHARE in weights.signals:
+        raise ValueError(
+            f"the RLScheduler rules keep no account of users, which the policy's input {SIGNALS[USER_SHARE]} needs: train "
+            "it with --layout paper or plain"
+        )
+    return weights, facts_of(jobs, cluster_procs, weights.facts)
 
 
 def check_widths(jobs: Jobs, cluster_procs: int) -> None:
@@ -116,19 +132,21 @@ def _number_and_scores(
 ) -> tuple[int, NDArray[np.float64]]:
     """A policy's number in the loop, and the scores that the loop is given, float64 (num_jobs,), or (0,) for none."""
     name = policy if isinstance(policy, str) else policy.name
-    if name in POLICIES:
-        return POLICIES.index(name), np.zeros(0)
+    number = policy_number(name)
+    if number is not None:
+        return number, np.zeros(0)
     if isinstance(policy, str):
         raise ValueError(f"unknown policy {policy!r}; expected one of {', '.join(POLICIES)}")
-    if policy.weights is None and policy.fixed is None:
+    learned = policy.kind == LEARNED
+    if not learned and policy.fixed is None:
         raise ValueError(
             f"policy {policy.name!r} orders waiting jobs anew, which the RLScheduler rules cannot: use one of "
             f"{', '.join(POLICIES)}, a formula of what is known at submission, or a trained policy"
         )
     given = np.zeros(0)
-    if policy.fixed is not None and (policy.weights is None or sample == FOLLOW):
+    if policy.fixed is not None and (not learned or sample == FOLLOW):
         given = np.asarray(policy.fixed(jobs, cluster_procs), dtype=np.float64)
-    return (GIVEN_SCORES if policy.weights is None else KERNEL_NETWORK), given
+    return (KERNEL_NETWORK if learned else GIVEN_SCORES), given
 
 
 def rlscheduler_metrics(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> dict[str, float]:

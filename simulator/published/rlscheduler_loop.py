@@ -1,20 +1,21 @@
 """The event loop of the RLScheduler rules: choose a job, start what may start, go on to the next event.
 
 `simulator/published/rlscheduler.py` says whose rules these are, and is what other code calls. The order in which jobs stand in the
-lists decides ties, as in that code.
+lists decides ties, as in that code. With an inspector (simulator/published/schedinspector.py) the loop is compiled once more; without
+one, nothing of it is compiled.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import compiled, inlined
+from simulator.compiled import compiled, inlined, lean
 from simulator.policies.moment import Moment
 from simulator.policies.network import (
+    NEXT_END,
     RUNNING_WORK,
     START_DELAY,
     VISIBLE_JOBS,
@@ -24,31 +25,30 @@ from simulator.policies.network import (
     score_rows,
 )
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
+from simulator.published.rlscheduler_scores import GIVEN_SCORES, KERNEL_NETWORK, policy_score
+from simulator.published.schedinspector import (
+    ACCEPTED_PICK,
+    NOT_RECORDED,
+    count_rejection,
+    inspect_pick,
+    new_rejections,
+)
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-POLICIES = (
-    *("FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF"),
-    *("F1", "F2", "F3", "F4", "WFP3", "UNICEP"),
-)
-"""Names as users write them. That code has FCFS, SJF, smallest, F1 to F4, WFP3 and UNICEP; the others follow its pattern."""
-
-_FCFS, _LCFS, _SJF, _LJF, _SMALLEST, _LARGEST, _SAF, _F1, _F2, _F3, _F4, _WFP3, _UNICEP = range(len(POLICIES))
-GIVEN_SCORES, KERNEL_NETWORK = len(POLICIES), len(POLICIES) + 1
-"""Scores that come from outside, known at submission; and a kernel network, which that code calls RL."""
-
 
 class RLSchedulerRules(NamedTuple):
-    """What is the same for every job of a replay. policy: an index in POLICIES, GIVEN_SCORES or KERNEL_NETWORK.
+    """What is the same for every job of a replay. policy: a number of simulator/published/rlscheduler_scores.py.
 
-    wait_bug: WFP3 and UNICEP use a wait of -1 - submit. sample: how a network's choices are made, see
-    simulator/policies/sampling.py. origin: the time from which scores count submissions, seconds in the log's clock.
+    true_wait: scores are taken again at each decision, with the true wait; else once, with a wait of -1 - submit. sample: how a
+    network's choices are made, see simulator/policies/sampling.py. origin: the time from which scores count submissions, seconds in
+    the log's clock. weights: of the network that orders or inspects.
     """
 
     policy: int
     backfill: bool
-    wait_bug: bool
+    true_wait: bool
     sample: int
     nodes: int
     procs_per_node: float
@@ -98,14 +98,28 @@ the blocked head has its processors, by the estimated ends."""
 
 
 @compiled
-def replay_jobs(rules, jobs, recorder, start, backfilled):
-    """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full."""
+def replay_jobs(rules, jobs, inspector, recorder, start, backfilled):
+    """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full.
+
+    inspector: simulator.published.schedinspector.Inspector, or None.
+    """
     state = _new_state(jobs, rules, start, backfilled)
     sight = _new_sight(jobs, rules)
     clock = state.clock
+    if inspector is not None:
+        rejections = new_rejections(len(jobs.submit))
     while True:
-        if clock[_HEAD] < 0 and clock[_QUEUED] > 0 and not _choose(rules, jobs, state, sight, recorder):
-            return False
+        if clock[_HEAD] < 0 and clock[_QUEUED] > 0:
+            if not _choose(rules, jobs, state, sight, recorder):
+                return False
+            if inspector is not None:
+                verdict = _inspect_head(rules, jobs, inspector, state, sight, rejections, recorder)
+                if verdict == NOT_RECORDED:
+                    return False
+                if verdict != ACCEPTED_PICK:
+                    _reject_head(rules, jobs, inspector, state, rejections)
+                    continue
+            _plan_backfilling(rules, jobs, state)
         if clock[_HEAD] >= 0 and jobs.need[clock[_HEAD]] <= clock[_FREE]:
             _start_head(jobs, state)
             if clock[_QUEUED] > 0:
@@ -129,7 +143,7 @@ def _new_state(jobs, rules, start, backfilled):
 
 @compiled
 def _new_sight(jobs, rules):
-    learned = rules.policy == KERNEL_NETWORK
+    learned = len(rules.weights.w1) > 0
     visible, n = (VISIBLE_JOBS, len(jobs.submit)) if learned else (0, 0)
     return _Sight(
         np.empty((visible, rules.weights.w1.shape[0]), dtype=np.float32), np.empty(visible, dtype=np.float32),
@@ -139,7 +153,7 @@ def _new_sight(jobs, rules):
 
 @inlined
 def _choose(rules, jobs, state, sight, recorder):
-    """Commits to a waiting job, and plans the backfilling behind it. False when the recorder is full."""
+    """Makes a waiting job the head. False when the recorder is full."""
     clock, queue = state.clock, state.queue
     if rules.policy == KERNEL_NETWORK:  # the queue stays in the order of arrival: the first VISIBLE_JOBS are seen
         place = _network_choice(rules, jobs, state, sight, recorder)
@@ -147,17 +161,46 @@ def _choose(rules, jobs, state, sight, recorder):
             return False
         clock[_HEAD] = queue[place]
     else:
-        if not rules.wait_bug and (rules.policy == _WFP3 or rules.policy == _UNICEP):
+        if rules.true_wait:
             _score_queue(rules, jobs, state)
         _sort_queue(queue, clock[_QUEUED], state.score)
         clock[_HEAD] = queue[0]
-    if rules.backfill and jobs.need[clock[_HEAD]] > clock[_FREE]:
-        # the shadow time is computed once, whatever happens until the head starts
-        clock[_SHADOW] = _shadow_time(rules, jobs, state)
-        _sort_queue(
-            queue, clock[_QUEUED], state.submit_key
-        )  # stays so while the head is blocked: arrivals join at the end
     return True
+
+
+@inlined
+def _plan_backfilling(rules, jobs, state):
+    """The shadow time is computed once, whatever happens until the head starts, and the order stays: arrivals join at the end."""
+    clock = state.clock
+    if rules.backfill and jobs.need[clock[_HEAD]] > clock[_FREE]:
+        clock[_SHADOW] = _shadow_time(rules, jobs, state)
+        _sort_queue(state.queue, clock[_QUEUED], state.submit_key)
+
+
+@lean
+def _inspect_head(rules, jobs, inspector, state, sight, rejections, recorder):
+    """What `inspect_pick` says of the head, before the loop commits to it."""
+    clock, network = state.clock, NetworkInputs(rules.weights, jobs.facts)
+    fits = jobs.need[clock[_HEAD]] <= clock[_FREE]
+    moment = _moment(rules, jobs, state, sight)
+    return inspect_pick(inspector, clock[_HEAD], fits, rejections, moment, network, sight, recorder)
+
+
+@lean
+def _reject_head(rules, jobs, inspector, state, rejections):
+    """Takes the choice back, and takes one event if it comes within the interval."""
+    clock = state.clock
+    head, since, latest = clock[_HEAD], clock[_NOW], clock[_NOW] + inspector.interval_s
+    comes = clock[_ARRIVED] < len(jobs.submit) and jobs.submit[clock[_ARRIVED]] <= latest
+    for k in range(clock[_RUNNING]):
+        comes |= state.start[state.running[k]] + jobs.runtime[state.running[k]] <= latest
+    idle = clock[_RUNNING] == 0 and clock[_ARRIVED] == len(jobs.submit)
+    clock[_HEAD] = -1
+    if comes:
+        _next_event(rules, jobs, state)
+    elif not (idle and inspector.still_when_idle):
+        clock[_NOW] = latest
+    count_rejection(inspector, rejections, head, clock[_NOW] - since)
 
 
 @inlined
@@ -167,8 +210,8 @@ def _score_queue(rules, jobs, state):
     for k in range(state.clock[_QUEUED]):
         job = state.queue[k]
         submit = jobs.submit[job]
-        state.score[job] = _score(
-            rules.policy, now - submit, submit - rules.origin, jobs.estimate[job], jobs.procs[job]
+        state.score[job] = policy_score(
+            rules.policy, now - submit, submit - rules.origin, jobs.estimate[job], jobs.procs[job], _all_procs(rules)
         )
 
 
@@ -202,18 +245,24 @@ def _network_choice(rules, jobs, state, sight, recorder):
 @inlined
 def _observe_queue(rules, jobs, state, sight):
     """Fills `sight.rows` for the visible jobs."""
-    clock, weights = state.clock, rules.weights
-    reads_running = False
-    for signal in weights.signals:
-        reads_running |= signal in (START_DELAY, RUNNING_WORK)
+    moment = _moment(rules, jobs, state, sight)
+    visible = min(state.clock[_QUEUED], VISIBLE_JOBS)
+    observe(moment, NetworkInputs(rules.weights, jobs.facts), 0, visible, sight.room, sight.rows)
+
+
+@inlined
+def _moment(rules, jobs, state, sight):
+    """What a network may look at."""
+    clock, reads_running = state.clock, False
+    for signal in rules.weights.signals:
+        reads_running |= signal in (START_DELAY, RUNNING_WORK, NEXT_END)
     if reads_running:
         _by_estimated_end(jobs, state, sight)
-    queued = clock[_QUEUED]
-    moment = Moment(
+    return Moment(
         clock[_NOW],
         int(clock[_FREE] * rules.procs_per_node),
         int(rules.nodes * rules.procs_per_node),
-        queued,
+        clock[_QUEUED],
         clock[_RUNNING],
         state.queue,
         jobs.submit,
@@ -227,7 +276,6 @@ def _observe_queue(rules, jobs, state, sight):
         sight.nobody,
         1.0,
     )
-    observe(moment, NetworkInputs(weights, jobs.facts), 0, min(queued, VISIBLE_JOBS), sight.room, sight.rows)
 
 
 @inlined
@@ -337,44 +385,17 @@ def _arrive(rules, jobs, state, job):
     if rules.policy == GIVEN_SCORES:
         state.score[job] = jobs.given[job]
     else:  # a waiting job's start time is -1 in that code, hence this wait; true waits come at the decision
-        state.score[job] = _score(rules.policy, -1 - since_origin, since_origin, jobs.estimate[job], jobs.procs[job])
+        state.score[job] = policy_score(
+            rules.policy, -1 - since_origin, since_origin, jobs.estimate[job], jobs.procs[job], _all_procs(rules)
+        )
     state.queue[clock[_QUEUED]] = job
     clock[_QUEUED] += 1
     clock[_ARRIVED] += 1
 
 
-@compiled
-def _score(policy, wait, submit, estimate, procs):
-    """The job with the lowest score goes first. submit: s since the trace's origin; log10 counts it at least 0.1 s."""
-    # SJF and smallest break ties by submit time in that code; jobs of equal score stand in that order in the queue anyway
-    if policy == _FCFS:
-        return float(submit)
-    if policy == _LCFS:
-        return -float(submit)
-    if policy == _SJF:
-        return float(estimate)
-    if policy == _LJF:
-        return -float(estimate)
-    if policy == _SMALLEST:
-        return float(procs)
-    if policy == _LARGEST:
-        return -float(procs)
-    if policy == _SAF:
-        return float(estimate) * procs
-    if policy >= GIVEN_SCORES:
-        return 0.0
-    if policy == _WFP3:
-        return -math.pow(wait / estimate, 3.0) * procs
-    if policy == _UNICEP:
-        return -(wait + 1e-15) / (math.log2(procs + 1e-15) * estimate)
-    log_submit = math.log10(max(float(submit), 0.1))
-    if policy == _F1:
-        return math.log10(estimate) * procs + 870.0 * log_submit
-    if policy == _F2:
-        return math.sqrt(estimate) * procs + 25600.0 * log_submit
-    if policy == _F3:
-        return float(estimate) * procs + 6860000.0 * log_submit
-    return estimate * math.sqrt(procs) + 530000.0 * log_submit
+@inlined
+def _all_procs(rules):
+    return rules.nodes * rules.procs_per_node
 
 
 @compiled

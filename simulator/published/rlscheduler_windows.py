@@ -10,30 +10,30 @@ from simulator.published.rlscheduler_loop import RLSchedulerJobs, replay_jobs
 
 
 @compiled
-def replay_range(rules, jobs, recorder, first, start, backfilled):
+def replay_range(rules, jobs, inspector, recorder, first, start, backfilled):
     """Replays windows of a trace, each on an initially empty cluster. first: of each window, int64 (windows,).
 
-    Fills start times and whether jobs were backfilled, (windows, window jobs).
+    inspector: see `replay_jobs`. Fills start times and whether jobs were backfilled, (windows, window jobs).
     """
     for k in range(len(first)):
         window = _window(jobs, first[k], first[k] + start.shape[1])
         backfilled[k] = False
-        replay_jobs(rules, window, recorder, start[k], backfilled[k])
+        replay_jobs(rules, window, inspector, recorder, start[k], backfilled[k])
 
 
 @compiled
-def sample_range(rules, jobs, recorder, first, seeds, start, count):
+def sample_range(rules, jobs, inspector, recorder, first, seeds, start, count):
     """Replays windows of a trace with a network whose choices are drawn or, for FOLLOW, those of the teacher.
 
-    first, seeds: of each window, int64 (windows,). Fills start times (windows, window jobs) and numbers of decisions
-    (windows,). Returns how many windows fitted into the recorder, and the rows of those.
+    inspector: see `replay_jobs`. first, seeds: of each window, int64 (windows,). Fills start times (windows, window jobs) and
+    numbers of decisions (windows,). Returns how many windows fitted into the recorder, and the rows of those.
     """
     backfilled = np.empty(start.shape[1], dtype=np.bool_)
     for k in range(len(first)):
         seed_draws(seeds[k])
         before, rows = recorder.used[DECISIONS], recorder.used[ROWS]
         window = _window(jobs, first[k], first[k] + start.shape[1])
-        if not replay_jobs(rules, window, recorder, start[k], backfilled):
+        if not replay_jobs(rules, window, inspector, recorder, start[k], backfilled):
             return k, rows
         count[k] = recorder.used[DECISIONS] - before
     return len(first), recorder.used[ROWS]
