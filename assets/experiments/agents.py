@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from pydantic import Field
@@ -82,10 +82,12 @@ def judge_agents(
     config: AgentsConfig,
     experiment: str,
     decisions: list[tuple[str, str]],
+    others: tuple[pl.DataFrame, pl.DataFrame, list[dict[str, Any]]] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Trains and judges agents and their rivals on the later half of a trace, and writes it down.
 
-    decisions: policies and the agents beside them, as simulator.policies.agents.parse_agent reads these. Returns the rows of
+    decisions: policies and the agents beside them, as simulator.policies.agents.parse_agent reads these. others: rows of the same
+    experiment that are written with these, of window_costs, comparisons and policies. Returns the rows of
     experiments.verdicts and of experiments.comparisons: each against the rules with its view, EASY-SJBF and the tuned key.
     """
     split = split_of(trace, config.training_window_jobs)
@@ -116,6 +118,9 @@ def judge_agents(
     rows, differences = costs_of(entries, split.judge, labels), comparisons(entries, split.judge, labels, rivals)
     judged = {"experiment": experiment, "goal": config.goal}
     verdicts = verdicts_on(trace, entries, [BOUNDED_KEY], split.judge.scored, judged)
+    if others is not None:
+        rows, differences = pl.concat([rows, others[0]], how="vertical_relaxed"), pl.concat([differences, others[1]])
+        stored += others[2]
     write_results(warehouse, trace.source, experiment, rows, differences, stored, verdicts)
     return verdicts, differences
 

@@ -7,6 +7,7 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents
+from assets.experiments.inspector_protocol import InspectorTrials, inspectors_by_own_rules
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -21,6 +22,11 @@ class InspectorConfig(AgentsConfig):
     agent: str = Field(
         default="inspect:accept", description="What the inspector starts from: inspect:accept or inspect:unfit"
     )
+    own_bases: list[str] = Field(
+        default=["SJF", "F1"],
+        description="Bases that are inspected under SchedInspector's own rules, too (none leaves these out)",
+    )
+    own_epochs: int = Field(default=40, ge=1, description="Epochs of training under these rules")
     ppo: PPOConfig = PPOConfig(**(AGENT_PPO.model_dump() | {"layout": "inspecting"}))
 
 
@@ -37,11 +43,15 @@ def inspector(
     context: dg.AssetExecutionContext, config: InspectorConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Inspectors (SchedInspector) beside several policies, the rule that rejects what does not fit, and the rules with any view, on
-    the jobs of one continuous replay that are later than everything that was learned from or chosen by. Textbook rules: for the
-    paper's own, see `python -m benchmarks.inspector`."""
+    the jobs of one continuous replay that are later than everything that was learned from or chosen by. Beside it, by the paper's
+    own rules, windows of 256 later jobs that begin on an empty cluster."""
     trace = load_trace(warehouse, context.partition_key)
     decisions = [(policy, config.agent) for policy in config.policies]
-    verdicts, differences = judge_agents(context, warehouse, trace, config, "inspector", decisions)
+    own = None
+    if config.own_bases:
+        trials = InspectorTrials(config.own_bases, config.own_epochs, config.seeds, config.goal)
+        own = inspectors_by_own_rules(context, trace, trials)
+    verdicts, differences = judge_agents(context, warehouse, trace, config, "inspector", decisions, own)
     shown = verdicts.select(
         "policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "max_wait_s", "verdict"
     )

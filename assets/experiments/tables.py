@@ -69,10 +69,11 @@ def trained_entries(
                 seed, trained = policy.seed, policy.trained
                 rule = learned_rule(setup, recipe.method, trained.weights)
                 entries.append(ExperimentEntry(rule.name, task.estimates, source, seed, policy.costs, rule))
-                labels = {"experiment": experiment, "policy": rule.name, "backfill": task.agent or task.backfill}
-                card = setup.card(policy, EXPERIMENT_CARD, **labels)
+                card = setup.card(policy, EXPERIMENT_CARD, experiment=experiment, policy=rule.name)
                 row = {key: value for key, value in card.items() if key not in ("source", "parameters")}
-                name = re.sub(r"[:=,]", "_", f"{experiment}-{task.goal}-{card['backfill']}-{recipe.method}-{seed}")
+                which = [task.rules, task.estimates, task.base, task.agent] if task.agent else []
+                words = [experiment, task.goal, task.backfill, *which, recipe.method, str(seed)]
+                name = re.sub(r"[^\w.-]", "_", "-".join(words))
                 rows.append(row | store_policy(source, name, trained.weights, card, task.agent))
                 judged = f"epoch {trained.best_epoch}, {trained.validation_cost:.2f}, judged {policy.costs.mean():.2f}"
                 context.log.info(f"{name}: {judged}")
@@ -178,7 +179,10 @@ def write_results(
     policies: list[dict[str, Any]],
     verdicts: pl.DataFrame | None = None,
 ) -> None:
-    """Replaces the rows of one experiment of a source for these goals and backfillings, verdicts for these goals; all others stay."""
+    """Replaces the rows of one experiment of a source for these goals and backfillings, verdicts for these goals; all others stay.
+
+    The rows of agents, whose backfilling is called so, are replaced for these goals altogether.
+    """
     stored = pl.DataFrame(policies, infer_schema_length=None)
     new = dict(zip(EXPERIMENT_TABLES, (costs, differences, stored, pl.DataFrame(verdicts)), strict=True))
     again = costs.select("experiment", "goal", "backfill").unique()
@@ -189,7 +193,8 @@ def write_results(
                 f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
             ).pl()
             # rules of experiments.verdicts have backfilling rules of their own
-            same = ["experiment", "goal"] if name == "verdicts" else again.columns
+            altogether = name == "verdicts" or "agents" in again["backfill"]
+            same = ["experiment", "goal"] if altogether else again.columns
             kept = kept.join(again, on=same, how="anti")
             rows = [part for part in (kept, new[name]) if part.height]
             if not rows:

@@ -26,6 +26,7 @@ from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.agents import parse_agent
 from simulator.policies.network import KernelWeights
+from simulator.published.schedinspector import inspector_base
 
 LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE = 0.3, 0.4, 0.5
 """Shares of the jobs, by submission, after which learning, choosing and confirming end. The rest judges."""
@@ -64,7 +65,8 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
     agent = None if task.agent is None else parse_agent(task.agent)
     goal = parse_goal(task.goal)
     jobs = trace.jobs_of(rows, estimates)
-    return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=task.base)
+    base = inspector_base(task.base) if task.rules == "rlscheduler" and agent is not None else task.base
+    return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=base)
 
 
 def split_of(trace: Trace, window_jobs: int) -> TrainingSplit:

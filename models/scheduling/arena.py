@@ -93,7 +93,7 @@ class Arena:
     rules: PolicyRules = "standard"
     threads: int | None = None
     agent: Agent | None = None
-    base: str = "FCFS"
+    base: str | Policy = "FCFS"
 
     def policy_of(self, network: KernelWeights) -> Policy:
         """What a network does here. Raises ValueError for one that decides something else."""

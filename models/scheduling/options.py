@@ -23,11 +23,13 @@ STARTED_FROM: dict[StartingPoint, str] = {
 """What a policy is that has learned nothing."""
 PolicyRules = Literal["standard", "rlscheduler"]
 """Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
-InputLayout = Literal["plain", "informed", "paper", "picking", "inspecting"]
-"""What a network reads, as simulator.policies.observation.layout_named defines it; the last two are for agents."""
-EpisodeReward = Literal["plain", "relative", "waiting"]
+InputLayout = Literal["plain", "informed", "paper", "picking", "inspecting", "inspector-paper"]
+"""What a network reads, as simulator.policies.observation.layout_named defines it; the last three are for agents."""
+EpisodeReward = Literal["plain", "relative", "waiting", "improvement"]
 """plain: minus the goal's cost; relative: minus its share above SJF's on the same window; waiting: from each choice to the next,
-minus what waiting adds to the goal, by SJF's cost."""
+minus what waiting adds to the goal, by SJF's cost; improvement: SchedInspector's.
+
+SchedInspector's is the base's cost minus the own, by the largest of both and 1."""
 AdvantageBaseline = Literal["critic", "siblings"]
 """critic: a value network; siblings: other replays of the same window."""
 
@@ -95,6 +97,10 @@ AGENT_PPO = PPOOptions(
     layout="picking", reward="waiting", horizon_s=20_000.0, baseline="critic", siblings=1, policy_rate=3e-3
 )
 """Of agents that pick or inspect: what a choice costs shows soon, in the waiting that follows, and not at the end of a window alone."""
+
+
+PAPER_INSPECTOR = PAPER_PPO.model_copy(update={"layout": "inspector-paper", "reward": "improvement"})
+"""SchedInspector's hyper-parameters, which are RLScheduler's, with its inputs and its reward."""
 
 
 class EvolutionOptions(BaseModel):

@@ -84,22 +84,19 @@ AGENT_LAYOUTS = {
             *("running_work", "next_end", "rejected_of_12_h", "queue_urgency", "answers_no"),
         ),
     ),
-}
-"""What agents read: of each job that may be picked, and of the job that is inspected."""
-PAPER_AGENT_LAYOUTS = {
     "inspector-paper": Layout(
         ("request_share", "procs_share"),
         ("wait_of_12_h", "free_procs", "fits", "rejected_of_12_h", "queue_urgency", "answers_no"),
     ),
 }
-"""What agents of papers read. inspector-paper: the seven inputs of SchedInspector's code (Zhang et al. 2022), and the one
-that tells the row to accept from the row to reject. The published actor is a perceptron 7-32-16-8-2 with ReLU and an output for each
-answer. Here one kernel network 8-32-16-8-1 scores both rows."""
+"""What agents read, of each job that may be picked, and of the job that is inspected. inspector-paper has the seven inputs of
+SchedInspector's code (Zhang et al. 2022), and the one that tells the row to accept from the row to reject. The published actor is a
+perceptron 7-32-16-8-2 with ReLU and an output for each answer. Here one kernel network 8-32-16-8-1 scores both rows."""
 
 
 def layout_named(name: str) -> Layout:
     """The layout of an ordering network or of an agent, ours or a paper's. Raises ValueError that says which there are."""
-    layouts = LAYOUTS | AGENT_LAYOUTS | PAPER_AGENT_LAYOUTS
+    layouts = LAYOUTS | AGENT_LAYOUTS
     if name not in layouts:
         raise ValueError(f"unknown layout {name!r}, expected one of {', '.join(layouts)}")
     return layouts[name]

@@ -18,6 +18,7 @@ import numpy as np
 
 from models.scheduling.arena import Arena
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from simulator.policies.agents import agent_text
 from simulator.policies.network import KernelWeights
 
 
@@ -150,6 +151,8 @@ def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelW
     values = [arena.cluster_procs, arena.goal.text, arena.backfill, arena.rules, settings]
     values += [lessons.windows.jobs, lessons.validation.jobs, lessons.validation.continuous, lessons.after]
     values.append(sorted(jobs.facts))
+    if arena.agent is not None:
+        values += [agent_text(arena.agent), arena.base if isinstance(arena.base, str) else arena.base.name]
     digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 

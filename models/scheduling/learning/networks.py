@@ -50,11 +50,12 @@ class Padded(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value network, three layers over all visible jobs: (decisions, VISIBLE_JOBS * inputs) -> (decisions,)."""
+    """The value network, three layers over all visible jobs, or over an inspector's two rows: (decisions, slots * inputs) ->
+    (decisions,)."""
 
-    def __init__(self, inputs: int) -> None:
+    def __init__(self, inputs: int, slots: int = VISIBLE_JOBS) -> None:
         super().__init__()
-        self.body = perceptron(VISIBLE_JOBS * inputs, HIDDEN)
+        self.body = perceptron(slots * inputs, HIDDEN)
         self.body.append(nn.Linear(HIDDEN[-1], 1))
 
     def forward(self, queues: torch.Tensor) -> torch.Tensor:

@@ -74,7 +74,10 @@ def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int) -> EpochRe
     windows = drawn.taken(family)
     trajectories = learner.collect(windows, int(rng.integers(2**31)))
     costs = arena.costs_of(windows, trajectories.start)
-    if options.reward == "waiting":
+    if options.reward == "improvement":
+        base = arena.costs(arena.base, drawn)[family]
+        rewards = (base - costs) / np.maximum(np.maximum(base, costs), 1.0)
+    elif options.reward == "waiting":
         rewards = rewards_on_the_way(arena, windows, trajectories, arena.costs(REFERENCE, drawn)[family])
     else:
         plain = options.reward == "plain"
@@ -105,7 +108,8 @@ class Learner:
         if start is not None:
             load_weights(self.network, start)
         self._gradients = Gradients(self.network)
-        self.critic = Critic(inputs) if options.baseline == "critic" else None
+        self._slots = VISIBLE_JOBS if arena.agent is None or arena.agent.picking.by else 2
+        self.critic = Critic(inputs, self._slots) if options.baseline == "critic" else None
         self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
         self._value_optimiser = (
             torch.optim.Adam(self.critic.parameters(), lr=options.value_rate, fused=True) if self.critic else None
@@ -153,7 +157,7 @@ class Learner:
             per_window = np.diff(trajectories.first_decision)
             advantage[:] = np.repeat(centred.ravel(), per_window)
         else:
-            queues = _queues_of(trajectories)
+            queues = _queues_of(trajectories, self._slots)
             values = self._values(queues)
             first = trajectories.first_decision
             on_the_way = options.reward == "waiting"
@@ -234,8 +238,8 @@ class Learner:
                 module.load_state_dict(state[str(k)])
 
 
-def _queues_of(trajectories: Trajectories) -> NDArray[np.float32]:
-    """Decisions as the critic sees them, float32 (decisions, VISIBLE_JOBS * inputs)."""
-    queues = np.zeros((trajectories.decisions, VISIBLE_JOBS * trajectories.features.shape[1]), dtype=np.float32)
+def _queues_of(trajectories: Trajectories, slots: int) -> NDArray[np.float32]:
+    """Decisions as the critic sees them, float32 (decisions, slots * inputs)."""
+    queues = np.zeros((trajectories.decisions, slots * trajectories.features.shape[1]), dtype=np.float32)
     pad(trajectories.features, trajectories.first_row, trajectories.num_rows, queues)
     return queues

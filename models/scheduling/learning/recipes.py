@@ -27,6 +27,8 @@ COPYING = ImitationOptions()
 SHARPNESS: dict[LearningMethod, float] = {"ppo": 40.0, "imitation": 40.0, "evolution": 1.0}
 """How much smallest area first counts in a network that starts from it. With 40, half the area is drawn seven times as often.
 With 1, the perturbations of evolution strategies still change choices."""
+VERDICT_SHARPNESS = 3.0
+"""The same of an inspector's rule: one verdict in twenty is drawn against it."""
 
 
 def learn(
@@ -77,7 +79,8 @@ def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) 
     _check_layout(arena, recipe)
     if arena.agent is not None:
         layout = layout_named(recipe.ppo.layout)
-        return rule_network(arena.agent, layout, SHARPNESS[recipe.method], seed) if recipe.start == "rule" else None
+        sharpness = SHARPNESS[recipe.method] if arena.agent.picking.by else VERDICT_SHARPNESS
+        return rule_network(arena.agent, layout, sharpness, seed) if recipe.start == "rule" else None
     starts = []
     if recipe.start in ("saf", "best"):
         starts.append(smallest_area_first(layout_named(recipe.ppo.layout), SHARPNESS[recipe.method], seed))

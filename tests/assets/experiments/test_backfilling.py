@@ -10,6 +10,7 @@ import pytest
 from assets.common.storage import data_folder
 from assets.experiments.backfilling import backfilling
 from models.scheduling.policy_file import load_agent
+from simulator.policies.agents import agent_text
 from tests.assets.experiments.runs import QUICK, materialize, rows
 from tests.pipelines.command_line import use_home
 from tests.tiny import busy_log, warehouse_of
@@ -39,6 +40,12 @@ def test_agents_and_their_rivals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     rivals = set(rows(warehouse, "comparisons")["rival"])
     assert {"EASY-SJBF, requested", "SAF, requested", "key, requested", f"FCFS, {OPEN}, requested"} <= rivals
     stored = rows(warehouse, "policies").filter(pl.col("experiment") == "backfilling")
-    assert stored.height == 4 and set(stored["backfill"]) == {GUARDED, OPEN}
-    agent, card = load_agent(data_folder() / stored["file"][0])
-    assert card["policy"] == stored["policy"][0] and agent.weights is not None
+    assert stored.height == 4 and set(stored["backfill"]) == {"easy"}
+    assert stored["file"].n_unique() == 4
+    for file, policy in stored.select("file", "policy").iter_rows():
+        agent, card = load_agent(data_folder() / file)
+        assert (
+            card["policy"] == policy
+            and agent.weights is not None
+            and agent_text(agent) in policy.replace("by=shortest,", "")
+        )

@@ -11,7 +11,6 @@ from simulator.policies.observation import (
     AGENT_LAYOUTS,
     FACTS,
     LAYOUTS,
-    PAPER_AGENT_LAYOUTS,
     Layout,
     blank_network,
     facts_of,
@@ -25,10 +24,7 @@ n = np.array
 JOBS = Jobs(n([0, 0]), n([10, 20]), n([1, 4]), n([15, 1023]), n([15, 1023]), facts={"memory": n([0.5, 0.25])})
 
 
-AGENTS = AGENT_LAYOUTS | PAPER_AGENT_LAYOUTS
-
-
-@pytest.mark.parametrize("name", LAYOUTS | AGENTS)
+@pytest.mark.parametrize("name", LAYOUTS | AGENT_LAYOUTS)
 def test_a_network_remembers_its_layout(name: str) -> None:
     layout = layout_named(name)
     weights = blank_network(layout)
@@ -38,8 +34,8 @@ def test_a_network_remembers_its_layout(name: str) -> None:
 
 def test_layouts_of_agents_are_not_among_those_that_order_the_queue() -> None:
     assert all(set(layout.signals) <= set(SIGNALS) for layout in LAYOUTS.values())
-    assert not set(LAYOUTS) & set(AGENTS)
-    for layout in AGENTS.values():
+    assert not set(LAYOUTS) & set(AGENT_LAYOUTS)
+    for layout in AGENT_LAYOUTS.values():
         with pytest.raises(ValueError, match="this network is an agent's"):
             network_policy(blank_network(layout))
 

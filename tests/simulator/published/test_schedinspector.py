@@ -16,7 +16,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.agents import NETWORK, NO_INSPECTING, Agent, parse_inspecting, parse_picking
 from simulator.policies.network import KernelWeights, score_rows
-from simulator.policies.observation import LAYOUTS, PAPER_AGENT_LAYOUTS, blank_network
+from simulator.policies.observation import AGENT_LAYOUTS, LAYOUTS, blank_network
 from simulator.policies.registry import Policy, assisted, network_policy
 from simulator.published.rlscheduler import replay_rlscheduler
 from simulator.published.schedinspector import INSPECTOR_BASES, InspectorProtocol, inspector_base
@@ -27,7 +27,7 @@ from tests.studies import size
 WORKLOADS = size(50, 500)
 """For each base, with and without backfilling."""
 PROCS = 8
-LAYOUT = PAPER_AGENT_LAYOUTS["inspector-paper"]
+LAYOUT = AGENT_LAYOUTS["inspector-paper"]
 LIMITS = ((72, 600), (3, 5), (1, 40), (0, 600))
 """Rejections of a job, and the interval in s."""
 
