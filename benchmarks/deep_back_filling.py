@@ -101,7 +101,7 @@ def print_windows(jobs: Jobs) -> None:
     """Wait of the placed and of the arrived jobs and the queue, by rule, size and split of the window."""
     first = protocol_starts(len(jobs))
     splits = list(window_splits(2))
-    print(f"\n| rule | slots | {' | '.join(splits)} |\n|---|---{'|---' * len(splits)}|")
+    print(f"\nrules that see a window\n\n| rule | slots | {' | '.join(splits)} |\n|---|---{'|---' * len(splits)}|")
     for by in WINDOW_RULES:
         for slots in WINDOW_SIZES:
             cells = []

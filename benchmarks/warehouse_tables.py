@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,6 +54,15 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
             "FROM experiments.verdicts WHERE experiment = 'held_out' AND goal = 'bsld' "
             "ORDER BY source, average_bounded_slowdown, policy, seed"
         ).pl()
+        agents = connection.sql(
+            "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d "
+            "FROM experiments.verdicts WHERE experiment IN ('backfilling', 'inspector') AND goal = 'bsld' "
+            "ORDER BY experiment, source, average_bounded_slowdown, policy, seed"
+        ).pl()
+        own = connection.sql(
+            "SELECT * FROM experiments.comparisons WHERE experiment = 'inspector' AND rules = 'rlscheduler' AND goal = 'bsld' "
+            "AND rival LIKE '%unfit%' ORDER BY source, backfill DESC, rival, cost"
+        ).pl()
         uses = connection.sql(
             "SELECT * FROM replay.prediction_search WHERE part = 'testing' AND name != 'EASY' "
             "ORDER BY source, family = 'rival', family, name"
@@ -61,6 +71,14 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     tables = {}
     for (source,), part in held_out.group_by("source", maintain_order=True):
         tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
+    for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):
+        command = f"tracehouse run --job experiments --source {source}"
+        tables[f"{experiment}, {source}"] = (command, agents_table(part))
+    for (source,), part in own.group_by("source", maintain_order=True):
+        tables[f"inspector by its own rules, {source}"] = (
+            f"tracehouse run --job experiments --source {source}",
+            own_rules_table(part),
+        )
     for (source,), part in uses.group_by("source", maintain_order=True):
         tables[f"prediction_search, {source}"] = (f"tracehouse run --source {source}", uses_table(part))
     if set(BUNDLED) <= set(scores["source"]):
@@ -80,6 +98,40 @@ def held_out_table(rows: pl.DataFrame) -> str:
         label = name if of_policy[name] == 1 else f"{name}, seed {' and '.join(map(str, sorted(which)))}"
         lines.append([label, *others])
     return markdown(["policy", *FIGURES.values()], lines)
+
+
+def agents_table(rows: pl.DataFrame) -> str:
+    """As `held_out_table` with fewer columns. Of the rules that pick from the same jobs, and of those that keep processors free, only the
+    best and those that agents start from are shown."""
+    kept, seen = [], set()
+    for row in rows.iter_rows(named=True):
+        rule = row["policy"]
+        group = re.sub(r"by=\w+", "by", rule) if "pick:" in rule and row["seed"] is None else rule
+        group = "kept free" if "kept free" in rule else group
+        if group not in seen or "by=shortest" in rule:
+            kept.append(row)
+        seen.add(group)
+    names = ("average_bounded_slowdown", "wait_h", "max_wait_d", "wide_wait_ratio", "lost_capacity_change", "verdict")
+    seeds: dict[tuple[str, ...], list[int]] = {}
+    for row in kept:
+        cells = (f"`{row['policy']}`, {row['estimates']}", *(cell(row, name) for name in names))
+        seeds.setdefault(cells, []).extend([] if row["seed"] is None else [row["seed"]])
+    lines = [
+        [f"{name}, seed {' and '.join(map(str, sorted(which)))}" if which else name, *others]
+        for (name, *others), which in seeds.items()
+    ]
+    return markdown(["policy", *(FIGURES[name] for name in names)], lines)
+
+
+def own_rules_table(rows: pl.DataFrame) -> str:
+    """Mean bounded slowdowns of windows of later jobs, and differences from the rule that rejects what does not fit."""
+    lines = []
+    for row in rows.iter_rows(named=True):
+        difference = f"{row['difference']:+.1f}"
+        if row["difference_low"] is not None:
+            difference += f" [{row['difference_low']:+.1f}, {row['difference_high']:+.1f}]"
+        lines.append([row["backfill"], f"`{row['policy']}`", str(row["seeds"]), f"{row['cost']:.1f}", difference])
+    return markdown(["backfilling", "policy", "seeds", "bounded slowdown", "minus the rule's"], lines)
 
 
 def uses_table(rows: pl.DataFrame) -> str:

@@ -39,6 +39,8 @@ LINEAGE = {
     "predictions/wait_times": {"predictions/runtime_predictions"},
     "replay/prediction_search": {"predictions/runtime_predictions", "core/jobs"},
     "marts/leaderboard": {"replay/evaluation"},
+    "experiments/backfilling": {"predictions/runtime_predictions", "core/jobs"},
+    "experiments/inspector": {"predictions/runtime_predictions", "core/jobs"},
     "experiments/held_out": {"predictions/runtime_predictions", "core/jobs"},
     "experiments/published": {"core/jobs"},
     "experiments/transfer": {"experiments/published"},
