@@ -30,7 +30,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "docs" / "results.json"
 PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md")))
 BENCHMARKS = ("verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses")
-BENCHMARKS += ("deep_back_filling", "inspector")
+BENCHMARKS += ("deep_back_filling", "inspector", "agents")
 """Those whose printed tables are published: python -m benchmarks.NAME."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n\n<!-- end -->", re.S)
