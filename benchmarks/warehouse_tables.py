@@ -108,7 +108,7 @@ def agents_table(rows: pl.DataFrame) -> str:
         rule = row["policy"]
         group = re.sub(r"by=\w+", "by", rule) if "pick:" in rule and row["seed"] is None else rule
         group = "kept free" if "kept free" in rule else group
-        if group not in seen or "by=shortest" in rule:
+        if group not in seen or "by=shortest" in rule or row["seed"] is not None:
             kept.append(row)
         seen.add(group)
     names = ("average_bounded_slowdown", "wait_h", "max_wait_d", "wide_wait_ratio", "lost_capacity_change", "verdict")

@@ -16,7 +16,7 @@ from models.runtime.estimates import Estimates
 from models.runtime.live import LiveSettings, replay_live
 from simulator.engine.replay import replay
 from simulator.metrics.metrics import SEMANTICS, metrics
-from simulator.policies.agents import Agent
+from simulator.policies.agents import Agent, agent_text
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import assisted, parse_policy
 
@@ -46,6 +46,9 @@ class JudgedRule:
         """What `tracehouse replay` is given for it, after the source."""
         usual = JudgedRule("")
         words = [f'--policy "{self.policy}"' if " " in self.policy else f"--policy {self.policy}"]
+        if self.agent is not None and self.agent.weights is None:
+            option = "backfill" if self.agent.picking.by else "inspector"
+            words.append(f"--{option} {agent_text(self.agent).removeprefix('inspect:')}")
         for name in ("backfill", "estimates", "reserve_by", "admit_by"):
             if getattr(self, name) != getattr(usual, name):
                 words.append(f"--{name.replace('_', '-')} {getattr(self, name)}")
@@ -134,12 +137,12 @@ def _replayed(trace: Trace, rule: JudgedRule, shift: int, first_scored: int) -> 
     rows, estimates = trace.rows[shift:], Estimates.parse(rule.estimates)
     jobs = trace.jobs_of(rows, estimates, rule.reserve_by, rule.admit_by)
     scored = scored_after(len(jobs), first_scored - shift)
-    if estimates.is_live:
-        settings = LiveSettings(estimates.detail, reserve_by=rule.reserve_by, admit_by=rule.admit_by)
-        live = replay_live(jobs, rows, trace.cluster_procs, rule.policy, rule.backfill, settings=settings)
-        return Replayed(jobs, trace.cluster_procs, live.schedule, scored)
     policy = parse_policy(rule.policy, rule.weights)
     if rule.agent is not None:
         policy = assisted(policy, rule.agent)
+    if estimates.is_live:
+        settings = LiveSettings(estimates.detail, reserve_by=rule.reserve_by, admit_by=rule.admit_by)
+        live = replay_live(jobs, rows, trace.cluster_procs, policy, rule.backfill, settings=settings)
+        return Replayed(jobs, trace.cluster_procs, live.schedule, scored)
     schedule = replay(jobs, trace.cluster_procs, policy, rule.backfill)
     return Replayed(jobs, trace.cluster_procs, schedule, scored)

@@ -294,7 +294,7 @@ def _schedule(
         ), {}
     assert policy.policy is not None
     try:
-        if _reports_fate(settings, cluster):
+        if settings.believed.is_live or _reports_fate(settings, cluster):
             live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
             outcome = replay_live(
                 jobs, rows, cluster.procs, policy.policy, settings.backfill_rule, settings.correction, live

@@ -186,7 +186,7 @@ def train(
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
-    decides = _agent(learn, agent, policy)
+    decides = _agent(learn, agent, policy, options)
     recipe = _recipe(
         learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
     )
@@ -224,16 +224,25 @@ def _how_to_replay(setup: TrainingSetup, path: Path) -> str:
     return f"--policy {task.base} {'--backfill' if task.agent.startswith('pick') else '--inspector'} {path}"
 
 
-def _agent(learn: str, agent: str | None, policy: str | None) -> dict[str, Any]:
-    """What is learned, as PolicyTask has it. Raises ValueError for an agent of another kind."""
+def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What is learned, as PolicyTask has it. Raises ValueError for an agent of another kind, and for options that it has no use for."""
+    from simulator.policies.agents import agent_text, parse_agent
+
     if learn == "order":
         if agent is not None or policy is not None:
             raise ValueError("--agent and --policy are about agents: give --learn backfilling or inspector, too")
         return {}
+    if options["rules"] != "standard":
+        raise ValueError(
+            f"--learn {learn} follows the standard rules: leave --rules out. Inspectors by the rules of their paper are in "
+            "experiments/inspector"
+        )
+    if learn == "backfilling" and options["backfill"] != "easy":
+        raise ValueError("--learn backfilling decides itself what is backfilled: leave --backfill out, and see --agent")
     usual, base, _ = LEARNED[learn]
     if agent is not None and agent.partition(":")[0].strip().lower() != usual.partition(":")[0]:
         raise ValueError(f"--agent {agent!r}: --learn {learn} expects {usual.partition(':')[0]}:..., such as {usual}")
-    return {"agent": agent or usual, "base": policy or base}
+    return {"agent": agent_text(parse_agent(agent or usual)), "base": policy or base}
 
 
 def _recipe(

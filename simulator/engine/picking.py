@@ -43,7 +43,7 @@ def begin_picking(tasks, rules, episode, head):
             if episode.promised[job] < 0:
                 episode.promised[job] = counters[at.SHADOW]
             slack = max(picking.slack_s, np.int64(picking.slack_share * tasks.estimate[job]))
-            if slack > 0 and episode.promised[job] < FOREVER:
+            if (picking.slack_s > 0 or picking.slack_share > 0.0) and episode.promised[job] < FOREVER:
                 counters[at.LATEST] = episode.promised[job] + slack
 
 

@@ -43,7 +43,7 @@ from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
-from simulator.policies.agents import NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
+from simulator.policies.agents import ASKED, NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
@@ -91,7 +91,8 @@ class StoppableReplay:
             policy = parse_policy(policy, weights)
         cluster = Cluster.of(cluster)
         tasks = tasks_of(jobs, cluster)
-        rules = rules_for(policy, backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
+        planned = len(tasks.announced) > 0
+        rules = rules_for(policy, backfill, correction, cluster.procs, planned, asks=policy.plug_in is None)
         if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
             raise ValueError(
                 f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
@@ -166,12 +167,26 @@ def rules_of(
 
 
 def rules_for(
-    policy: Policy, backfill: str, correction: str, cluster_procs: int, planned: bool = False, sample: int = TAKE_BEST
+    policy: Policy,
+    backfill: str,
+    correction: str,
+    cluster_procs: int,
+    planned: bool = False,
+    sample: int = TAKE_BEST,
+    asks: bool = False,
 ) -> Rules:
-    """`rules_of` with what the policy's agent decides. Raises ValueError as that does, and where the agent cannot."""
+    """`rules_of` with what the policy's agent decides. asks: whoever steps the engine can answer an agent that is asked.
+
+    Raises ValueError as `rules_of` does, and where the agent cannot decide.
+    """
     rules, agent = rules_of(backfill, correction, cluster_procs, planned), policy.agent
     if agent is None:
         return rules._replace(sample=sample)
+    if not asks and ASKED in (agent.picking.by, agent.inspecting.by):
+        raise ValueError(
+            "an agent that is asked decides in a single replay only, beside a policy that is no plug-in: use "
+            "simulator.engine.replay.replay, or let a rule or a network decide"
+        )
     agent = agent.sampling(sample)
     if agent.inspecting.by != NO_ONE:
         if rules.backfill == RESERVE:

@@ -97,17 +97,17 @@ def starting_weights(arena: Arena, lessons: Lessons, recipe: Recipe, seed: int) 
 
 def _check_layout(arena: Arena, recipe: Recipe) -> None:
     """Raises ValueError where the network would read, or start from, what its decision does not have."""
-    agents, starts = AGENT_LAYOUTS.keys(), ("rule", "nothing")
+    agents = AGENT_LAYOUTS.keys()
     if arena.agent is None and (recipe.ppo.layout in agents or recipe.start == "rule"):
         raise ValueError(
             "the layouts picking and inspecting and the start rule are for agents: choose others, or learn an agent"
         )
     if arena.agent is None:
         return
-    usual = "picking" if arena.agent.picking.by else "inspecting"
-    if recipe.ppo.layout not in agents or recipe.start not in starts:
+    usual = ("picking",) if arena.agent.picking.by else ("inspecting", "inspector-paper")
+    if recipe.ppo.layout not in usual or recipe.start not in ("rule", "nothing"):
         raise ValueError(
-            f"an agent starts from its rule, or from nothing, and reads an agent's layout: choose --layout {usual}"
+            f"this agent starts from its rule, or from nothing, and reads what agents of its kind read: choose --layout {usual[0]}"
         )
     if recipe.method == "imitation":
         raise ValueError("agents learn by ppo or evolution: there is no search that could show them what to do")

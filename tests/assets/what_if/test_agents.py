@@ -70,3 +70,13 @@ def test_a_run_says_who_decided(trace: Trace, tmp_path: Path) -> None:
     expected = replay_run(trace, same, choose_policy(same, None, "mine"))
     assert run.schedule.start.tolist() == expected.schedule.start.tolist()
     assert settings.portable_backfill == "pick.json" and run.policy.agent_sha256 is not None
+
+
+def test_live_estimates_are_used_beside_agents(trace: Trace) -> None:
+    def starts(**settings: str) -> list[int]:
+        checked = check_settings(RunSettings(**settings))
+        return replay_run(trace, checked, choose_policy(checked, None, "mine")).schedule.start.tolist()
+
+    live = starts(backfill="easy-sjbf", estimates="live")
+    assert starts(backfill="pick:by=shortest", estimates="live") == live != starts(backfill="easy-sjbf")
+    assert starts(inspector="accept", estimates="live") == starts(estimates="live")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from simulator.agents.batch import replay_windows
 from simulator.engine.replay import StoppableReplay, replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -206,3 +207,9 @@ def test_slots_of_a_split_window(queued: int, front: int, back: int) -> None:
     assert seen == waiting[:front] + waiting[front:][::-1][:back]
     if queued <= front:
         assert seen == waiting
+
+
+def test_who_is_asked_decides_in_a_single_replay_only() -> None:
+    policy = assisted("FCFS", random_agent(parse_picking("pick")))
+    with pytest.raises(ValueError, match="decides in a single replay only"):
+        replay_windows(busy_jobs(50), PROCS, np.zeros(1, dtype=np.int64), 50, policy)

@@ -78,7 +78,14 @@ def test_another_agent_does_not_go_on_from_the_checkpoint(tmp_path: Path) -> Non
         epochs: list[int] = []
         copy = tmp_path / "copy"
         copy.write_bytes(file.read_bytes())
-        learn(arena, lessons(), recipe_of("ppo", "picking"), 1, lambda report, epochs=epochs: epochs.append(report.epoch), copy)
+        learn(
+            arena,
+            lessons(),
+            recipe_of("ppo", "picking"),
+            1,
+            lambda report, epochs=epochs: epochs.append(report.epoch),
+            copy,
+        )
         fresh = learn(arena, lessons(), recipe_of("ppo", "picking"), 1)
         continued = learn(arena, lessons(), recipe_of("ppo", "picking"), 1, checkpoint=copy)
         assert epochs == [1, 2, 3] and same(fresh.weights, continued.weights)
@@ -102,7 +109,7 @@ def test_an_inspector_learns_by_the_rules_of_its_paper() -> None:
 @pytest.mark.parametrize(
     ("text", "changes", "said"),
     [
-        ("pick:by=shortest,window=9-8", {"start": "saf"}, "an agent starts from its rule, or from nothing"),
+        ("pick:by=shortest,window=9-8", {"start": "saf"}, "this agent starts from its rule, or from nothing"),
         ("pick:by=shortest,window=9-8", {"method": "imitation"}, "agents learn by ppo or evolution"),
         ("pick:by=shortest", {}, "a network picks from at most 127 jobs"),
     ],
