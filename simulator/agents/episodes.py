@@ -162,3 +162,10 @@ def begin_anew(state):
     state.rejected_s[:] = 0
     state.usage[:] = 0.0
     state.rate[:] = 0.0
+
+
+def begin_some_anew(state: Episode, which: NDArray[np.bool_]) -> None:
+    """The same for some of the episodes. which: bool (episodes,)."""
+    for e in np.flatnonzero(which).tolist():
+        columns: Any = [column[e : e + 1] for column in state]
+        begin_anew(Episode(*columns))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
+from simulator.agents.episodes import Threads, begin_some_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.general import advance
@@ -128,20 +128,21 @@ class PlacingBatch:
         )
         self._threads = Threads(rules.threads)
 
-    def reset(self, first: IntArray) -> PlacingSight:
+    def reset(self, first: IntArray, again: NDArray[np.bool_] | None = None) -> PlacingSight:
         """Begins again: episode e begins with the job first[e] of the trace; int64 (episodes,).
 
+        again: bool (episodes,), which episodes begin again; default, all. The others stay where they are, and their rewards are 0.
         Raises ValueError where the trace has too few later jobs.
         """
         first = np.asarray(first, dtype=np.int64)
         if first.shape != self._first.shape:
             raise ValueError(f"expected one start per episode, shape {self._first.shape}, got {first.shape}")
-        check_windows(self._jobs, first, self.rules.later)
-        self._first[:] = first
-        self._most[:] = 0.0
-        self._sight.asking[:] = True
-        begin_anew(self._state)
-        return self._step(np.full(len(first), self.rules.slots))
+        again = np.ones(len(first), dtype=np.bool_) if again is None else again
+        check_windows(self._jobs, first[again], self.rules.later)
+        self._first[again] = first[again]
+        self._most[again] = 0.0
+        begin_some_anew(self._state, again)
+        return self._step(np.full(len(first), self.rules.slots), again)
 
     def step(self, action: IntArray) -> PlacingSight:
         """Takes the action of every episode that asks, and goes on to its next question.
@@ -156,7 +157,7 @@ class PlacingBatch:
         if wrong.any():
             e = int(np.argmax(wrong))
             raise ValueError(f"episode {e}: expected a slot below {self.rules.slots}, or that for Fwd, got {action[e]}")
-        return self._step(action)
+        return self._step(action, self._sight.asking.copy())
 
     @property
     def first(self) -> IntArray:
@@ -169,8 +170,8 @@ class PlacingBatch:
         not been placed. int64 (episodes, later)."""
         return self._state.start
 
-    def _step(self, action: IntArray) -> PlacingSight:
-        stepped = _StepOf(self._first, action, self._most, *self._sight)
+    def _step(self, action: IntArray, going: NDArray[np.bool_]) -> PlacingSight:
+        stepped = _StepOf(self._first, action, going, self._most, *self._sight)
 
         def work(begin: int, end: int) -> None:
             _place_range(self._trace, self._state, no_recorder(), stepped, begin, end)
@@ -203,6 +204,7 @@ class _StepOf(NamedTuple):
 
     first: IntArray  # (episodes,)
     action: IntArray  # (episodes,)
+    going: NDArray[np.bool_]  # (episodes,), which episodes are stepped
     most: FloatArray  # (episodes, 2), Lmax and Wmax so far
     features: NDArray[np.float32]  # this and the next three: see PlacingSight
     fits: NDArray[np.bool_]
@@ -212,10 +214,10 @@ class _StepOf(NamedTuple):
 
 @lean
 def _place_range(trace, state, recorder, stepped, begin, end):
-    """Steps the episodes begin : end that ask to their next question, and fills what is seen there."""
+    """Steps the episodes begin : end that are going to their next question, and fills what is seen there."""
     for e in range(begin, end):
         stepped.reward[e] = 0.0
-        if not stepped.asking[e]:
+        if not stepped.going[e]:
             continue
         tasks, scoring = window_of(trace.tasks, stepped.first[e], trace.later, trace.scoring, trace.scoring.users)
         episode = episode_of(state, e)

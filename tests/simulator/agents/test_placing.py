@@ -271,3 +271,21 @@ def test_what_cannot_be_stepped_is_said() -> None:
         batch.step(np.array([3, 4]))
     with pytest.raises(ValueError, match="one action per episode"):
         batch.step(np.array([3]))
+
+
+def test_episodes_begin_again_by_themselves() -> None:
+    jobs, rules = busy_jobs(300, load=1.4), PlacingRules(4, 2, placed=50, later=100)
+    several, alone = PlacingBatch(jobs, PROCS, 3, rules), PlacingBatch(jobs, PROCS, 1, rules)
+    several.reset(np.array([0, 60, 190]))
+    for _ in range(30):
+        several.step(np.zeros(3, dtype=np.int64))
+    before = [column.copy() for column in several.step(np.full(3, rules.slots))]
+    sight, beside = several.reset(np.array([7, 120, 7]), np.array([False, True, False])), alone.reset(np.array([120]))
+    assert several.first.tolist() == [0, 120, 190] and not sight.reward.any()
+    for now, old, single in list(zip(sight, before, beside, strict=True))[:3]:
+        assert np.array_equal(now[[0, 2]], old[[0, 2]]) and np.array_equal(now[1], single[0])
+    while beside.asking[0]:
+        action = first_that_fits(beside)
+        sight, beside = several.step(np.array([0, action[0], 0])), alone.step(action)
+        assert sight.reward[1] == beside.reward[0]
+    assert np.array_equal(several.start[1], alone.start[0])
