@@ -37,8 +37,11 @@ class EpisodesEnv(VectorEnv):
         """Begins episode e, drawing with self.np_random."""
 
     @abstractmethod
-    def _act(self, e: int, action: int) -> tuple[float, bool, bool]:
-        """Takes an action in episode e: (reward, whether it is over, whether it is cut off)."""
+    def _act(self, actions: NDArray[np.int64], acting: BoolArray) -> tuple[NDArray[np.float64], BoolArray, BoolArray]:
+        """Takes an action in every episode that is acting: (rewards, whether each is over, whether it is cut off).
+
+        All are (episodes,). What is said of the other episodes is not read.
+        """
 
     @abstractmethod
     def _observed(self) -> FloatArray:
@@ -65,15 +68,28 @@ class EpisodesEnv(VectorEnv):
 
         Returns observations (episodes, ...), rewards, whether each is over, whether it is cut off, (episodes,) each, and info.
         """
-        rewards = np.zeros(self.num_envs)
-        over, cut = np.zeros(self.num_envs, dtype=np.bool_), np.zeros(self.num_envs, dtype=np.bool_)
-        for e in range(self.num_envs):
-            if self._ended[e]:
-                self._begin(e)
-            else:
-                rewards[e], over[e], cut[e] = self._act(e, int(actions[e]))
+        acting = ~self._ended
+        rewards, over, cut = self._act(np.asarray(actions, dtype=np.int64), acting)
+        rewards, over, cut = np.where(acting, rewards, 0.0), over & acting, cut & acting
+        for e in np.flatnonzero(self._ended).tolist():
+            self._begin(e)
         self._ended = over | cut
         return self._observed(), rewards, over, cut, {"action_mask": self._mask()}
+
+
+class OneByOneEnv(EpisodesEnv):
+    """The same where every episode is stepped by itself."""
+
+    @abstractmethod
+    def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
+        """Takes an action in episode e: (reward, whether it is over, whether it is cut off)."""
+
+    def _act(self, actions: NDArray[np.int64], acting: BoolArray) -> tuple[NDArray[np.float64], BoolArray, BoolArray]:
+        rewards = np.zeros(self.num_envs)
+        over, cut = np.zeros(self.num_envs, dtype=np.bool_), np.zeros(self.num_envs, dtype=np.bool_)
+        for e in np.flatnonzero(acting).tolist():
+            rewards[e], over[e], cut[e] = self._act_in(e, int(actions[e]))
+        return rewards, over, cut
 
 
 class EpisodeEnv(gymnasium.Env):

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
+from models.gym_face import BoolArray, EpisodeEnv, FloatArray, OneByOneEnv
 from models.rlschert.cluster import Setting, SlotCluster
 from models.rlschert.workload import Workload, draw_sequences
 from simulator.published.rlschert import ACTIONS, HORIZON, WAIT
 from simulator.published.rlschert_view import IMAGE_COLUMNS_BESIDE, SIGHT_FACTS
 
 
-class ClusterVectorEnv(EpisodesEnv):
+class ClusterVectorEnv(OneByOneEnv):
     """`episodes` sequences side by side. Each is drawn anew from the workload when it begins.
 
     Observation: facts, float32 (episodes, SIGHT_FACTS), or with `images` state images, float32 (episodes, HORIZON, columns).
@@ -49,7 +49,7 @@ class ClusterVectorEnv(EpisodesEnv):
         self._clusters[e].begin()
         self._taken[e] = 0
 
-    def _act(self, e: int, action: int) -> tuple[float, bool, bool]:
+    def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
         cluster = self._clusters[e]
         reward = cluster.step(np.array([action if cluster.mask[0, action] else WAIT]))[0]
         self._taken[e] += 1

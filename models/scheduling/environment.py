@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
+from models.gym_face import BoolArray, EpisodeEnv, FloatArray, OneByOneEnv
 from models.scheduling.arena import Arena, Windows
 from simulator.agents.batch import Batch, Observation
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.observation import LAYOUTS, Layout
 
 
-class SchedulingVectorEnv(EpisodesEnv):
+class SchedulingVectorEnv(OneByOneEnv):
     """`episodes` windows side by side, each drawn from `windows`. Observations are float32 (episodes, VISIBLE_JOBS, inputs), zero
     beyond the waiting jobs; actions are places, int64 (episodes,). Raises ValueError for rules that cannot be stepped."""
 
@@ -45,7 +45,7 @@ class SchedulingVectorEnv(EpisodesEnv):
             "none of a thousand windows has a choice between two jobs: take busier windows, or longer ones"
         )
 
-    def _act(self, e: int, action: int) -> tuple[float, bool, bool]:
+    def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
         place = action if self._seen[e].mask[0, action] else 0
         self._seen[e] = self._batches[e].step(np.array([place]))
         over = not self._seen[e].choosing[0]

@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("gymnasium", reason="the extra `gym` is not installed")
 from gymnasium import spaces
 
-from models.gym_face import BoolArray, EpisodeEnv, EpisodesEnv, FloatArray
+from models.gym_face import BoolArray, EpisodeEnv, FloatArray, OneByOneEnv
 
 
-class Countdown(EpisodesEnv):
+class Countdown(OneByOneEnv):
     """Each episode begins with a drawn number; an action takes so much away, and is its reward. Cut off below 0."""
 
     def __init__(self, episodes: int) -> None:
@@ -21,7 +21,7 @@ class Countdown(EpisodesEnv):
     def _begin(self, e: int) -> None:
         self.left[e] = self.np_random.integers(2, 6)
 
-    def _act(self, e: int, action: int) -> tuple[float, bool, bool]:
+    def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
         self.left[e] -= action
         return float(action), bool(self.left[e] == 0), bool(self.left[e] < 0)
 
