@@ -9,6 +9,7 @@ from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import Goal
 from simulator.agents.trajectories import Trajectories
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import CANCELLED
 from simulator.metrics.metrics import BOUNDED_SLOWDOWN_TAU_S
 
 FloatArray = NDArray[np.float64]
@@ -70,6 +71,16 @@ def waited_until(submit: IntArray, start: IntArray, weight: FloatArray, times: I
     change, slope = change[order], np.cumsum(np.concatenate([weight, -weight])[order])
     grown = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(change))])
     return np.interp(times.astype(np.float64), change.astype(np.float64), grown)
+
+
+def waited_so_far(submit: IntArray, start: IntArray, weight: FloatArray, now: IntArray) -> FloatArray:
+    """The weighted seconds that the jobs of each window have waited by now, float64 (windows,), as `waited_until` has them.
+
+    submit, start, weight: (windows, jobs). A job that has not started has the start simulator.jobs.schedule.CANCELLED. now: int64
+    (windows,), no earlier than any start.
+    """
+    until = np.where(start == CANCELLED, now[:, None], start)
+    return np.sum(weight * np.maximum(until - submit, 0), axis=1)
 
 
 def discounts(trajectories: Trajectories, horizon_s: float) -> FloatArray:

@@ -8,7 +8,8 @@ import pytest
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.starts import rule_network
-from models.scheduling.rewards import discounts, rewards_on_the_way, waited_until, waiting_weights
+from models.scheduling.rewards import discounts, rewards_on_the_way, waited_so_far, waited_until, waiting_weights
+from simulator.jobs.schedule import CANCELLED
 from simulator.policies.agents import parse_agent
 from simulator.policies.observation import layout_named
 from tests.simulator.busy import PROCS, busy_jobs
@@ -29,6 +30,15 @@ def test_waiting_by_hand() -> None:
 
 def test_a_job_that_waits_for_no_time_adds_nothing() -> None:
     assert waited_until(np.array([7]), np.array([7]), np.array([3.0]), np.array([6, 7, 8])).tolist() == [0, 0, 0]
+
+
+def test_what_has_been_waited_so_far_needs_no_future() -> None:
+    arena = arena_of("wait")
+    jobs, start, weight = arena.jobs, arena.starts("SAF", Windows(np.array([0]), 400))[0], np.linspace(1, 2, 400)
+    times = np.linspace(jobs.submit[0], start.max() + 9, 50).astype(np.int64)
+    so_far = np.where(start <= times[:, None], start, CANCELLED)
+    ours = waited_so_far(np.tile(jobs.submit, (50, 1)), so_far, np.tile(weight, (50, 1)), times)
+    assert ours.tolist() == pytest.approx(waited_until(jobs.submit, start, weight, times).tolist())
 
 
 @pytest.mark.parametrize("goal", ["wait", "0.5*wait + 2*turnaround"])
