@@ -8,6 +8,7 @@ servers only explain themselves.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -95,8 +96,11 @@ def test_sql_examples_run(
 
 # the guide's blocks build upon each other: tests/tracehouse runs them
 @pytest.mark.parametrize(("document", "code"), [block for block in blocks("python") if block[0] != "docs/python.md"])
-def test_python_examples_run(document: str, code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=False)
+def test_python_examples_run(document: str, code: str, tmp_path: Path) -> None:
+    home = os.environ | {"TRACEHOUSE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=home, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{document}: {done.stderr}"
 
 

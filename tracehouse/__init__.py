@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
-    from tracehouse.learning import PolicyFile, load_policy, make_env, make_vec_env
+    from tracehouse.learning import AgentSettings, PolicyFile, load_policy, make_env, make_vec_env
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from warehouse import WarehouseError
 
 __all__ = [
+    "AgentSettings",
     "CatalogueError",
     "Comparison",
     "Log",
@@ -52,7 +53,7 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "tracehouse.comparisons": ("Comparison", "compare"),
-        "tracehouse.learning": ("PolicyFile", "load_policy", "make_env", "make_vec_env"),
+        "tracehouse.learning": ("AgentSettings", "PolicyFile", "load_policy", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs"),

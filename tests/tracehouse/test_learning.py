@@ -52,3 +52,34 @@ def test_windows_side_by_side_and_of_any_part(log: Path) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             tracehouse.make_env(loaded, **settings)
+
+
+@pytest.mark.parametrize("agent", ["pick:by=shortest,window=10-10", "inspect"])
+def test_environments_of_agents_keep_gymnasiums_rules(log: Path, agent: str) -> None:
+    env = tracehouse.make_env(log, goal="wait", window_jobs=32, agent=agent, policy="SAF")
+    check_env(env, skip_render_check=True)
+    rng, total, ended = np.random.default_rng(1), 0.0, False
+    _, info = env.reset(seed=1)
+    while not ended:
+        _, reward, ended, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+        total += reward
+    assert total < 0
+    envs = tracehouse.make_vec_env(log, 3, window_jobs=32, agent=agent, layout="plain")
+    assert envs.reset(seed=1)[0].shape == (3, 21 if agent.startswith("pick") else 2, 8)
+
+
+def test_what_cannot_be_an_agents_environment(log: Path) -> None:
+    loaded = tracehouse.load_log(log)
+    for settings, message in (
+        ({"agent": "pick"}, "at most 127 jobs: set window=H-T"),
+        ({"agent": "guess"}, "unknown agent 'guess'; expected pick:OPTIONS or inspect:RULE"),
+        ({"agent": "inspect", "policy": "best"}, "unknown policy 'best'"),
+        ({"agent": "inspect", "layout": "fancy"}, "expected one of picking, inspecting, inspector-paper, paper, plain"),
+        ({"agent": "inspect", "backfill": "conservative"}, "no picks that could be inspected"),
+        ({"policy": "SAF"}, "give an agent, such as agent='inspect'"),
+        ({"layout": "picking"}, "unknown layout 'picking'; expected one of paper, plain, informed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tracehouse.make_env(loaded, **settings)
+    with pytest.raises(TypeError):
+        tracehouse.make_env(loaded, agents="inspect")
