@@ -93,7 +93,7 @@ class DecidingBatch:
             raise ValueError("episodes of agents follow the standard rules, on a cluster that is empty at first")
         self._policy = _asked(agent, base, layout or AGENT_LAYOUTS["picking" if picks else "inspecting"])
         tasks = tasks_of(jobs, Cluster(cluster_procs))
-        engine = rules_for(self._policy, rules.backfill, rules.correction, cluster_procs)
+        engine = rules_for(self._policy, rules.backfill, rules.correction, cluster_procs, asks=True)
         scoring = scoring_of(self._policy, jobs, tasks, cluster_procs)
         self._jobs, self._cluster_procs = jobs, cluster_procs
         self._trace = _DecidedTrace(tasks, engine, scoring, window_jobs)
