@@ -98,6 +98,10 @@ class StoppableReplay:
                 f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
                 "backfilled: use reserve_by='estimate' and admit_by='estimate', or easy backfilling"
             )
+        if rules.picking.every_event and len(tasks.cancel_order):
+            raise ValueError(
+                "where every event is asked jobs come one by one, and cannot be cancelled: leave cancellations out"
+            )
         self._tasks = tasks
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
         fixed = policy.kind == FIXED and policy.half_life_s == 0.0

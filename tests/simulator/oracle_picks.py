@@ -106,6 +106,7 @@ class PickReplay(Replay):
         self.ask = ask
         self.ask_always = ask_always
         self.blocked = False  # whether the pass at hand has a blocked head
+        self.somebody_fitted = False  # whether any waiting job fitted at its beginning
         self.promise: dict[int, int] = {}  # shadow time (s) when it was first found blocked, by order of the job
 
     # One arrival at a time, where every event is asked.
@@ -124,6 +125,7 @@ class PickReplay(Replay):
 
     def pass_with_a_head(self, queue: list[Job]) -> list[Job]:
         """Without a blocked head there is nobody to pick from, and a question only where every event is asked."""
+        self.somebody_fitted = any(job.procs <= self.free() for job in self.waiting)
         if self.options.from_ == "all":
             self.pick_one_after_another(queue, None)
             return queue
@@ -153,7 +155,7 @@ class PickReplay(Replay):
             shadow_time, extra = self.shadow_time(head)
             for_head = (shadow_time, shadow_time + head.estimate, head.procs)
         self.outcome.blocked_heads.append(BlockedHead(self.t, head.order, shadow_time, extra))
-        if any(job.procs <= self.free() for job in self.waiting):
+        if self.somebody_fitted:
             self.promise.setdefault(head.order, shadow_time)
         slack_end = None
         if self.options.slack_s > 0 or self.options.slack_share > 0:

@@ -18,7 +18,7 @@ from tests.simulator.oracle import OracleRun
 from tests.simulator.oracle_picks import Picks, oracle_picks
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import Workload
-from tests.simulator.oracle_workloads import workloads
+from tests.simulator.oracle_workloads import FEATURES, workloads
 from tests.studies import size
 
 WORKLOADS = size(400, 4000)
@@ -84,7 +84,10 @@ def test_the_oracle_picks_the_same(workload: Workload, policy: str, both: tuple[
 
 
 @settings(deadline=None, max_examples=WORKLOADS // 2)
-@given(workload=workloads(), window=st.sampled_from([(2, 0), (1, 1), (0, 2), (5, 5)]))
+@given(
+    workload=workloads(features=[feature for feature in FEATURES if feature != "cancelled"]),
+    window=st.sampled_from([(2, 0), (1, 1), (0, 2), (5, 5)]),
+)
 def test_the_oracle_asks_after_every_event_too(workload: Workload, window: tuple[int, int]) -> None:
     picking = NO_PICKING._replace(by=1, whole=True, guarded=False, front=window[0], back=window[1], every_event=True)
     asked: list[tuple[int, list[int]]] = []
@@ -207,6 +210,12 @@ def test_slots_of_a_split_window(queued: int, front: int, back: int) -> None:
     assert seen == waiting[:front] + waiting[front:][::-1][:back]
     if queued <= front:
         assert seen == waiting
+
+
+def test_jobs_that_come_one_by_one_cannot_be_cancelled() -> None:
+    picking = NO_PICKING._replace(by=1, whole=True, guarded=False, every_event=True)
+    with pytest.raises(ValueError, match="cannot be cancelled"):
+        replay(busy_jobs(50, cancelled_share=0.5), PROCS, assisted("FCFS", random_agent(picking)))
 
 
 def test_who_is_asked_decides_in_a_single_replay_only() -> None:
