@@ -72,7 +72,10 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     for (source,), part in held_out.group_by("source", maintain_order=True):
         tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
     for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):
-        command = f"tracehouse run --job experiments --source {source}"
+        seeds = ", ".join(map(str, part["seed"].drop_nulls().unique().sort()))
+        command = (
+            f"tracehouse run --job experiments --source {source}, with the agents of the table and the seeds {seeds}"
+        )
         tables[f"{experiment}, {source}"] = (command, agents_table(part))
     for (source,), part in own.group_by("source", maintain_order=True):
         tables[f"inspector by its own rules, {source}"] = (

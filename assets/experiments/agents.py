@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from pydantic import Field
 
+from assets.common.describe import table
 from assets.common.trace import Trace
 from assets.experiments.config import LearningConfig
 from assets.experiments.tables import (
@@ -123,6 +124,16 @@ def judge_agents(
         stored += others[2]
     write_results(warehouse, trace.source, experiment, rows, differences, stored, verdicts)
     return verdicts, differences
+
+
+def shown_results(verdicts: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
+    """What the UI shows of an experiment on agents."""
+    columns = ("policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "max_wait_s", "verdict")
+    return {
+        "dagster/row_count": verdicts.height,
+        "verdicts": table(verdicts.select(columns)),
+        "comparisons": table(differences),
+    }
 
 
 def _is_rival(entry: ExperimentEntry) -> bool:

@@ -3,10 +3,10 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.common.describe import plot, table, table_metadata
+from assets.common.describe import plot, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
-from assets.experiments.agents import AgentsConfig, judge_agents
+from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.agents_plots import queue_over_time, wait_by_tail, who_waits
 from assets.ingest.core_jobs import jobs
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -48,16 +48,9 @@ def backfilling(
     trace = load_trace(warehouse, context.partition_key)
     decisions = [(config.policy, agent) for agent in config.agents]
     verdicts, differences = judge_agents(context, warehouse, trace, config, "backfilling", decisions)
-    shown = verdicts.select(
-        "policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "max_wait_s", "verdict"
-    )
-    return dg.MaterializeResult(
-        metadata={
-            "dagster/row_count": verdicts.height,
-            "verdicts": table(shown),
-            "comparisons": table(differences),
-            "wait_by_tail": plot(wait_by_tail(verdicts)),
-            "queue": plot(queue_over_time(trace, config.policy, config.agents)),
-            "who_waits": plot(who_waits(trace, config.policy, config.agents)),
-        }
-    )
+    pictures = {
+        "wait_by_tail": plot(wait_by_tail(verdicts)),
+        "queue": plot(queue_over_time(trace, config.policy, config.agents)),
+        "who_waits": plot(who_waits(trace, config.policy, config.agents)),
+    }
+    return dg.MaterializeResult(metadata=shown_results(verdicts, differences) | pictures)

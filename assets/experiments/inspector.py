@@ -3,10 +3,10 @@
 import dagster as dg
 from pydantic import Field
 
-from assets.common.describe import table, table_metadata
+from assets.common.describe import table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
-from assets.experiments.agents import AgentsConfig, judge_agents
+from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.inspector_protocol import InspectorTrials, inspectors_by_own_rules
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
@@ -52,13 +52,4 @@ def inspector(
         trials = InspectorTrials(config.own_bases, config.own_epochs, config.seeds, config.goal)
         own = inspectors_by_own_rules(context, trace, trials)
     verdicts, differences = judge_agents(context, warehouse, trace, config, "inspector", decisions, own)
-    shown = verdicts.select(
-        "policy", "estimates", "seed", "average_bounded_slowdown", "average_wait_s", "max_wait_s", "verdict"
-    )
-    return dg.MaterializeResult(
-        metadata={
-            "dagster/row_count": verdicts.height,
-            "verdicts": table(shown),
-            "comparisons": table(differences),
-        }
-    )
+    return dg.MaterializeResult(metadata=shown_results(verdicts, differences))
