@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="1", help="seeds, separated by commas")
     parser.add_argument("--cut", type=float, default=0.5, help="share of the trace that is trained on")
     parser.add_argument("--update-episodes", type=int, default=1, help="episodes played before an update")
+    parser.add_argument("--half-precision", action="store_true", help="gradient steps in bfloat16")
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
     arguments = parser.parse_args()
     if not SHARED.exists():
@@ -79,6 +80,7 @@ def main() -> None:
         checkpoint_every=arguments.every or DeepBackFillingOptions().checkpoint_every,
         update_episodes=arguments.update_episodes,
         cut=arguments.cut,
+        half_precision=arguments.half_precision,
         seeds=tuple(int(seed) for seed in arguments.seeds.split(",")),
     )
     if arguments.speed:

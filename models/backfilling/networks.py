@@ -20,9 +20,11 @@ class ActorCritic(nn.Module):
             last.weight *= 0.01
             last.bias.zero_()
 
-    def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits and values."""
-        return self.actor(seen), self.critic(seen).squeeze(-1)
+    def forward(self, seen: torch.Tensor, half: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits and values, float32. half: the hidden layers are multiplied in bfloat16, the last ones always in float32."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            decided, valued = self.actor[:-1](seen), self.critic[:-1](seen)
+        return self.actor[-1](decided.float()), self.critic[-1](valued.float()).squeeze(-1)
 
 
 def _dense(inputs: int, hidden: tuple[int, ...], outputs: int) -> nn.Sequential:

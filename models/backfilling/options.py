@@ -53,6 +53,11 @@ class DeepBackFillingOptions(BaseModel):
     clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
     entropy_weight: float = Field(default=0.0, ge=0, description="Weight of an entropy bonus")
     value_weight: float = Field(default=0.5, gt=0, description="Weight of the critic's squared error")
+    half_precision: bool = Field(
+        default=False,
+        description="Whether gradient steps multiply the hidden layers in bfloat16: half the time on processors that can do so. "
+        "Episodes are played in float32 either way",
+    )
     placed: int = Field(default=PLACED_JOBS, ge=1, description="Jobs placed that end an episode")
     later: int = Field(default=LATER_JOBS, ge=1, description="Jobs of the trace that a test episode may come to see")
     training_later: int = Field(

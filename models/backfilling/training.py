@@ -202,7 +202,7 @@ class PlacingLearner:
     ) -> NDArray[np.float64]:
         """One gradient step. Returns sums of KL divergence, entropy and squared value errors over its decisions."""
         options = self._options
-        logits, values = self.network(seen)
+        logits, values = self.network(seen, options.half_precision)
         log_probs = torch.log_softmax(logits, dim=1)
         log_ratio = log_probs.gather(1, action[:, None]).squeeze(1) - old
         ratio = log_ratio.exp()

@@ -22,3 +22,17 @@ def test_actor_and_critic_share_nothing() -> None:
     network(torch.rand(2, 4))[1].sum().backward()
     assert all(parameter.grad is None for parameter in network.actor.parameters())
     assert all(parameter.grad is not None for parameter in network.critic.parameters())
+
+
+def test_half_precision_is_close_and_its_gradients_are_float32() -> None:
+    torch.manual_seed(1)
+    network = ActorCritic(40, 5, (64, 32))
+    seen = torch.rand(50, 40)
+    with torch.no_grad():
+        network.actor[-1].weight *= 100
+        exact, close = network(seen), network(seen, half=True)
+    for one, other in zip(exact, close, strict=True):
+        assert other.dtype == torch.float32
+        assert 0 < (one - other).abs().max() < 0.02 * one.std() + 0.02
+    network(seen, half=True)[0].sum().backward()
+    assert all(parameter.grad is None or parameter.grad.dtype == torch.float32 for parameter in network.parameters())

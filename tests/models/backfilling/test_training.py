@@ -27,9 +27,9 @@ def assert_same(one: TrainedPlacing, other: TrainedPlacing) -> None:
             assert all(np.array_equal(a, b, equal_nan=True) for a, b in columns)
 
 
-@pytest.mark.parametrize("update_episodes", [1, 2])
-def test_training_is_a_function_of_its_seed(update_episodes: int) -> None:
-    options = small_options(update_episodes=update_episodes)
+@pytest.mark.parametrize(("update_episodes", "half"), [(1, False), (2, False), (2, True)])
+def test_training_is_a_function_of_its_seed(update_episodes: int, half: bool) -> None:
+    options = small_options(update_episodes=update_episodes, half_precision=half)
     one, same, other = (train_deep_back_filling(JOBS, PROCS, options, seed) for seed in (1, 1, 2))
     assert_same(one, same)
     assert one.curve != other.curve
