@@ -1,0 +1,120 @@
+"""A tree of switches over the nodes of a cluster, as arrays."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+HOPS_PER_LEVEL = 2
+"""Hops that each level of switches between two nodes costs by default: 2 in a leaf, 4 in a pod, 6 beyond (section III-A)."""
+
+_REGULAR = re.compile(r"\s*(\d+)\s*(?:[x*]\s*(\d+)\s*)*")
+
+
+@dataclass(frozen=True)
+class SwitchTree:
+    """Nodes 0 to n - 1, so ordered that the nodes below any switch follow one another, and the switches above them.
+
+    switch: number of the switch above each node at each level, from the leaf switch to the root, int64 (levels, nodes). The switches
+    of a level are numbered from 0 in the order of their nodes.
+    hops: hops between two nodes whose lowest common switch is at each level, int64 (levels,); they do not decrease.
+    node_names: name of each node; none are needed. switch_names: the same by level and switch.
+
+    Raises ValueError, with the rule, for arrays that are no tree.
+    """
+
+    switch: IntArray
+    hops: IntArray
+    node_names: tuple[str, ...] = ()
+    switch_names: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        switch = _read_only(self.switch)
+        hops = _read_only(self.hops)
+        if switch.ndim != 2 or min(switch.shape) < 1:
+            raise ValueError(f"a tree needs at least one level and one node, got switches of shape {switch.shape}")
+        if hops.shape != switch.shape[:1]:
+            raise ValueError(f"a tree of {len(switch)} levels needs as many numbers of hops, got {hops.size}")
+        if (hops < 0).any() or (hops[1:] < hops[:-1]).any():
+            raise ValueError(f"hops must not be negative and not decrease from the leaf up, got {hops.tolist()}")
+        for level, above in enumerate(switch):
+            steps = np.diff(above)
+            if above[0] != 0 or ((steps != 0) & (steps != 1)).any():
+                raise ValueError(f"level {level}: switches must be numbered from 0 in the order of their nodes")
+            if level and (steps > np.diff(switch[level - 1])).any():
+                raise ValueError(f"level {level}: a switch below has nodes under two switches")
+        if switch[-1, -1] != 0:
+            raise ValueError(f"a tree has one switch at the top, got {switch[-1, -1] + 1}")
+        if self.node_names and len(self.node_names) != switch.shape[1]:
+            raise ValueError(f"{switch.shape[1]} nodes need as many names, got {len(self.node_names)}")
+        object.__setattr__(self, "switch", switch)
+        object.__setattr__(self, "hops", hops)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.switch.shape[1]
+
+    @property
+    def levels(self) -> int:
+        """Levels of switches; 1 is a single switch."""
+        return self.switch.shape[0]
+
+    def switches(self, level: int) -> int:
+        """How many switches a level has."""
+        return int(self.switch[level, -1]) + 1
+
+    def name_of(self, node: int) -> str:
+        """The node's name, or its number."""
+        return self.node_names[node] if self.node_names else str(node)
+
+
+def regular_tree(sizes: tuple[int, ...], hops: tuple[int, ...] | None = None) -> SwitchTree:
+    """A tree in which all switches of a level are alike. sizes: nodes of a leaf, leaves of a pod, pods, and so on up.
+
+    hops: by level; default 2, 4, 6 and so on. Raises ValueError for sizes below 1.
+    """
+    if not sizes or min(sizes) < 1:
+        raise ValueError(f"every level of a tree needs at least 1 switch or node, got {sizes}")
+    below = np.cumprod(np.array(sizes, dtype=np.int64))
+    switch = np.arange(below[-1])[None, :] // below[:, None]
+    return SwitchTree(switch, np.array(hops if hops is not None else default_hops(len(sizes)), dtype=np.int64))
+
+
+def fat_tree(radix: int, pods: int | None = None) -> SwitchTree:
+    """A fat tree of switches with `radix` ports: radix / 2 nodes a leaf and leaves a pod, pruned to `pods` (section III-A).
+
+    Raises ValueError for an odd radix, and for more pods than ports.
+    """
+    if radix < 2 or radix % 2:
+        raise ValueError(f"the radix of a fat tree must be even and at least 2, got {radix}")
+    pods = radix if pods is None else pods
+    if not 1 <= pods <= radix:
+        raise ValueError(f"a fat tree of radix {radix} has 1 to {radix} pods, got {pods}")
+    return regular_tree((radix // 2, radix // 2, pods))
+
+
+def parse_tree(text: str) -> SwitchTree:
+    """`16x8x4`: 16 nodes a leaf, 8 leaves a pod, 4 pods. Raises ValueError with an example for any other text."""
+    if not _REGULAR.fullmatch(text):
+        raise ValueError(
+            f"cannot read the tree {text!r}: write nodes per leaf x leaves per pod x pods, such as 16x8x4, "
+            "or name a topology.conf"
+        )
+    return regular_tree(tuple(int(part) for part in re.findall(r"\d+", text)))
+
+
+def default_hops(levels: int) -> tuple[int, ...]:
+    """2 hops in a leaf, and 2 more for each level above."""
+    return tuple(HOPS_PER_LEVEL * (level + 1) for level in range(levels))
+
+
+def _read_only(values: object) -> IntArray:
+    array = np.ascontiguousarray(values, dtype=np.int64).view()
+    array.flags.writeable = False
+    return array

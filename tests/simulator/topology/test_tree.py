@@ -1,0 +1,71 @@
+"""Trees of switches: regular and fat ones, and what is no tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulator.topology.tree import SwitchTree, fat_tree, parse_tree, regular_tree
+
+
+def test_a_regular_tree_numbers_its_switches() -> None:
+    tree = regular_tree((2, 3, 2))
+    assert (tree.nodes, tree.levels) == (12, 3)
+    assert [tree.switches(level) for level in range(3)] == [6, 2, 1]
+    assert tree.switch[0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert tree.switch[1].tolist() == [0] * 6 + [1] * 6
+    assert tree.hops.tolist() == [2, 4, 6]
+    assert tree.name_of(3) == "3"
+
+
+def test_the_papers_tree() -> None:
+    """Figure 1: a 4-ary fat tree has 4 nodes a pod and 16 in all; section VI-A prunes one of radix 20 to 1,000 nodes."""
+    assert (fat_tree(4).nodes, fat_tree(4, 2).nodes) == (16, 8)
+    paper = fat_tree(20, 10)
+    assert paper.nodes == 1000 and np.array_equal(paper.switch, regular_tree((10, 10, 10)).switch)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"), [("10x10x10", (10, 10, 10)), (" 16 x 8 ", (16, 8)), ("4*2*3", (4, 2, 3)), ("5", (5,))]
+)
+def test_a_tree_in_words(text: str, sizes: tuple[int, ...]) -> None:
+    assert np.array_equal(parse_tree(text).switch, regular_tree(sizes).switch)
+
+
+@pytest.mark.parametrize("text", ["", "x", "10x", "10 10", "10xx2", "ten", "-4x2", "1.5x2"])
+def test_words_that_are_no_tree(text: str) -> None:
+    with pytest.raises(ValueError, match=r"16x8x4.*topology\.conf"):
+        parse_tree(text)
+
+
+@pytest.mark.parametrize(
+    ("switch", "hops", "message"),
+    [
+        ([[0, 1, 0], [0, 0, 0]], [2, 4], "in the order of their nodes"),
+        ([[0, 0, 2], [0, 0, 0]], [2, 4], "in the order of their nodes"),
+        ([[0, 0, 1], [0, 1, 1], [0, 0, 0]], [2, 4, 6], "under two switches"),
+        ([[0, 0, 1]], [2], "one switch at the top, got 2"),
+        ([[0, 0], [0, 0]], [2], "as many numbers of hops"),
+        ([[0, 0], [0, 0]], [4, 2], "not decrease"),
+        ([[0, 0], [0, 0]], [-1, 2], "not be negative"),
+        (np.zeros((1, 0)), [2], "at least one level"),
+    ],
+)
+def test_arrays_that_are_no_tree(switch: list[list[int]], hops: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SwitchTree(np.array(switch), np.array(hops))
+
+
+def test_names_must_fit() -> None:
+    with pytest.raises(ValueError, match="2 nodes need as many names, got 1"):
+        SwitchTree(np.zeros((1, 2)), np.array([2]), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("radix", "pods", "message"), [(5, None, "even"), (4, 5, "1 to 4 pods"), (4, 0, "1 to 4 pods")]
+)
+def test_no_fat_tree(radix: int, pods: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fat_tree(radix, pods)
+    with pytest.raises(ValueError, match="at least 1"):
+        regular_tree((2, 0))
