@@ -109,6 +109,15 @@ def parse_tree(text: str) -> SwitchTree:
     return regular_tree(tuple(int(part) for part in re.findall(r"\d+", text)))
 
 
+def first_nodes(tree: SwitchTree, count: int) -> SwitchTree:
+    """The tree of its first `count` nodes, with all its levels, so that their hops stay. Raises ValueError for more than it has."""
+    if not 1 <= count <= tree.nodes:
+        raise ValueError(f"a tree of {tree.nodes} nodes has first nodes from 1 to {tree.nodes}, got {count}")
+    switch = tree.switch[:, :count]
+    names = tuple(names[: above[-1] + 1] for names, above in zip(tree.switch_names, switch, strict=False))
+    return SwitchTree(switch, tree.hops, tree.node_names[:count], names)
+
+
 def default_hops(levels: int) -> tuple[int, ...]:
     """2 hops in a leaf, and 2 more for each level above."""
     return tuple(HOPS_PER_LEVEL * (level + 1) for level in range(levels))

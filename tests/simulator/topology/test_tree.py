@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.topology.tree import SwitchTree, fat_tree, parse_tree, regular_tree
+from simulator.topology.tree import SwitchTree, fat_tree, first_nodes, parse_tree, regular_tree
 
 
 def test_a_regular_tree_numbers_its_switches() -> None:
@@ -69,3 +69,20 @@ def test_no_fat_tree(radix: int, pods: int | None, message: str) -> None:
         fat_tree(radix, pods)
     with pytest.raises(ValueError, match="at least 1"):
         regular_tree((2, 0))
+
+
+def test_the_first_nodes_keep_their_hops() -> None:
+    names = (("l0", "l1", "l2", "l3"), ("p0", "p1"), ("top",))
+    tree = SwitchTree(regular_tree((2, 2, 2)).switch, np.array([1, 2, 5]), tuple("abcdefgh"), names)
+    part = first_nodes(tree, 5)
+    assert part.switch.tolist() == [[0, 0, 1, 1, 2], [0, 0, 0, 0, 1], [0] * 5]
+    assert (part.hops.tolist(), part.node_names) == ([1, 2, 5], tuple("abcde"))
+    assert part.switch_names == (("l0", "l1", "l2"), ("p0", "p1"), ("top",))
+    assert first_nodes(tree, 1).levels == 3 and first_nodes(regular_tree((4, 2)), 3).nodes == 3
+    assert np.array_equal(first_nodes(tree, 8).switch, tree.switch)
+
+
+@pytest.mark.parametrize("count", [0, 9, -1])
+def test_first_nodes_that_a_tree_does_not_have(count: int) -> None:
+    with pytest.raises(ValueError, match=f"a tree of 8 nodes has first nodes from 1 to 8, got {count}"):
+        first_nodes(regular_tree((2, 2, 2)), count)
