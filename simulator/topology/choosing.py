@@ -1,0 +1,175 @@
+"""Rules that choose the units of one job: docs/semantics.md, "Placement". Each fills `chosen[:size]` of the state, ascending."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulator.compiled import lean
+from simulator.topology.hops import change_of_hops, count_node
+
+PLACE_NUMBERS = {"first": 0, "random": 1, "contiguous": 2, "tree": 3, "ring": 4, "dcas": 5, "asked": 6}
+"""Rules by name. `dcas` takes the jobs of a window in another order than `ring`. `asked` stops for somebody to choose."""
+FIRST, RANDOM, CONTIGUOUS, TREE, RING, DCAS, ASKED_UNITS = PLACE_NUMBERS.values()
+
+
+@lean
+def choose_units(units, state, rule, size, random):
+    """Chooses `size` idle units by a rule; there must be as many. Returns whether a contiguous block was missing.
+
+    random: uint64 (1,), the state of the random numbers.
+    """
+    if rule == RANDOM:
+        choose_random(state, size, random)
+    elif rule == TREE:
+        choose_tree(units, state, size)
+    elif rule in (RING, DCAS):
+        choose_ring(units, state, size)
+    elif rule == CONTIGUOUS:
+        return not choose_contiguous(state, size)
+    else:
+        choose_from(state, np.int64(0), size, np.int64(0))
+    return False
+
+
+@lean
+def choose_from(state, unit, size, kept):
+    """The first `size` idle units from `unit` on, put behind `kept` others. Returns how many are chosen then."""
+    while size > 0:
+        if state.idle[unit]:
+            state.chosen[kept] = unit
+            kept += 1
+            size -= 1
+        unit += 1
+    return kept
+
+
+@lean
+def choose_contiguous(state, size):
+    """The smallest block that holds the job; else the first idle units. Returns whether there is such a block."""
+    count = len(state.idle)
+    best, least = np.int64(-1), np.int64(count + 1)
+    unit = np.int64(0)
+    while unit < count:
+        begin = unit
+        while unit < count and state.idle[unit]:
+            unit += 1
+        if size <= unit - begin < least:
+            best, least = begin, unit - begin
+        unit += 1
+    choose_from(state, max(best, np.int64(0)), size, np.int64(0))
+    return best >= 0
+
+
+@lean
+def choose_tree(units, state, size):
+    """Slurm's best fit: the lowest switch with room, of these the fullest, and its leaves by best fit."""
+    level = np.int64(units.leaf)
+    top = fullest_that_holds(state.below[level], np.int64(0), units.switches[level], size)
+    while top < 0:
+        level += 1
+        top = fullest_that_holds(state.below[level], np.int64(0), units.switches[level], size)
+    leaf_of = units.switch[units.leaf]
+    begin = leaf_of[units.first[level, top]]
+    end = leaf_of[units.first[level, top + 1] - 1] + 1
+    below = state.below[units.leaf]
+    taken, last, part = np.int64(0), np.int64(0), np.int64(0)
+    while taken < size:
+        last = fullest_that_holds(below, begin, end, size - taken)
+        if last < 0:
+            last = begin
+            for other in range(begin, end):
+                if below[other] > below[last]:
+                    last = np.int64(other)
+        part = min(below[last], size - taken)
+        taken += part
+        below[last] = -below[last]  # chosen: below all others
+    kept = np.int64(0)
+    for leaf in range(begin, end):
+        if below[leaf] < 0:
+            below[leaf] = -below[leaf]
+            kept = choose_from(state, units.first[units.leaf, leaf], part if leaf == last else below[leaf], kept)
+
+
+@lean
+def fullest_that_holds(below, begin, end, size):
+    """The switch with the fewest idle units among those with at least `size`, or -1."""
+    best = np.int64(-1)
+    for switch in range(begin, end):
+        if below[switch] >= size and (best < 0 or below[switch] < below[best]):
+            best = np.int64(switch)
+            if below[switch] == size:
+                break
+    return best
+
+
+@lean
+def choose_ring(units, state, size):
+    """The entries of the ring with the least pair hops, of equal ones the first."""
+    entries = fill_queue(state)
+    queue, costs = state.queue, state.costs
+    fill_ring_hops(units, state, entries, size)
+    best = 0
+    for first in range(1, entries):
+        if costs[first] < costs[best]:
+            best = first
+    wrapped = max(best + size - entries, 0)
+    for k in range(wrapped):
+        state.chosen[k] = queue[k]
+    for k in range(size - wrapped):
+        state.chosen[wrapped + k] = queue[best + k]
+
+
+@lean
+def fill_queue(state):
+    """The idle units in ascending order. Returns how many."""
+    entries = 0
+    for unit in range(len(state.idle)):
+        if state.idle[unit]:
+            state.queue[entries] = unit
+            entries += 1
+    return entries
+
+
+@lean
+def fill_ring_hops(units, state, entries, size):
+    """Pair hops of `size` consecutive entries from each one on: one leaves and one enters in a step."""
+    switch, hops, counts, queue = units.switch, units.hops, state.counts, state.queue
+    total = np.int64(0)
+    for k in range(size):
+        total += change_of_hops(switch, hops, counts, queue[k])
+        count_node(switch, counts, queue[k], 1)
+    entering = size if size < entries else 0
+    for first in range(entries):
+        state.costs[first] = total
+        count_node(switch, counts, queue[first], -1)
+        total -= change_of_hops(switch, hops, counts, queue[first])
+        total += change_of_hops(switch, hops, counts, queue[entering])
+        count_node(switch, counts, queue[entering], 1)
+        entering = entering + 1 if entering + 1 < entries else 0
+    for k in range(size):  # the first window again
+        count_node(switch, counts, queue[k], -1)
+
+
+@lean
+def choose_random(state, size, random):
+    """Any `size` of the idle units: each in turn with the chance that is left (selection sampling, Knuth's algorithm S)."""
+    left, kept = state.totals[0], np.int64(0)
+    unit = np.int64(0)
+    while kept < size:
+        if state.idle[unit]:
+            if random_below(random, left) < size - kept:
+                state.chosen[kept] = unit
+                kept += 1
+            left -= 1
+        unit += 1
+
+
+@lean
+def random_below(random, limit):
+    """A whole number from 0 to below `limit`, from splitmix64 (Steele, Lea and Flood 2014)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    word = random[0]
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    word = word ^ (word >> np.uint64(31))
+    return np.int64(np.float64(word >> np.uint64(11)) * (1.0 / 9007199254740992.0) * limit)
