@@ -16,6 +16,8 @@ from typing import Any
 
 import numba
 
+from compilation.passes import SmallCode
+
 _settings: Any = numba.config
 _njit: Any = numba.njit  # its type does not know the option `_nrt`
 _GIVEN_FOLDER: str = _settings.CACHE_DIR
@@ -75,7 +77,7 @@ class Compiler:
         before = _settings.CACHE_DIR
         _settings.CACHE_DIR = str(self.folder)  # numba reads it when a function is decorated
         try:
-            dispatcher = _njit(cache=True, nogil=True, _nrt=counting, **options)(function)
+            dispatcher = _njit(cache=True, nogil=True, _nrt=counting, pipeline_class=SmallCode, **options)(function)
         finally:
             _settings.CACHE_DIR = before
         _take_constants_as_values(dispatcher)
