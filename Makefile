@@ -29,6 +29,7 @@ $(DONE): pyproject.toml constraints.txt
 run: setup ## Run the pipeline on all sources: raw logs to leaderboard and report
 	@$(BIN)/tracehouse run
 
+test: export PYTHONDONTWRITEBYTECODE := # else each run rewrites the assertions of all test files again, in each process
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
