@@ -18,13 +18,13 @@ from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.episode import Episode, moment_of
 from simulator.engine.general import advance
-from simulator.engine.picking import may_pick_none
+from simulator.engine.picking import see_candidates, slot_of_row
 from simulator.engine.replay import check_outcome, rules_for, scoring_of
 from simulator.engine.rules import DONE, WANT_PICK, WANT_VERDICT, Rules
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.tasks import Tasks, tasks_of
-from simulator.policies.agent_sight import Sight, observe_candidates, observe_pick
+from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import NO_ONE, Agent
 from simulator.policies.network import NetworkInputs
 from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network
@@ -44,8 +44,8 @@ LEAST_DECIDING = 64
 class DecidingSight(NamedTuple):
     """What the agent is asked in every episode. A row is an answer.
 
-    Whoever picks has a row for each candidate, by slot, and behind them one for none, where none is an answer. Whoever inspects has
-    two rows: ACCEPTING and REJECTING.
+    Whoever picks has a row for each candidate, in the order of the log, and behind them one for none, where none is an answer. Whoever
+    inspects has two rows: ACCEPTING and REJECTING.
     """
 
     features: NDArray[
@@ -234,7 +234,9 @@ def _decide_range(trace, state, recorder, stepped, begin, end):
             stepped.jobs[e] = -1
             rows = np.int64(0)
             if why == WANT_PICK:
-                rows = see_candidates(tasks, trace.rules, scoring, episode, stepped.features[e], stepped.jobs[e])
+                rows = see_candidates(tasks, trace.rules, scoring, episode, stepped.features[e])
+                for row in range(episode.counters[at.CANDIDATES]):
+                    stepped.jobs[e, row] = episode.sighted[row]
                 choice = choice_of(picks, episode, np.int64(0))
             elif why == WANT_VERDICT:
                 rows = see_inspected(tasks, trace.rules, scoring, episode, stepped.features[e], stepped.jobs[e])
@@ -248,50 +250,16 @@ def _decide_range(trace, state, recorder, stepped, begin, end):
 @inlined
 def choice_of(picks, episode, row):
     """The answer of a row as the engine takes it: the slot of this candidate, -1 for none, or whether the job is accepted."""
-    choice = np.int64(-1)
-    if picks:
-        candidate = 0
-        for slot in range(episode.counters[at.SLOTS]):
-            if episode.candidate[slot]:
-                if candidate == row:
-                    choice = np.int64(slot)
-                candidate += 1
-    else:
-        choice = np.int64(1 if row == ACCEPTING else 0)
-    return choice
-
-
-@inlined
-def see_candidates(tasks, rules, scoring, episode, features, jobs):
-    """Fills the rows of whoever picks. Returns how many there are."""
-    counters, sighted = episode.counters, episode.sighted
-    candidates, at_front = 0, 0
-    for slot in range(counters[at.SLOTS]):
-        if episode.candidate[slot]:
-            job = episode.queue[episode.order[slot]]
-            sighted[candidates], jobs[candidates] = job, job
-            candidates += 1
-            if slot < counters[at.AT_FRONT]:
-                at_front += 1
-    rows = candidates
-    if may_pick_none(tasks, rules, episode):
-        rows += 1
-    head = episode.queue[counters[at.HEAD]] if counters[at.HEAD] >= 0 else np.int64(-1)
-    sight = Sight(head, counters[at.SHADOW], counters[at.EXTRA], at_front, 0, candidates, rows)
-    moment = moment_of(tasks, rules, scoring, episode)
-    inputs = NetworkInputs(scoring.weights, scoring.facts)
-    observe_candidates(moment, sight, inputs, sighted, tasks.admit, episode.room, features)
-    return np.int64(rows)
+    return slot_of_row(episode, row) if picks else np.int64(1 if row == ACCEPTING else 0)
 
 
 @inlined
 def see_inspected(tasks, rules, scoring, episode, features, jobs):
     """Fills the two rows of whoever inspects. Returns their number."""
     job = episode.counters[at.INSPECTED_JOB]
-    sight = Sight(np.int64(-1), np.int64(0), np.int64(0), 0, episode.rejected_s[job], 1, 1)
     moment = moment_of(tasks, rules, scoring, episode)
     inputs = NetworkInputs(scoring.weights, scoring.facts)
     episode.sighted[0] = job
-    observe_pick(moment, sight, inputs, episode.sighted, tasks.admit, episode.room, features)
+    observe_pick(moment, episode.rejected_s[job], inputs, episode.sighted, tasks.admit, episode.room, features)
     jobs[ACCEPTING], jobs[REJECTING] = job, job
     return np.int64(2)

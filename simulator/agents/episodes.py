@@ -145,6 +145,7 @@ def episode_of(state, e):
         state.room[e],
         state.candidate[e],
         state.sighted[e],
+        state.sighted_slot[e],
         state.rejected[e],
         state.rejected_s[e],
     )

@@ -71,7 +71,8 @@ class Episode(NamedTuple):
     outputs: NDArray[np.float32]
     room: FloatArray
     candidate: NDArray[np.bool_]  # (jobs,) if somebody picks: by slot, whether its job may be picked
-    sighted: IntArray  # (VISIBLE_JOBS,), tasks that an agent's network looks at
+    sighted: IntArray  # (VISIBLE_JOBS,), tasks that an agent's network looks at, by row
+    sighted_slot: IntArray  # (VISIBLE_JOBS,), their slots if somebody picks
     rejected: IntArray  # (tasks,) if somebody inspects: how often
     rejected_s: IntArray  # (tasks,) the same: for how many seconds
 
@@ -121,6 +122,7 @@ def new_episode(
         room=np.empty(most_running, dtype=np.float64),
         candidate=np.zeros(num_jobs, dtype=np.bool_),
         sighted=np.zeros(VISIBLE_JOBS, dtype=np.int64),
+        sighted_slot=np.zeros(VISIBLE_JOBS, dtype=np.int64),
         rejected=np.zeros(num_tasks if inspects else 1, dtype=np.int64),
         rejected_s=np.zeros(num_tasks if inspects else 1, dtype=np.int64),
     )

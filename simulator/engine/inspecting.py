@@ -12,7 +12,7 @@ from simulator.engine.events import any_fits
 from simulator.engine.plan import plan_fits_now
 from simulator.engine.rules import CHOOSE, EVENTS, GO_ON, INSPECT, INSPECTED, RECORDER_FULL, WANT_VERDICT
 from simulator.engine.starting import first_of_order
-from simulator.policies.agent_sight import Sight, observe_pick
+from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import ASKED, NETWORK, REJECT, UNFIT
 from simulator.policies.network import NetworkInputs
 from simulator.policies.sampling import choose_row
@@ -40,10 +40,10 @@ def inspect_first(tasks, rules, scoring, episode, recorder, choice):
                 return WANT_VERDICT
             if by == NETWORK:
                 moment = moment_of(tasks, rules, scoring, episode)
-                sight = Sight(np.int64(-1), np.int64(0), np.int64(0), 0, episode.rejected_s[job], 1, 1)
                 inputs = NetworkInputs(scoring.weights, scoring.facts)
                 episode.sighted[0] = job
-                observe_pick(moment, sight, inputs, episode.sighted, tasks.admit, episode.room, episode.rows)
+                rejected_s = episode.rejected_s[job]
+                observe_pick(moment, rejected_s, inputs, episode.sighted, tasks.admit, episode.room, episode.rows)
                 sample = rules.inspecting.sample
                 row = choose_row(recorder, sample, episode.rows, 2, scoring.weights, episode.outputs, counters[at.NOW])
                 if row < 0:

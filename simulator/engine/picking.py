@@ -185,38 +185,44 @@ def slot_by_rule(tasks, by, episode):
 @inlined
 def network_slot(tasks, rules, scoring, episode, recorder):
     """The slot that the network picks, NONE, or NO_ROOM where the choice could not be recorded."""
-    counters, sighted = episode.counters, episode.sighted
-    rows = 0
-    for slot in range(counters[at.SLOTS]):
+    rows = see_candidates(tasks, rules, scoring, episode, episode.rows)
+    row, now = np.int64(0), episode.counters[at.NOW]
+    if rows > 1:
+        sample, weights = rules.picking.sample, scoring.weights
+        row = choose_row(recorder, sample, episode.rows, rows, weights, episode.outputs, now)
+    return slot_of_row(episode, row) if row >= 0 else np.int64(NO_ROOM)
+
+
+@inlined
+def see_candidates(tasks, rules, scoring, episode, features):
+    """Lists the candidates in `sighted` and `sighted_slot`, and fills `features` with their rows and with that of none, if it is an
+    answer. Returns how many rows there are. A single one is not filled.
+
+    Rows are in the order of the log, whatever the slots: of equal outputs the first counts, and rules break ties so, too."""
+    counters, jobs, slots = episode.counters, episode.sighted, episode.sighted_slot
+    candidates, front = 0, counters[at.AT_FRONT]
+    for k in range(counters[at.SLOTS]):
+        slot = k if k < front else front + counters[at.SLOTS] - 1 - k  # in queue order, often that of the log already
         if episode.candidate[slot]:
-            sighted[rows] = slot
-            rows += 1
-    jobs = rows
+            job, row = episode.queue[episode.order[slot]], candidates
+            while row > 0 and jobs[row - 1] > job:
+                jobs[row], slots[row] = jobs[row - 1], slots[row - 1]
+                row -= 1
+            jobs[row], slots[row] = job, slot
+            candidates += 1
+    rows = candidates
     if may_pick_none(tasks, rules, episode):
         rows += 1
-    if rows == 1:
-        return sighted[0]
-    head = episode.queue[counters[at.HEAD]] if counters[at.HEAD] >= 0 else np.int64(-1)
-    at_front = 0
-    for k in range(jobs):
-        if sighted[k] < counters[at.AT_FRONT]:
-            at_front += 1
-        sighted[k] = episode.queue[episode.order[sighted[k]]]
-    sight = Sight(head, counters[at.SHADOW], counters[at.EXTRA], at_front, 0, jobs, rows)
-    moment = moment_of(tasks, rules, scoring, episode)
-    inputs = NetworkInputs(scoring.weights, scoring.facts)
-    observe_candidates(moment, sight, inputs, sighted, tasks.admit, episode.room, episode.rows)
-    row = choose_row(
-        recorder, rules.picking.sample, episode.rows, rows, scoring.weights, episode.outputs, counters[at.NOW]
-    )
-    if row < 0:
-        return np.int64(NO_ROOM)
-    if row >= jobs:
-        return np.int64(NONE)
-    candidate = 0
-    for slot in range(counters[at.SLOTS]):
-        if episode.candidate[slot]:
-            if candidate == row:
-                return np.int64(slot)
-            candidate += 1
-    return np.int64(NONE)
+    if rows > 1:
+        head = episode.queue[counters[at.HEAD]] if counters[at.HEAD] >= 0 else np.int64(-1)
+        sight = Sight(head, counters[at.SHADOW], counters[at.EXTRA], slots, front, 0, candidates, rows)
+        moment = moment_of(tasks, rules, scoring, episode)
+        inputs = NetworkInputs(scoring.weights, scoring.facts)
+        observe_candidates(moment, sight, inputs, jobs, tasks.admit, episode.room, features)
+    return np.int64(rows)
+
+
+@inlined
+def slot_of_row(episode, row):
+    """The slot of a row that `see_candidates` has filled, NONE for that of none."""
+    return episode.sighted_slot[row] if row < episode.counters[at.CANDIDATES] else np.int64(NONE)

@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.compiled import lean
 from simulator.jobs.cluster import FOREVER
@@ -46,7 +47,8 @@ class Sight(NamedTuple):
     head: int | np.int64  # the blocked head, a task, -1 for none
     shadow: int | np.int64  # its shadow time, seconds, FOREVER where nothing is kept
     extra: int | np.int64  # its extra processors
-    at_front: int  # of the candidates, so many are in the front part of the window
+    slots: NDArray[np.int64]  # (candidates,), where each is in the window; not read of an inspected job
+    at_front: int | np.int64  # slots in the front part of the window, 0 for an inspected job
     rejected_s: int  # how long the inspected job has been held back by rejections
     jobs: int  # candidates
     rows: int  # answers: the candidates and, if it is one more, none
@@ -84,10 +86,11 @@ def observe_candidates(moment, sight, inputs, candidates, admit, room, out):
 
 
 @lean
-def observe_pick(moment, sight, inputs, picked, admit, room, out):
+def observe_pick(moment, rejected_s, inputs, picked, admit, room, out):
     """Fills two rows of `out`, to accept the job picked[0], the only one in sight, and to reject it.
 
-    They differ in the signal answers_no alone."""
+    They differ in the signal answers_no alone. rejected_s: how long it has been held back by rejections."""
+    sight = Sight(np.int64(-1), np.int64(0), np.int64(0), picked, 0, rejected_s, 1, 1)
     observe_candidates(moment, sight, inputs, picked, admit, room, out)
     num_facts = inputs.facts.shape[1]
     for i in range(out.shape[1]):
@@ -149,7 +152,7 @@ def _signals_of_candidates(moment, sight, signal, candidates, jobs, admit, out, 
         elif signal == LEFT_FREE:
             value = (moment.free - moment.procs[job]) / moment.cluster_procs
         elif signal == AT_FRONT:
-            value = 1.0 if k < sight.at_front else 0.0
+            value = 1.0 if sight.slots[k] < sight.at_front else 0.0
         elif signal == REJECTED_OF_12_H:
             value = min(float(sight.rejected_s) / 43200.0, 1.0)
         out[k, column] = value

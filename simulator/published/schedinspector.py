@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from simulator.compiled import compiled, inlined
 from simulator.jobs.jobs import Jobs
-from simulator.policies.agent_sight import Sight, observe_pick
+from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import ASKED, NETWORK, NO_ONE, REJECT, UNFIT
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.sampling import choose_row
@@ -156,9 +156,9 @@ def inspect_pick(inspector, job, fits, rejections, moment, network, sight, recor
     answer = np.int64(ACCEPTED_PICK)
     if rejections.times[job] < inspector.rejections:
         if inspector.by == NETWORK:
-            about = Sight(np.int64(-1), np.int64(0), np.int64(0), 0, rejections.seconds[job], 1, 1)
+            held_s = rejections.seconds[job]
             rejections.picked[0] = job
-            observe_pick(moment, about, network, rejections.picked, moment.estimate, sight.room, sight.rows)
+            observe_pick(moment, held_s, network, rejections.picked, moment.estimate, sight.room, sight.rows)
             now, weights, sample = moment.now, network.weights, inspector.sample
             row = choose_row(recorder, sample, sight.rows, 2, weights, sight.outputs, now)
             answer = np.int64(NOT_RECORDED) if row < 0 else np.int64(ACCEPTED_PICK - row)

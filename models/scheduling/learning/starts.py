@@ -41,8 +41,8 @@ NEVER_NO = 2.0
 def rule_network(agent: Agent, layout: Layout, sharpness: float, seed: int) -> KernelWeights:
     """A network that picks, or inspects, as the agent's rule does. It never picks none.
 
-    `first` picks by the longest wait, which is the first by slot where the policy is FCFS and nobody came at the same second. The
-    first units of every layer hand the inputs on; the others are as new, and count for nothing yet. Raises ValueError for a layout
+    `first` picks by the longest wait, which is the first by slot where the policy is FCFS and the window has a front alone. The first
+    units of every layer hand the inputs on; the others are as new, and count for nothing yet. Raises ValueError for a layout
     that lacks what the rule reads, and for a rule that no network can start from.
     """
     import torch

@@ -85,6 +85,8 @@ def by_estimate(seen: np.ndarray, mask: np.ndarray) -> int:
     ("agent", "rule", "act"),
     [
         ("pick:window=120-0", "pick:by=shortest,window=120-0", by_estimate),
+        ("pick:window=5-5,guard=none", "pick:by=shortest,window=5-5,guard=none", by_estimate),
+        ("pick:from=all,window=0-9", "pick:by=shortest,from=all,window=0-9", by_estimate),
         ("inspect", "inspect:accept", lambda seen, mask: ACCEPTING),
         ("inspect", "inspect:unfit", lambda seen, mask: ACCEPTING if seen[0, FITS] else REJECTING),
     ],

@@ -62,6 +62,21 @@ def test_picking_as_the_rule_has_its_schedules(base: str, text: str) -> None:
     assert_replayed(batch, base, parse_agent(f"{text},by=shortest"))
 
 
+@pytest.mark.parametrize("base", ["FCFS", "WFP3"])
+@pytest.mark.parametrize("text", [*PICKING, "pick:from=all,window=0-6"])
+def test_the_first_row_is_that_of_the_oldest_job(base: str, text: str) -> None:
+    batch = DecidingBatch(JOBS, PROCS, WINDOW, len(FIRST), parse_agent(text), base)
+
+    def first_row(sight: DecidingSight) -> np.ndarray:
+        for row in sight.jobs:
+            shown = row[row >= 0].tolist()
+            assert shown == sorted(set(shown)) == row[: len(shown)].tolist()
+        return np.zeros(len(FIRST), dtype=np.int64)
+
+    played(batch, FIRST, first_row)
+    assert_replayed(batch, base, parse_agent(f"{text},by=oldest"))
+
+
 @pytest.mark.parametrize("backfill", ["easy", "none", "pick:by=narrowest,window=5-5"])
 @pytest.mark.parametrize("base", ["SAF", "WFP3"])
 @pytest.mark.parametrize(

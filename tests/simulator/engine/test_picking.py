@@ -11,7 +11,8 @@ from simulator.agents.batch import replay_windows
 from simulator.engine.replay import StoppableReplay, replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
-from simulator.policies.agents import NO_PICKING, Agent, Picking, Question, parse_picking
+from simulator.policies.agents import NO_PICKING, Agent, Picking, Question, parse_agent, parse_picking
+from simulator.policies.observation import blank_network, layout_named
 from simulator.policies.registry import assisted
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle import OracleRun
@@ -159,6 +160,22 @@ def random_agent(picking: Picking) -> Agent:
 def exact_jobs(count: int) -> Jobs:
     busy = busy_jobs(count)
     return Jobs(busy.submit, busy.runtime, busy.procs, busy.runtime, busy.runtime, origin=busy.origin)
+
+
+@pytest.mark.parametrize("base", ["FCFS", "SAF", "WFP3"])
+@pytest.mark.parametrize("options", ["", ",guard=none", ",must=1,slack_s=900", ",from=all"])
+@pytest.mark.parametrize("window", ["12-0", "5-5", "0-9"])
+def test_of_equal_outputs_the_earlier_job_counts(window: str, options: str, base: str) -> None:
+    """A network whose output is always the same picks the oldest of the window: with FCFS the first of its front, if any is there."""
+    jobs, agent = busy_jobs(800, load=1.4), parse_agent(f"pick:by=oldest,window={window}{options}")
+    alike = agent.learned(blank_network(layout_named("picking")))
+    picked, oldest = (replay(jobs, PROCS, assisted(base, each)) for each in (alike, agent))
+    assert_same(picked, OracleRun(oldest.start.tolist(), oldest.backfilled.tolist()))
+    first = replay(jobs, PROCS, assisted(base, parse_agent(f"pick:by=first,window={window}{options}")))
+    if base == "FCFS" and window == "12-0":
+        assert picked.start.tolist() == first.start.tolist()
+    else:
+        assert picked.start.tolist() != first.start.tolist()
 
 
 @pytest.mark.parametrize("picking", ["pick", "pick:guard=none", "pick:from=all,window=4-4", "pick:from=all,window=0-3"])

@@ -17,14 +17,14 @@ from tests.simulator.policies.moments import moment
 def seen(signals: tuple[str, ...], sight: Sight, rows: int, pick: bool = False) -> list[dict[str, float]]:
     """Two candidates, the tasks 1 and 2, and a last row for none if there are three."""
     now = moment()
-    sight = sight._replace(jobs=1 if pick else 2, rows=1 if pick else rows)
+    sight = sight._replace(jobs=2, rows=rows)
     weights = blank_network(Layout(("procs",), signals))
     facts = np.arange(len(now.submit), dtype=np.float32)[:, None]
     out = np.full((128, 1 + len(signals)), 9.0, dtype=np.float32)
     candidates, room = np.array([1, 2]), np.zeros(64)
     admit = np.full(len(now.submit), 300)
     if pick:
-        observe_pick(now, sight, NetworkInputs(weights, facts), candidates, admit, room, out)
+        observe_pick(now, sight.rejected_s, NetworkInputs(weights, facts), candidates, admit, room, out)
     else:
         observe_candidates(now, sight, NetworkInputs(weights, facts), candidates, admit, room, out)
     return [dict(zip(("fact", *signals), map(float, row), strict=True)) for row in out[:rows]]
@@ -32,7 +32,9 @@ def seen(signals: tuple[str, ...], sight: Sight, rows: int, pick: bool = False) 
 
 def test_signals_about_a_blocked_head() -> None:
     now = moment()
-    sight = Sight(head=0, shadow=now.now + 400, extra=3, at_front=1, rejected_s=0, jobs=0, rows=0)
+    sight = Sight(
+        head=0, shadow=now.now + 400, extra=3, slots=np.array([4, 5]), at_front=5, rejected_s=0, jobs=0, rows=0
+    )
     first, second, none = seen(AGENT_SIGNALS, sight, 3)
     assert [row["fact"] for row in (first, second, none)] == [1.0, 2.0, 0.0]
     assert (first["ends_by_shadow"], none["ends_by_shadow"]) == (1.0, 0.0), "300 s of the 400 s that are left"
@@ -53,14 +55,14 @@ def test_signals_about_a_blocked_head() -> None:
 
 
 def test_without_a_head_nothing_is_known_of_it() -> None:
-    sight = Sight(head=-1, shadow=FOREVER, extra=0, at_front=2, rejected_s=0, jobs=0, rows=0)
+    sight = Sight(head=-1, shadow=FOREVER, extra=0, slots=np.array([0, 1]), at_front=2, rejected_s=0, jobs=0, rows=0)
     rows = seen(("head_wait", "head_procs", "time_to_shadow", "extra_procs", "estimate_over_shadow"), sight, 3)
     assert all(value == 0.0 for row in rows for name, value in row.items() if name != "fact")
 
 
 def test_a_pick_is_two_rows_that_differ_in_the_answer_alone() -> None:
     now = moment()
-    sight = Sight(head=-1, shadow=0, extra=0, at_front=0, rejected_s=21_600, jobs=0, rows=0)
+    sight = Sight(head=-1, shadow=0, extra=0, slots=np.array([0]), at_front=0, rejected_s=21_600, jobs=0, rows=0)
     signals = AGENT_LAYOUTS["inspecting"].signals
     accept, reject = seen(signals, sight, 2, pick=True)
     assert {name for name in accept if accept[name] != reject[name]} == {"answers_no"}
