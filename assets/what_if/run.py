@@ -27,6 +27,7 @@ from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
+from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
 from warehouse import Warehouse
 
 SETTINGS_GIVE_PROCS = "command line"
@@ -153,7 +154,7 @@ def _choose_order(settings: RunSettings, warehouse: Warehouse | None, source: st
     if not settings.is_standard:
         if name.endswith(".json") and not name.startswith("formula:"):
             return _from_policy_file(text, None if warehouse is None else source)
-        return ChosenPolicy(_rlscheduler_name(text), None)
+        return _of_rlscheduler(text)
     if name == "learned":
         return _learned(warehouse, source)
     head, _, tail = text.partition(":")
@@ -188,14 +189,17 @@ def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
     return ChosenPolicy(text, parse_policy("learned", weights), digest, seen)
 
 
-def _rlscheduler_name(text: str) -> str:
-    usual = {name.lower(): name for name in POLICIES}
-    if text.lower() not in usual:
+def _of_rlscheduler(text: str) -> ChosenPolicy:
+    """A policy of that code, or of SchedInspector's, which has its rules."""
+    bases = [policy_of_base(base) for base in INSPECTOR_BASES]
+    usual = {name.lower(): name for name in (*POLICIES, *bases)}
+    name = usual.get(text.lower())
+    if name is None:
         raise ValueError(
-            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(POLICIES)}, or a policy file "
+            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(usual.values())}, or a policy file "
             "(.json), or replay with --rules standard"
         )
-    return usual[text.lower()]
+    return ChosenPolicy(name, None if name in POLICIES else parse_policy(name))
 
 
 def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:

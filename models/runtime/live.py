@@ -50,7 +50,10 @@ IntArray = NDArray[np.int64]
 
 GIVEN, MEAN, SLOWDOWN, LAST_TWO, QUANTILE = range(5)
 
-_BY_ESTIMATE = {"SJF": "-estimate", "LJF": "estimate", "SAF": "-area"}
+_BY_ESTIMATE = {
+    **{"SJF": "-estimate", "LJF": "estimate", "SAF": "-area", "LAF": "area"},
+    **{"SRF": "-(estimate / procs)", "LRF": "estimate / procs", "inspector-SJF": "-(estimate * (cluster + 1) + procs)"},
+}
 """Policies whose order changes with the estimates, as formulas (highest first)."""
 _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 

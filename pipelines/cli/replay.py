@@ -153,7 +153,11 @@ def replay(
       FCFS, LCFS                 first (last) come first served
       SJF, LJF                   shortest (longest) estimate first
       smallest, largest, SAF     fewest (most) processors first, smallest area first
+      LAF                        largest area first
+      SRF, LRF                   smallest (largest) estimate by processor first
       SEXP, LEXP                 smallest (largest) expansion factor first
+      inspector-SJF, inspector-SEXP, inspector-LEXP, inspector-multifactor
+                                 SchedInspector's, where its names are those of other policies here
       WFP3, UNICEP, F1 to F4     scores of the literature: WFP3, UNICEP, F1, F2, F3, F4
       tetris, tetris-star        best packing first, packing and shortness
       random                     random:seed=1

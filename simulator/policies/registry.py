@@ -33,10 +33,14 @@ FIXED_SCORES: dict[str, Callable[[Jobs], NDArray[np.int64] | FloatArray]] = {
     "smallest": lambda jobs: jobs.procs,
     "largest": lambda jobs: -jobs.procs,
     "SAF": lambda jobs: _area(jobs),
+    "LAF": lambda jobs: -_area(jobs),
+    "SRF": lambda jobs: jobs.estimate / jobs.procs,
+    "LRF": lambda jobs: -(jobs.estimate / jobs.procs),
     "F1": lambda jobs: _carastan_santos(1, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
     "F2": lambda jobs: _carastan_santos(2, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
     "F3": lambda jobs: _carastan_santos(3, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
     "F4": lambda jobs: _carastan_santos(4, jobs.submit - jobs.origin, jobs.estimate, jobs.procs),
+    "inspector-SJF": lambda jobs: _width_breaks_ties(jobs),
 }
 """Policies whose order is known at submission."""
 
@@ -50,6 +54,13 @@ CHANGING = {
 }
 """Policies that order the queue anew in every pass."""
 
+NAMED_FORMULAS = {
+    "inspector-SEXP": "-(wait + estimate) / procs",
+    "inspector-LEXP": "(wait + estimate) / procs",
+    "inspector-multifactor": "1000 * wait / 43200 + 1000 * (1 - procs / cluster)",
+}
+"""Policies of SchedInspector that have the name of another one of ours, as formulas (highest first)."""
+
 OPTIONS: dict[str, dict[str, float]] = {
     "random": {"seed": 1},
     "bounded-key": {"factor": 10, "cap_hours": 12},
@@ -58,7 +69,7 @@ OPTIONS: dict[str, dict[str, float]] = {
 }
 """Policies with options, and the options' defaults (Slurm's documented example for multifactor)."""
 
-POLICY_NAMES = (*FIXED_SCORES, *CHANGING, *OPTIONS)
+POLICY_NAMES = (*FIXED_SCORES, *CHANGING, *NAMED_FORMULAS, *OPTIONS)
 RIVAL_HEURISTICS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
 """The heuristics that every evaluation compares a learned policy with."""
 
@@ -112,6 +123,8 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
     if name in FIXED_SCORES:
         score = FIXED_SCORES[name]
         return Policy(name, scoring.FIXED, lambda jobs, cluster_procs: score(jobs))
+    if name in NAMED_FORMULAS:
+        return replace(_formula_policy(NAMED_FORMULAS[name]), name=name)
     if name == "learned":
         if weights is None:
             raise ValueError("the learned policy needs the weights of a trained network")
@@ -243,6 +256,11 @@ def _area(jobs: Jobs) -> NDArray[np.int64] | FloatArray:
     if len(jobs) and int(jobs.estimate.max()) * int(jobs.procs.max()) < 1 << 53:
         return jobs.estimate * jobs.procs
     return jobs.estimate.astype(np.float64) * jobs.procs
+
+
+def _width_breaks_ties(jobs: Jobs) -> FloatArray:
+    """The estimate, then the processors, as one number that is exact below 2^53."""
+    return jobs.estimate * (jobs.procs.max(initial=0) + 1.0) + jobs.procs
 
 
 @compiled

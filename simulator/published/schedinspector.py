@@ -13,31 +13,25 @@ requests are the run times (estimates="actual" here).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import compiled, inlined
-from simulator.jobs.jobs import Jobs
 from simulator.policies.agent_sight import observe_pick
 from simulator.policies.agents import ASKED, NETWORK, NO_ONE, REJECT, UNFIT
 from simulator.policies.registry import Policy, parse_policy
 from simulator.policies.sampling import choose_row
-from simulator.policies.scoring import FIXED
-from simulator.published.rlscheduler_scores import CHANGING_BASES
 
 INSPECTOR_BASES = (
     *("FCFS", "LCFS", "smallest", "largest", "SJF", "LJF", "SAF", "LAF", "SEXP", "LEXP", "SRF", "LRF"),
     *("multifactor", "F1", "WFP3", "UNICEP"),
 )
 """The policies that are inspected, in the order of that code."""
-_FORMULAS = (  # of CHANGING_BASES under the standard rules, where a formula's highest value goes first
-    "-(wait + estimate) / procs",
-    "(wait + estimate) / procs",
-    "1000 * wait / 43200 + 1000 * (1 - procs / cluster)",
-)
+OWN_FORMULAS = ("SJF", "SEXP", "LEXP", "multifactor")
+"""Bases whose name is that of another policy here. Those of that code are called inspector-SJF and so on."""
 
 NOT_RECORDED, REJECTED_PICK, ACCEPTED_PICK = range(-1, 2)
 """What `inspect_pick` returns."""
@@ -59,38 +53,22 @@ USUAL_PROTOCOL = InspectorProtocol()
 
 
 def inspector_base(name: str) -> Policy:
-    """The policy that SchedInspector calls so, any case. Most are RLScheduler's or follow their pattern.
+    """The policy that SchedInspector calls so, any case: that of the name, or of OWN_FORMULAS the one of that code.
 
-    SJF breaks ties by processors, then by the order of the queue. SEXP and LEXP are (wait + estimate) / processors, SRF and LRF
-    estimate / processors. Those that know the wait use the true one at each decision, or with `wait_bug` the wrong one. multifactor
-    always uses the true wait: that code reads the wait that the log has recorded, which logs without it do not have. Under the
-    standard rules the scores are the same, and those that know the wait use the true one.
-    Raises ValueError for a name that is not in `INSPECTOR_BASES`.
+    Under the RLScheduler rules those that know the wait use the true one at each decision, or with `wait_bug` the wrong one. There
+    inspector-multifactor always uses the true wait: that code reads the wait that the log has recorded, which logs without it do not
+    have. Raises ValueError for a name that is not in `INSPECTOR_BASES`.
     """
     usual = {base.lower(): base for base in INSPECTOR_BASES}
     base = usual.get(name.strip().lower())
     if base is None:
         raise ValueError(f"unknown base {name!r} of an inspector; expected one of {', '.join(INSPECTOR_BASES)}")
-    own = f"inspector-{base}"
-    if own in CHANGING_BASES:
-        return replace(parse_policy(f"formula:{_FORMULAS[CHANGING_BASES.index(own)]}"), name=own)
-    if base in _FIXED_BASES:
-        score = _FIXED_BASES[base]
-        return Policy(own, FIXED, lambda jobs, cluster_procs: score(jobs))
-    return parse_policy(base)
+    return parse_policy(policy_of_base(base))
 
 
-def _width_breaks_ties(jobs: Jobs) -> NDArray[np.float64]:
-    """The estimate, then the processors, as one number that is exact below 2^53."""
-    return jobs.estimate * (jobs.procs.max(initial=0) + 1.0) + jobs.procs
-
-
-_FIXED_BASES = {
-    "SJF": _width_breaks_ties,
-    "LAF": lambda jobs: -(jobs.estimate.astype(np.float64) * jobs.procs),
-    "SRF": lambda jobs: jobs.estimate / jobs.procs,
-    "LRF": lambda jobs: -(jobs.estimate / jobs.procs),
-}
+def policy_of_base(base: str) -> str:
+    """What `--policy` calls a base of INSPECTOR_BASES."""
+    return f"inspector-{base}" if base in OWN_FORMULAS else base
 
 
 class Inspector(NamedTuple):

@@ -21,6 +21,8 @@ DAY_S = 86_400
 # Every policy with the options it has and their defaults.
 OPTIONS: dict[str, dict[str, float]] = {
     **{name: {} for name in ("fcfs", "lcfs", "sjf", "ljf", "smallest", "largest", "saf", "sexp", "lexp")},
+    **{name: {} for name in ("laf", "srf", "lrf", "inspector-sjf", "inspector-sexp", "inspector-lexp")},
+    "inspector-multifactor": {},
     **{name: {} for name in ("wfp3", "unicep", "f1", "f2", "f3", "f4", "tetris", "tetris-star")},
     "random": {"seed": 1},
     "bounded-key": {"factor": 10, "cap_hours": 12},
@@ -36,7 +38,7 @@ LOOKS_AT_FREE = ("tetris", "tetris-star")
 TOLERANCE = 1e-12
 TOLERANCE_OF_SUMS = 1e-9
 SUMS = ("fairshare", "multifactor", "tetris-star")
-FORMULAS = ("wfp3", "unicep", "f1", "f2", "f3", "f4", "bounded-key")
+FORMULAS = ("wfp3", "unicep", "f1", "f2", "f3", "f4", "bounded-key", "inspector-multifactor")
 """Scores that rounding may order; those of all other policies are exact, or one division of whole numbers."""
 
 
@@ -148,6 +150,18 @@ def score(policy: Policy, job: Job, now: Moment) -> float:
             return -p
         case "saf":
             return e * p
+        case "laf":
+            return -e * p
+        case "srf":
+            return e / p
+        case "lrf":
+            return -e / p
+        case "inspector-sjf":
+            return e * (now.cluster_procs + 1) + p
+        case "inspector-sexp":
+            return (wait + e) / p
+        case "inspector-lexp":
+            return -(wait + e) / p
         case "sexp":
             return (wait + e) / e
         case "lexp":
@@ -180,6 +194,8 @@ def terms(policy: Policy, job: Job, now: Moment) -> tuple[float, ...]:
             return e * p, 6_860_000 * log_submit
         case "f4":
             return e * math.sqrt(p), 530_000 * log_submit
+        case "inspector-multifactor":
+            return -1000 * (now.t - job.submit) / 43_200, -1000 * (1 - p / now.cluster_procs)
         case "bounded-key":
             delay = policy.options["factor"] * e * math.sqrt(p)
             return job.submit - now.origin, min(delay, 3600 * policy.options["cap_hours"])
@@ -232,6 +248,8 @@ def _inputs(policy: Policy, job: Job, now: Moment) -> tuple[object, ...]:
             return wait, job.estimate, job.procs
         case "fairshare":
             return (user,)
+        case "inspector-multifactor":
+            return wait, job.procs
         case "multifactor":
             return min(wait, policy.options["max_age_days"] * DAY_S), user, job.procs
         case "tetris-star" if job.procs > now.free:

@@ -13,8 +13,11 @@ import pytest
 
 from simulator.metrics.metrics import METRICS, SEMANTICS
 from simulator.policies.registry import POLICY_NAMES
+from simulator.published.rlscheduler import POLICIES, replay_rlscheduler
+from simulator.published.schedinspector import INSPECTOR_BASES, inspector_base, policy_of_base
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
+from tests.simulator.published.test_rlscheduler import LUBLIN_PROCS, lublin
 from tests.tiny import busy_log, swf_line
 
 LUBLIN_AVERAGES = {"average_wait_s": 97_155.9945, "average_bounded_slowdown": 590.0538}  # of two other simulators
@@ -169,6 +172,17 @@ def test_the_rlscheduler_rules_are_those_of_that_code(catalogue: Path) -> None:
     assert told["average_wait_s"] != right["average_wait_s"]  # the wait-time bug
     assert "the RLScheduler rules know no --warm-start" in fail("replay", log, "--rules", "rlscheduler", "--warm-start")
     assert "none of the RLScheduler rules" in fail("replay", log, "--rules", "rlscheduler", "--policy", "tetris")
+
+
+@pytest.mark.parametrize("base", [base for base in INSPECTOR_BASES if policy_of_base(base) not in POLICIES])
+def test_bases_that_only_inspectors_have_are_policies_of_those_rules(catalogue: Path, base: str) -> None:
+    log = shared_file("traces", "swf", "lublin_256.swf.gz")
+    name = policy_of_base(base)
+    told = told_of(log, "--rules", "rlscheduler-corrected", "-p", name.lower(), "--window", "1981:512", "-b", "none")
+    jobs = lublin("lublin_256.swf.gz").window(1981, 512)
+    expected = replay_rlscheduler(jobs, LUBLIN_PROCS, inspector_base(base), False, wait_bug=False)
+    assert told["policy"] == name
+    assert told["average_wait_s"] == pytest.approx(float((expected.start - jobs.submit).mean()))
 
 
 # Policies of the user's own.
