@@ -130,7 +130,7 @@ def _value_of_all(moment, sight, signal):
     if signal == TIME_TO_SHADOW:
         return math.log2(1.0 + float(max(sight.shadow - moment.now, 0))) / 20.0
     if signal == EXTRA_PROCS:
-        return sight.extra / moment.cluster_procs
+        return max(sight.extra, 0) / moment.cluster_procs  # beside an announced outage nothing is set against picks
     if signal == HEAD_WAIT:
         return math.log2(1.0 + float(moment.now - moment.submit[head])) / 20.0
     if signal == HEAD_PROCS:

@@ -54,6 +54,12 @@ def test_signals_about_a_blocked_head() -> None:
     assert first["left_free"] == pytest.approx((now.free - now.procs[1]) / now.cluster_procs, rel=1e-6)
 
 
+def test_extra_processors_are_never_below_none() -> None:
+    """Beside an announced outage picks fit into the plan, and what they take from the extra processors is not there."""
+    sight = Sight(head=0, shadow=moment().now + 400, extra=-3, at_front=1, rejected_s=0, jobs=0, rows=0)
+    assert [row["extra_procs"] for row in seen(("extra_procs",), sight, 3)] == [0.0, 0.0, 0.0]
+
+
 def test_without_a_head_nothing_is_known_of_it() -> None:
     sight = Sight(head=-1, shadow=FOREVER, extra=0, slots=np.array([0, 1]), at_front=2, rejected_s=0, jobs=0, rows=0)
     rows = seen(("head_wait", "head_procs", "time_to_shadow", "extra_procs", "estimate_over_shadow"), sight, 3)
