@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from assets.common.storage import read_model
+from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
 RATIOS = {
@@ -67,6 +69,10 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
             "SELECT * FROM replay.prediction_search WHERE part = 'testing' AND name != 'EASY' "
             "ORDER BY source, family = 'rival', family, name"
         ).pl()
+        trained = connection.sql(
+            "SELECT source, policy, seed, file, sha256 FROM experiments.policies WHERE experiment = 'inspector' AND rules = 'rlscheduler' "
+            "AND goal = 'bsld' ORDER BY ALL"
+        ).pl()
         scores = connection.sql("FROM replay.period_scores").pl()
     tables = {}
     for (source,), part in held_out.group_by("source", maintain_order=True):
@@ -78,10 +84,8 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         )
         tables[f"{experiment}, {source}"] = (command, agents_table(part))
     for (source,), part in own.group_by("source", maintain_order=True):
-        tables[f"inspector by its own rules, {source}"] = (
-            f"tracehouse run --job experiments --source {source}",
-            own_rules_table(part),
-        )
+        command = f"tracehouse run --job experiments --source {source}{own_settings(trained.filter(source=source))}"
+        tables[f"inspector by its own rules, {source}"] = (command, own_rules_table(part))
     for (source,), part in uses.group_by("source", maintain_order=True):
         tables[f"prediction_search, {source}"] = (f"tracehouse run --source {source}", uses_table(part))
     if set(BUNDLED) <= set(scores["source"]):
@@ -124,6 +128,21 @@ def agents_table(rows: pl.DataFrame) -> str:
         for (name, *others), which in seeds.items()
     ]
     return markdown(["policy", *(FIGURES[name] for name in names)], lines)
+
+
+def own_settings(trained: pl.DataFrame) -> str:
+    """With which settings of experiments/inspector inspectors learned by their own rules, as their files say it. Nothing where none is
+    left.
+
+    trained: policy, seed, file and sha256, from experiments.policies. Raises ValueError where a file is lost.
+    """
+    cards = [policy_from_bytes(read_model(row["file"], row["sha256"]))[1] for row in trained.iter_rows(named=True)]
+    if not cards:
+        return ""
+    bases = ", ".join(dict.fromkeys(policy.split(", ")[1] for policy in trained["policy"]))
+    epochs = ", ".join(map(str, sorted({card["parameters"]["ppo"]["epochs"] for card in cards})))
+    seeds = ", ".join(map(str, sorted(set(trained["seed"]))))
+    return f", with the own_bases {bases}, own_epochs {epochs} and the seeds {seeds}"
 
 
 def own_rules_table(rows: pl.DataFrame) -> str:

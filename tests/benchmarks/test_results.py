@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assets.common.storage import store_model
 from benchmarks.results import (
     BENCHMARKS,
     MARK,
@@ -21,7 +22,10 @@ from benchmarks.results import (
     stored,
     tables_of,
 )
-from benchmarks.warehouse_tables import BUNDLED, SHOWN, bundled_table, held_out_table
+from benchmarks.warehouse_tables import BUNDLED, SHOWN, bundled_table, held_out_table, warehouse_tables
+from models.scheduling.policy_file import policy_to_bytes
+from simulator.policies.observation import AGENT_LAYOUTS, blank_network
+from warehouse import Warehouse, replace_partition
 
 PRINTED = """
 KTH-SP2
@@ -128,3 +132,29 @@ def test_the_table_of_bundled_sources() -> None:
     lines = bundled_table(pl.DataFrame(scores)).splitlines()
     assert len(lines) == 2 + len(SHOWN)
     assert lines[2] == "| FCFS, predicted | 0.50, 0.75, 1.25 | trades | 0.50, 0.75, 1.25 | trades |"
+
+
+def test_a_table_of_inspectors_says_with_which_settings_they_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    rows, labels = [], {"experiment": "inspector", "rules": "rlscheduler", "backfill": "none", "goal": "bsld"}
+    for base, seed in (("SJF", 2), ("F1", 1), ("SJF", 1)):
+        facts = labels | {"policy": f"ppo, {base}, inspect:accept", "estimates": "requested", "seed": seed}
+        facts |= {"best_epoch": 3, "validation_cost": 9.0}
+        card = facts | {"parameters": {"ppo": {"epochs": 25}}}
+        content = policy_to_bytes(blank_network(AGENT_LAYOUTS["inspector-paper"]), card, "inspect:accept")
+        file, sha256 = store_model("mine", f"{base}-{seed}", content)
+        rows.append(facts | {"file": file, "sha256": sha256})
+    cost = {"cost": 30.0, "difference": -1.5, "difference_low": -2.0, "difference_high": -1.0, "seeds": 3}
+    compared = labels | cost | {"policy": "ppo, SJF, inspect:accept", "rival": "SJF, inspect:unfit", "windows": 100}
+    compared |= {"estimates": "requested", "rival_estimates": "requested", "rival_cost": 31.5}
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with warehouse.write() as connection:
+        columns = [name for name, *_ in connection.execute("DESCRIBE experiments.comparisons").fetchall()]
+        comparison = pl.DataFrame([compared]).select(name for name in columns if name in compared)
+        replace_partition(connection, "experiments.comparisons", "mine", comparison)
+        replace_partition(connection, "experiments.policies", "mine", pl.DataFrame(rows))
+    ((command, table),) = warehouse_tables(warehouse).values()
+    assert command.endswith("--source mine, with the own_bases F1, SJF, own_epochs 25 and the seeds 1, 2")
+    assert "| none | `ppo, SJF, inspect:accept` | 3 | 30.0 | -1.5 [-2.0, -1.0] |" in table
