@@ -5,8 +5,9 @@ Prints every rule that sees the whole queue, and rules that see a window of it, 
     python -m benchmarks.deep_back_filling --train --window 10-10 --episodes 5000 --seeds 1,2,3 --checkpoints FOLDER
 
 trains agents in the mode of the paper, one seed after the other, and prints what each checkpoint is worth on later jobs. What was
-trained is kept in FOLDER, and an interrupted run goes on from there: for each seed the state of the training, and the actor of each
-checkpoint. --cut 1 trains and tests on the whole trace, as the paper does. --speed prints how fast episodes are stepped and learned.
+trained is kept in FOLDER, and an interrupted run goes on from there. For each seed that is the state of the training. For each
+checkpoint it is the actor, and the agent's file, which `tracehouse replay --backfill` takes. --cut 1 trains and tests on the whole
+trace, as the paper does. --speed prints how fast episodes are stepped and learned.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.logs import SHARED, jobs_of
 from models.backfilling.networks import ActorCritic
 from models.backfilling.options import DeepBackFillingOptions
+from models.backfilling.placing_file import placing_to_bytes
 from models.backfilling.rivals import (
     RIVALS,
     WINDOW_RULES,
@@ -34,7 +36,7 @@ from models.backfilling.rivals import (
     window_splits,
 )
 from models.backfilling.training import PlacingLearner, TrainedPlacing, UpdateReport, train_deep_back_filling
-from models.backfilling.trials import CheckpointTest, trial_starts, with_longest
+from models.backfilling.trials import CheckpointTest, agent_of, trial_starts, with_longest
 from simulator.agents.placing import PlacingBatch, PlacingRules
 from simulator.jobs.jobs import Jobs
 from simulator.published.deep_back_filling import ProtocolMetrics, protocol_starts
@@ -127,7 +129,7 @@ def print_training(jobs: Jobs, options: DeepBackFillingOptions, folder: Path | N
     for seed in options.seeds:
         name = f"{options.front}-{options.back}, seed {seed}"
         state = folder / f"dbf-{options.front}-{options.back}-{seed}.pt" if folder else None
-        reporter = Reporter(name, folder)
+        reporter = Reporter(name, folder, with_longest(jobs, options))
         trained.append(train_deep_back_filling(jobs, PROCS, options, seed, state, reporter.on_update, reporter.on_test))
     return trained
 
@@ -140,8 +142,9 @@ def rival_on(rival: Rival, jobs: Jobs, first: NDArray[np.int64], options: DeepBa
 class Reporter:
     """Prints what a training reports, and keeps the actor of each checkpoint in the folder."""
 
-    def __init__(self, name: str, folder: Path | None) -> None:
-        self._name, self._folder = name, folder
+    def __init__(self, name: str, folder: Path | None, options: DeepBackFillingOptions) -> None:
+        """options: with the run time that counts as 1."""
+        self._name, self._folder, self._options = name, folder, options
         self._recent: list[UpdateReport] = []
 
     def on_update(self, report: UpdateReport) -> None:
@@ -160,9 +163,12 @@ class Reporter:
         print_row(f"{self._name}, {test.episodes:,} episodes, likeliest", test.likeliest)
         print_row(f"{self._name}, {test.episodes:,} episodes, drawn", test.drawn)
         if self._folder is not None and network is not None:
-            path = self._folder / f"{self._name.replace(', seed ', '-')}-{test.episodes}-actor.pt"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save(network.actor.state_dict(), path)
+            name = f"{self._name.replace(', seed ', '-')}-{test.episodes}"
+            self._folder.mkdir(parents=True, exist_ok=True)
+            torch.save(network.actor.state_dict(), self._folder / f"{name}-actor.pt")
+            card = {"trace": LOG, "episodes": test.episodes} | self._options.model_dump(include={"cut", "placed"})
+            agent = agent_of(network, PROCS, self._options, card)
+            (self._folder / f"{name}-agent.json").write_bytes(placing_to_bytes(agent))
 
 
 def print_header(first: str) -> None:

@@ -15,7 +15,9 @@ import polars as pl
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.agents import choose_agent
+from assets.what_if.placing import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
+from models.backfilling.placing_file import PlacingAgent
 from models.runtime.live import LiveSettings, replay_live
 from models.scheduling.policy_file import load_policy
 from simulator.compiled import SOURCE_HASH
@@ -38,13 +40,15 @@ SETTINGS_GIVE_PROCS = "command line"
 class ChosenPolicy:
     """text: as the user wrote it, names in their usual case; policy: what the simulator takes (None for the RLScheduler rules,
     which take `text`); sha256: of the file of a plug-in or a learned policy, else None; trained_jobs: replayable jobs of
-    this trace before this position were open to its training, or to that of an agent. agent_sha256: of the file of a learned agent."""
+    this trace before this position were open to its training, or to that of an agent. agent_sha256: of the file of a learned agent.
+    placing: the agent that decides all starts by itself, None where the policy decides."""
 
     text: str
     policy: Policy | None
     sha256: str | None = None
     trained_jobs: int = 0
     agent_sha256: str | None = None
+    placing: PlacingAgent | None = None
 
     @property
     def portable_text(self) -> str:
@@ -135,6 +139,10 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
 
     Raises ValueError with the remedy.
     """
+    placing = choose_placing(settings) if settings.is_standard else None
+    if placing is not None:
+        digest = hashlib.sha256(Path(settings.backfill).read_bytes()).hexdigest()
+        return ChosenPolicy("FCFS", parse_policy("FCFS"), agent_sha256=digest, placing=placing)
     chosen = _choose_order(settings, warehouse, source)
     agent = choose_agent(settings, None if warehouse is None else source)
     if agent is None or chosen.policy is None:
@@ -219,6 +227,8 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     waiting = waiting_at(ahead, begin)
     simulated = pl.concat([waiting, replayed])
     jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
+    if policy.placing is not None:
+        check_made_for(policy.placing, settings, rows, cluster_procs)
     cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
     counts = {
         "jobs": replayed.height,
@@ -297,6 +307,10 @@ def _schedule(
             jobs, cluster.procs, policy.policy or policy.text, backfill, wait_bug, trace.procs_per_node
         ), {}
     assert policy.policy is not None
+    if policy.placing is not None:
+        from models.backfilling.playing import place_all
+
+        return place_all(policy.placing, jobs, cluster.procs), {}
     try:
         if settings.believed.is_live or _reports_fate(settings, cluster):
             live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)

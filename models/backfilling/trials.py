@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.backfilling.networks import ActorCritic
+from models.backfilling.networks import ActorCritic, layers_of
 from models.backfilling.options import DeepBackFillingOptions
+from models.backfilling.placing_file import PlacingAgent
 from models.backfilling.playing import play_episodes
 from simulator.agents.placing import PlacingBatch, placing_inputs
 from simulator.jobs.jobs import Jobs
@@ -74,6 +76,14 @@ def try_checkpoint(
 def new_network(cluster_procs: int, options: DeepBackFillingOptions) -> ActorCritic:
     """Actor and critic for this cluster, initialised from torch's generator."""
     return ActorCritic(placing_inputs(cluster_procs, options.slots), options.slots + 1, options.hidden)
+
+
+def agent_of(
+    network: ActorCritic, cluster_procs: int, options: DeepBackFillingOptions, card: dict[str, Any]
+) -> PlacingAgent:
+    """The actor as it is kept in a file. options: with the run time that counts as 1."""
+    assert options.longest_s is not None
+    return PlacingAgent(cluster_procs, options.front, options.back, options.longest_s, layers_of(network.actor), card)
 
 
 def with_longest(jobs: Jobs, options: DeepBackFillingOptions) -> DeepBackFillingOptions:

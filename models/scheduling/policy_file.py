@@ -46,6 +46,8 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
         document = json.loads(content)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not a policy file, or one that is cut short ({error})") from None
+    if isinstance(document, dict) and str(document.get("format", "")).startswith("tracehouse placing network"):
+        raise ValueError("this is an agent of Deep Back-Filling, which decides all starts: give it to --backfill")
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("tracehouse kernel network"):
         raise ValueError(f"not a policy file (expected the format {FORMAT!r})")
     if document["format"] != FORMAT:

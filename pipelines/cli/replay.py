@@ -181,6 +181,8 @@ def replay(
         RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **settings),
         parse_procs(procs) if procs is not None else None,
     )
+    if run.policy.placing is not None:
+        click.echo(f"{settings['backfill']} decides all starts: nothing is ordered or reserved beside it", err=True)
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))
     _write_files(run, trace_or_source, schedule, plots)

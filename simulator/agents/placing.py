@@ -170,6 +170,11 @@ class PlacingBatch:
         not been placed. int64 (episodes, later)."""
         return self._state.start
 
+    @property
+    def backfilled(self) -> NDArray[np.bool_]:
+        """Which of these jobs were not the first of the queue when they were placed, bool (episodes, later)."""
+        return self._state.backfilled
+
     def _step(self, action: IntArray, going: NDArray[np.bool_]) -> PlacingSight:
         stepped = _StepOf(self._first, action, going, self._most, *self._sight)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import benchmarks.deep_back_filling as benchmark
+from models.backfilling.networks import layers_of
+from models.backfilling.placing_file import load_placing
 from models.backfilling.rivals import RIVALS
 from tests.models.backfilling.small import JOBS, small_options
 from tests.simulator.busy import PROCS
@@ -39,7 +42,12 @@ def test_training_prints_a_curve_and_goes_on(
     kept = {path.name for path in tmp_path.iterdir()}
     assert kept == {
         f"{name}.pt" for seed in (1, 2) for name in (f"dbf-4-2-{seed}", f"4-2-{seed}-2-actor", f"4-2-{seed}-4-actor")
-    }
+    } | {f"4-2-{seed}-{episodes}-agent.json" for seed in (1, 2) for episodes in (2, 4)}
+    agent = load_placing(tmp_path / "4-2-2-4-agent.json")
+    assert (agent.cluster_procs, agent.front, agent.back) == (PROCS, 4, 2)
+    assert agent.longest_s == trained[1].options.longest_s == JOBS.estimate.max()
+    for ours, (weights, biases) in zip(agent.layers, layers_of(trained[1].network.actor), strict=True):
+        assert np.array_equal(ours[0], weights) and np.array_equal(ours[1], biases)
     again = benchmark.print_training(JOBS, options, tmp_path)
     assert capsys.readouterr().out == printed
     assert [one.curve for one in again] == [one.curve for one in trained]

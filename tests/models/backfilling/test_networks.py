@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from models.backfilling.networks import ActorCritic
+from models.backfilling.networks import ActorCritic, actor_of, layers_of
 
 
 def test_shapes_and_first_chances() -> None:
@@ -36,3 +36,9 @@ def test_half_precision_is_close_and_its_gradients_are_float32() -> None:
         assert 0 < (one - other).abs().max() < 0.02 * one.std() + 0.02
     network(seen, half=True)[0].sum().backward()
     assert all(parameter.grad is None or parameter.grad.dtype == torch.float32 for parameter in network.parameters())
+
+
+def test_an_actor_made_of_its_layers_is_the_same() -> None:
+    actor, seen = ActorCritic(9, 4, (16, 8)).actor, torch.rand(6, 9)
+    with torch.no_grad():
+        assert torch.equal(actor_of(layers_of(actor))(seen), actor(seen))

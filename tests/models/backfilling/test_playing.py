@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.backfilling.playing import DecisionRecorder, play_episodes
-from models.backfilling.trials import new_network
-from simulator.agents.placing import PlacingBatch
+from models.backfilling.playing import DecisionRecorder, place_all, play_episodes
+from models.backfilling.trials import agent_of, new_network, with_longest
+from simulator.agents.placing import PlacingBatch, PlacingRules
 from tests.models.backfilling.small import JOBS, small_options
 from tests.simulator.busy import PROCS
 
@@ -54,3 +54,17 @@ def test_the_likeliest_action_is_taken_without_draws() -> None:
     assert np.array_equal(recorded.action, recorded.logits.argmax(axis=1))
     with torch.no_grad():
         assert np.allclose(actor(torch.from_numpy(recorded.features)).numpy(), recorded.logits, atol=1e-6)
+
+
+def test_all_jobs_are_placed_as_in_an_episode() -> None:
+    """From the first job of the window on, where nothing else comes."""
+    torch.manual_seed(3)
+    network, options = new_network(PROCS, OPTIONS), with_longest(JOBS, OPTIONS)
+    agent = agent_of(network, PROCS, options, {})
+    window = JOBS.window(70, 90)
+    found = place_all(agent, window, PROCS)
+    rules = PlacingRules(OPTIONS.front, OPTIONS.back, 90, 90, longest_s=options.longest_s)
+    batch = PlacingBatch(JOBS, PROCS, 2, rules)
+    play_episodes(network.actor, batch, np.array([70, 11]), None)
+    assert np.array_equal(found.start, batch.start[0])
+    assert (found.start >= window.submit).all() and found.backfilled.any() and not found.backfilled.all()
