@@ -1,4 +1,4 @@
-"""Which trained policy is champion.
+"""Which trained policy is champion, and which agent of each kind.
 
 A challenger takes over only if it dominates the champion, and not by chance, in a replay of the whole training part, over the newest jobs
 that neither has seen; or if trades are accepted. A window that begins on an empty cluster would end before anybody starves.
@@ -6,6 +6,7 @@ that neither has seen; or if trades are accepted. A window that begins on an emp
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,11 +17,26 @@ from assets.common.storage import read_model
 from models.judging.judge import judge, takes_over
 from models.judging.verdict import PolicyVerdict
 from models.scheduling.arena import Arena
-from models.scheduling.policy_file import policy_from_bytes
+from models.scheduling.policy_file import agent_from_bytes, policy_from_bytes
+from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
+from simulator.policies.registry import Policy, assisted
 from warehouse import Warehouse, replace_partition
 
-TASK_COLUMNS = ("goal", "backfill", "estimates")
+POLICY_COLUMNS = (
+    *("seed", "method", "goal", "backfill", "estimates", "layout", "trained_jobs", "epochs"),
+    *("best_epoch", "validation_cost", "parameters"),
+)
+"""What policies.scheduling_policies has of a policy's card."""
+LAYOUTS_OF_AGENTS = {"backfilling": ("picking",), "inspector": ("inspecting", "inspector-paper")}
+"""What the networks of each kind of agent read, and no others do; policies.learned_policies has the same."""
+IN_WORDS = {"order": "policy", "backfilling": "agent that picks", "inspector": "inspector"}
+TASK_COLUMNS = {
+    "order": ("goal", "backfill", "estimates"),
+    "backfilling": ("goal", "estimates"),
+    "inspector": ("goal", "backfill", "estimates"),
+}
+"""What champion and challenger must have alike, by what is learned. Agents that pick are compared whatever their window or guard."""
 EVENT_TYPES: dict[str, pl.DataType] = {
     "windows": pl.Int64(),
     "verdict": pl.String(),
@@ -58,11 +74,11 @@ class ChallengeResult:
     champion_cost: float | None = None
     verdict: PolicyVerdict | None = None
 
-    def event(self, card: dict[str, Any], judged: range) -> dict[str, Any]:
+    def event(self, card: dict[str, Any], judged: range, learns: str) -> dict[str, Any]:
         """The row of policies.policy_events, without its numbers. judged: positions of the jobs that judged."""
         ratios = self.verdict.ratios[0] if self.verdict else None
         return {
-            "kind": self.kind,
+            "kind": self.kind if learns == "order" else f"{learns} {self.kind}",
             "seed": card["seed"],
             "goal": card["goal"],
             "windows": None,
@@ -91,22 +107,37 @@ class _Standing:
         return self.policies.equals(other.policies) and self.events.equals(other.events)
 
 
+def learned_kind(agent: Agent | None) -> str:
+    """What a network learns that decides for this agent, or orders the queue: a key of TASK_COLUMNS."""
+    if agent is None:
+        return "order"
+    return "backfilling" if agent.picking.by else "inspector"
+
+
+def _of_kind(learns: str) -> pl.Expr:
+    """Which rows of policies.scheduling_policies are of this kind."""
+    if learns == "order":
+        return ~pl.col("layout").is_in([name for names in LAYOUTS_OF_AGENTS.values() for name in names])
+    return pl.col("layout").is_in(LAYOUTS_OF_AGENTS[learns])
+
+
 def crown(
     warehouse: Warehouse,
     source: str,
     arena: Arena,
     candidates: list[Candidate],
     judged: range,
-    curve: pl.DataFrame,
+    curve: pl.DataFrame | None,
     accept_trade: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
     """The best candidate challenges the champion, and what comes of it is written in one transaction.
 
-    judged: positions of the jobs that judge; nothing after them is replayed. curve: rows of policies.training_curve of this
-    training. Returns all rows of the source in policies.scheduling_policies and
-    policies.policy_events, and what happened in words. The same training again changes nothing. Where another run has written
-    while this one judged, it judges again.
+    arena: its agent says of which kind they are; champions of other kinds stay. judged: positions of the jobs that judge; nothing after
+    them is replayed. curve: rows of policies.training_curve of this training, None to leave those that are there. Returns the rows of
+    the source and the kind in policies.scheduling_policies, all rows of policies.policy_events, and what happened in words. The same
+    training again changes nothing. Where another run has written while this one judged, it judges again.
     """
+    kind = _of_kind(learned_kind(arena.agent))
     while True:
         with warehouse.write() as connection:  # which makes the tables where there are none
             seen = _standing(connection, source)
@@ -116,21 +147,27 @@ def crown(
                 continue
             replace_partition(connection, "policies.scheduling_policies", source, standing.policies)
             replace_partition(connection, "policies.policy_events", source, standing.events)
-            replace_partition(connection, "policies.training_curve", source, curve)
-            return standing.policies, standing.events, happened
+            if curve is not None:
+                replace_partition(connection, "policies.training_curve", source, curve)
+            return standing.policies.filter(kind), standing.events, happened
 
 
 def _settled(
     seen: _Standing, arena: Arena, candidates: list[Candidate], judged: range, accept_trade: bool
 ) -> tuple[_Standing, str]:
     """What the tables should hold after this training, and what happened in words."""
-    policies, events = seen.policies, seen.events
+    learns = learned_kind(arena.agent)
+    policies, others, events = (
+        seen.policies.filter(_of_kind(learns)),
+        seen.policies.filter(~_of_kind(learns)),
+        seen.events,
+    )
     if sorted(policies.filter("newest")["sha256"]) == sorted(candidate.card["sha256"] for candidate in candidates):
         return seen, "the same training as before: nothing changes"
     best = min(candidates, key=lambda candidate: candidate.card["validation_cost"])
     champion = policies.filter("champion").row(0, named=True) if policies.height else None
     result = judge_challenger(arena, judged, best, champion, accept_trade)
-    training = 1 + max(policies["training"].to_list(), default=0)
+    training = 1 + max(seen.policies["training"].to_list(), default=0)
     kept = result.kind == "refused"
     rows = [
         {"training": training, **candidate.card, "newest": True, "champion": candidate is best and not kept}
@@ -138,11 +175,12 @@ def _settled(
     ]
     if kept and champion is not None:
         rows.append(champion | {"newest": False, "champion": True})
-    event = {"event": events.height + 1, "training": training} | result.event(best.card, judged)
+    event = {"event": events.height + 1, "training": training} | result.event(best.card, judged, learns)
     added = pl.DataFrame([event], infer_schema_length=None)
     added = added.with_columns(pl.col(name).cast(data_type) for name, data_type in EVENT_TYPES.items())
     all_events = pl.concat([events, added.select(events.columns)], how="vertical_relaxed")
-    return _Standing(pl.DataFrame(rows, infer_schema_length=None), all_events), result.happened
+    own = pl.DataFrame(rows, infer_schema_length=None).select(others.columns)
+    return _Standing(pl.concat([own, others], how="vertical_relaxed"), all_events), result.happened
 
 
 def judge_challenger(
@@ -150,15 +188,16 @@ def judge_challenger(
 ) -> ChallengeResult:
     """Whether a challenger takes over. champion: its row of policies.scheduling_policies, None where there is none.
     accept_trade: as models.judging.judge.takes_over has it."""
+    learns = learned_kind(arena.agent)
     ours = arena.replayed(challenger.weights, judged)
     cost = arena.cost_of(ours)
     if champion is None:
-        return ChallengeResult("first", "the first policy of this source is champion", cost)
-    weights = _weights_of(champion) if _can_stay(champion, challenger.card) else None
-    if weights is None:
+        return ChallengeResult("first", f"the first {IN_WORDS[learns]} of this source is champion", cost)
+    policy = _policy_of(champion, arena) if _can_stay(champion, challenger.card, learns) else None
+    if policy is None:
         happened = "champion by default: the one before was for another goal, other rules or another split, or is lost"
         return ChallengeResult("replaced", happened, cost)
-    theirs = arena.replayed(weights, judged)
+    theirs = arena.replayed(policy, judged)
     judgement = judge([ours], [theirs])
     verdict = judgement.verdict
     kind: Literal["promoted", "refused"] = "promoted" if takes_over(judgement, accept_trade) else "refused"
@@ -171,9 +210,10 @@ def judge_challenger(
     return ChallengeResult(kind, happened, cost, arena.cost_of(theirs), verdict)
 
 
-def _can_stay(champion: dict[str, Any], card: dict[str, Any]) -> bool:
-    """A champion that learned from jobs which now judge or test is no champion any more."""
-    same_task = all(champion[name] == card[name] for name in TASK_COLUMNS)
+def _can_stay(champion: dict[str, Any], card: dict[str, Any], learns: str) -> bool:
+    """A champion that learned from jobs which now judge or test is no champion any more, nor is an agent beside another policy."""
+    same_task = all(champion[name] == card[name] for name in TASK_COLUMNS[learns])
+    same_task = same_task and _base_of(champion) == _base_of(card)
     return same_task and champion["trained_jobs"] <= card["trained_jobs"]
 
 
@@ -188,9 +228,19 @@ def _standing(connection: duckdb.DuckDBPyConnection, source: str) -> _Standing:
     return _Standing(policies, events)
 
 
-def _weights_of(row: dict[str, Any]) -> KernelWeights | None:
+def _base_of(row: dict[str, Any]) -> str | None:
+    """The policy beside an agent, None for a policy."""
+    base: str | None = json.loads(row["parameters"]).get("base")
+    return base
+
+
+def _policy_of(row: dict[str, Any], arena: Arena) -> KernelWeights | Policy | None:
+    """What the champion of this row does in the arena, None where its file is lost."""
     try:
-        return policy_from_bytes(read_model(row["file"], row["sha256"]))[0]
+        content = read_model(row["file"], row["sha256"])
+        if arena.agent is None:
+            return policy_from_bytes(content)[0]
+        return assisted(arena.base, agent_from_bytes(content)[0])
     except ValueError:
         return None
 
@@ -217,8 +267,8 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
     """
     with warehouse.read() as connection:
         rows = connection.execute(
-            "SELECT seed, newest, champion, trained_jobs, file, sha256 FROM policies.scheduling_policies WHERE source = ? "
-            "ORDER BY newest DESC, seed",
+            "SELECT seed, newest, champion, trained_jobs, file, sha256 FROM policies.learned_policies "
+            "WHERE source = ? AND learns = 'order' ORDER BY newest DESC, seed",
             [source],
         ).fetchall()
     if not rows:
@@ -229,3 +279,27 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
         LearnedPolicy(seed, newest, champion, trained, policy_from_bytes(read_model(file, sha256))[0], sha256)
         for seed, newest, champion, trained, file, sha256 in rows
     ]
+
+
+@dataclass(frozen=True)
+class LearnedAgent:
+    """The champion among the agents of a kind. row: of policies.learned_policies. agent: with its weights."""
+
+    agent: Agent
+    row: dict[str, Any]
+
+
+def champion_agent(warehouse: Warehouse, source: str, learns: str) -> LearnedAgent | None:
+    """The agent of this kind ("backfilling" or "inspector") that is kept for a source, None where there is none.
+
+    Raises ValueError when its file is not what it was.
+    """
+    with warehouse.read() as connection:
+        rows = connection.sql(
+            "FROM policies.learned_policies WHERE champion AND source = $source AND learns = $learns",
+            params={"source": source, "learns": learns},
+        ).pl()
+    if rows.is_empty():
+        return None
+    row = rows.row(0, named=True)
+    return LearnedAgent(agent_from_bytes(read_model(row["file"], row["sha256"]))[0], row)

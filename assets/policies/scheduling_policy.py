@@ -27,18 +27,15 @@ from assets.policies.config import (
     text_field,
 )
 from assets.policies.lessons import judged_jobs, lessons_of
-from assets.policies.registry import Candidate, crown
+from assets.policies.registry import POLICY_COLUMNS, Candidate, crown
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import Recipe
 from warehouse import Warehouse
 
-NIGHTLY_CARD = (
-    *("source", "cluster_procs", "seed", "method", "goal", "backfill", "estimates", "layout", "trained_jobs", "epochs"),
-    *("best_epoch", "validation_cost", "parameters"),
-)
-"""What the file of a nightly policy says of itself. All but the first two are columns of policies.scheduling_policies, too."""
+NIGHTLY_CARD = ("source", "cluster_procs", *POLICY_COLUMNS)
+"""What the file of a nightly policy says of itself."""
 
 
 class SchedulingPolicyConfig(TaskConfig):
@@ -122,7 +119,7 @@ def _train(
         for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source)):
             seed, trained = policy.seed, policy.trained
             card = setup.card(policy, NIGHTLY_CARD, parameters=json.dumps(trained.parameters))
-            row = {name: value for name, value in card.items() if name not in ("source", "cluster_procs")}
+            row = {name: card[name] for name in POLICY_COLUMNS}
             stored = store_policy(source, f"policy-{seed}", trained.weights, card)
             candidates.append(Candidate(row | stored, trained.weights))
             curve += [{"seed": seed} | asdict(report) for report in trained.curve]

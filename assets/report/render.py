@@ -51,8 +51,10 @@ QUERIES = {
         "INNER JOIN core.jobs AS j ON p.source = j.source AND p.job_index = j.job_index "
         "WHERE p.source = $source ORDER BY p.job_index"
     ),
-    "goal": "SELECT goal FROM policies.scheduling_policies WHERE source = $source AND newest",
-    "champion": "SELECT seed, best_epoch, newest FROM policies.scheduling_policies WHERE source = $source AND champion",
+    "goal": "SELECT goal FROM policies.learned_policies WHERE source = $source AND newest AND learns = 'order'",
+    "champion": (
+        "SELECT seed, best_epoch, newest FROM policies.learned_policies WHERE source = $source AND champion AND learns = 'order'"
+    ),
 }
 """What the sections show, by name."""
 

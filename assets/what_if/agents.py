@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from assets.what_if.settings import RunSettings
+from assets.policies.registry import IN_WORDS, champion_agent
+from assets.what_if.settings import CHAMPION, RunSettings
 from models.scheduling.policy_file import load_agent
 from simulator.policies.agents import Agent, agent_text, parse_inspecting
+from warehouse import Warehouse
+
+LEARNS = {"--backfill": "backfilling", "--inspector": "inspector"}
+"""What the champion of each option learned."""
 
 
 @dataclass(frozen=True)
@@ -22,42 +27,62 @@ class ChosenAgent:
     trained_jobs: int = 0
 
 
-def choose_agent(settings: RunSettings, source: str | None) -> ChosenAgent | None:
-    """The agents of the settings, None for none. source: in the catalogue, None for a bare log.
+def choose_agent(settings: RunSettings, source: str | None, warehouse: Warehouse | None = None) -> ChosenAgent | None:
+    """The agents of the settings, None for none.
 
-    Raises ValueError, with the remedy, for a file of another kind, and for two learned agents.
+    settings: as assets.what_if.settings.check_settings returns them. source: in the catalogue, None for a bare log. warehouse: holds
+    the source's champions. Raises ValueError, with the remedy, for a file of another kind, where no champion is kept, and for two
+    learned agents.
     """
-    picks, inspector = settings.backfill_file, settings.inspector
-    if not picks and inspector is None:
+    picks = settings.backfill if settings.backfill_file or settings.backfill == CHAMPION else None
+    inspector = settings.inspector
+    if picks is None and inspector is None:
         return None
-    files, digests, seen = [], [], 0
-    agent = Agent()
-    if picks:
-        learned, card = _read(Path(picks), "pick", "--backfill")
-        agent = learned
-        files.append(picks)
-        digests.append(hashlib.sha256(Path(picks).read_bytes()).hexdigest())
-        seen = max(seen, _trained_jobs(card, source))
-    if inspector is not None and inspector.endswith(".json"):
-        learned, card = _read(Path(inspector), "inspect", "--inspector")
-        files.append(inspector)
-        if len(files) > 1:
-            raise ValueError(
-                f"{files[0]} and {files[1]}: one learned agent decides in a replay; replace one of them by a rule, such as "
-                "--backfill easy or --inspector unfit"
-            )
-        agent = replace(agent, inspecting=learned.inspecting, weights=learned.weights)
-        digests.append(hashlib.sha256(Path(inspector).read_bytes()).hexdigest())
-        seen = max(seen, _trained_jobs(card, source))
+    inspects = inspector if inspector is not None and (inspector == CHAMPION or inspector.endswith(".json")) else None
+    if picks is not None and inspects is not None:
+        raise ValueError(
+            f"--backfill {picks} and --inspector {inspects}: one learned agent decides in a replay. Replace one of them by a rule, "
+            "such as --backfill easy or --inspector unfit"
+        )
+    chosen = ChosenAgent(Agent())
+    if picks is not None:
+        chosen = _learned(picks, "--backfill", source, warehouse)
+    if inspects is not None:
+        chosen = _learned(inspects, "--inspector", source, warehouse)
     elif inspector is not None:
-        agent = replace(agent, inspecting=parse_inspecting(inspector))
-    return ChosenAgent(agent, digests[0] if digests else None, seen)
+        chosen = replace(chosen, agent=replace(chosen.agent, inspecting=parse_inspecting(inspector)))
+    return chosen
 
 
-def _read(path: Path, kind: str, option: str) -> tuple[Agent, dict[str, Any]]:
+def _learned(text: str, option: str, source: str | None, warehouse: Warehouse | None) -> ChosenAgent:
+    """The agent of a file, or the source's champion."""
+    if text == CHAMPION:
+        return _champion(option, source, warehouse)
+    path = Path(text)
+    agent, card = _read(path, option)
+    return ChosenAgent(agent, hashlib.sha256(path.read_bytes()).hexdigest(), _trained_jobs(card, source))
+
+
+def _champion(option: str, source: str | None, warehouse: Warehouse | None) -> ChosenAgent:
+    learns = LEARNS[option]
+    if source is None or warehouse is None:
+        raise ValueError(
+            f"{option} learned: a log has no learned agent of its own: give an agent's file ({option} FILE.json), or add the log with "
+            f"`tracehouse ingest LOG --name NAME` and train with `tracehouse train --source NAME --learn {learns}`"
+        )
+    champion = champion_agent(warehouse, source, learns)
+    if champion is None:
+        raise ValueError(
+            f"{option} learned: no {IN_WORDS[learns]} has been trained for source {source!r}: train one with `tracehouse train "
+            f"--source {source} --learn {learns}`, or give an agent's file ({option} FILE.json)"
+        )
+    return ChosenAgent(champion.agent, champion.row["sha256"], champion.row["trained_jobs"])
+
+
+def _read(path: Path, option: str) -> tuple[Agent, dict[str, Any]]:
     """A learned agent and its card. Raises ValueError where it decides something else than the option is for."""
     agent, card = load_agent(path)
-    if not agent_text(agent).startswith(kind):
+    if not agent_text(agent).startswith("pick" if option == "--backfill" else "inspect"):
         other = "--inspector" if option == "--backfill" else "--backfill"
         raise ValueError(f"{path}: this agent decides something else: give it to {other}")
     return agent, card

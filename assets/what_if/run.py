@@ -144,7 +144,7 @@ def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: st
         digest = hashlib.sha256(Path(settings.backfill).read_bytes()).hexdigest()
         return ChosenPolicy("FCFS", parse_policy("FCFS"), agent_sha256=digest, placing=placing)
     chosen = _choose_order(settings, warehouse, source)
-    agent = choose_agent(settings, None if warehouse is None else source)
+    agent = choose_agent(settings, None if warehouse is None else source, warehouse)
     if agent is None or chosen.policy is None:
         return chosen
     return replace(

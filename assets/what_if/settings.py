@@ -21,6 +21,8 @@ from simulator.policies.registry import parse_options
 
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
 LEAST_LOAD, MOST_LOAD = 0.01, 100.0
+CHAMPION = "learned"
+"""In place of a rule or a file: the champion that the pipeline keeps for the source."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
@@ -54,12 +56,13 @@ class RunSettings(BaseModel):
     )
     backfill: str = Field(
         default="easy",
-        description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X, pick:OPTIONS, or the file of an "
-        "agent that picks (.json)",
+        description="none, any, easy, easy-sjbf, conservative, selective or selective:threshold=X, pick:OPTIONS, learned, or the file "
+        "of an agent that picks (.json)",
     )
     inspector: str | None = Field(
         default=None,
-        description="Who accepts or rejects what the policy picks: accept, unfit, reject, or the file of an inspector (.json)",
+        description="Who accepts or rejects what the policy picks: accept, unfit, reject, learned, or the file of an inspector "
+        "(.json)",
     )
     estimates: str = Field(
         default="requested",
@@ -108,7 +111,7 @@ class RunSettings(BaseModel):
     @property
     def backfill_rule(self) -> str:
         """The rule that the engine takes: beside an agent that picks it is not read."""
-        return "easy" if self.backfill_file else self.backfill
+        return "easy" if self.backfill_file or self.backfill == CHAMPION else self.backfill
 
     @property
     def portable_backfill(self) -> str:
@@ -166,7 +169,9 @@ def check_settings(settings: RunSettings) -> RunSettings:
         if not settings.backfill_file:
             settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
         if settings.inspector is not None and not settings.inspector.endswith(".json"):
-            parse_inspecting(settings.inspector)
+            settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
+            if settings.inspector != CHAMPION:
+                parse_inspecting(str(settings.inspector))
         _check_beliefs(settings)
         return settings
     _check_rlscheduler(settings)
@@ -221,7 +226,9 @@ def _check_beliefs(settings: RunSettings) -> None:
 
 
 def usual_backfill(text: str) -> str:
-    """A backfilling rule in its usual form, with the options that are not usual. Raises ValueError for what is none."""
+    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for what is none."""
+    if text.strip().lower() == CHAMPION:
+        return CHAMPION
     rules_of(text, "requested", 1)
     head, _, tail = text.lower().partition(":")
     if head == "pick":

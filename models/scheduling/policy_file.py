@@ -76,13 +76,22 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
     return KernelWeights(blank.facts, blank.signals, *weights), card
 
 
+def agent_from_bytes(content: bytes) -> tuple[Agent, dict[str, Any]]:
+    """(agent, card) of a learned agent's file. Raises ValueError that says what is wrong for anything else."""
+    weights, card = policy_from_bytes(content)
+    try:
+        return parse_agent(json.loads(content)["agent"]).learned(weights), card
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"no agent that tracehouse knows ({error}): train it again") from None
+
+
 def load_agent(path: Path) -> tuple[Agent, dict[str, Any]]:
     """(agent, card) of the file of a learned agent. Raises ValueError naming the file when it is none."""
-    weights, card = load_policy(path, of_agent=True)
+    load_policy(path, of_agent=True)
     try:
-        return parse_agent(json.loads(path.read_bytes())["agent"]).learned(weights), card
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{path}: no agent that tracehouse knows ({error}): train it again") from None
+        return agent_from_bytes(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def load_policy(path: Path, of_agent: bool = False) -> tuple[KernelWeights, dict[str, Any]]:

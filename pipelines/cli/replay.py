@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     "-b",
     default="easy",
     show_default=True,
-    help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, or FILE.json, an agent "
-    "that picks (docs/backfilling.md).",
+    help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, learned (the agent "
+    "that picks trained for the source), or FILE.json, such an agent, or one of Deep Back-Filling, which decides all starts "
+    "(docs/backfilling.md).",
 )
 @click.option(
     "--inspector",
-    metavar="RULE|FILE",
-    help="Who accepts or rejects each pick of the policy: accept, unfit (rejects what does not fit), reject, or FILE.json, a "
-    "trained inspector.",
+    metavar="RULE|learned|FILE",
+    help="Who accepts or rejects each pick of the policy: accept, unfit (rejects what does not fit), reject, learned (the inspector "
+    "trained for the source), or FILE.json, a trained inspector.",
 )
 @click.option(
     "--estimates",

@@ -1,6 +1,16 @@
-"""What `tracehouse replay` and `tracehouse compare` print for people; names are those of docs/semantics.md."""
+"""What `tracehouse replay`, `compare`, `train` and `distil` print for people; names are those of docs/semantics.md."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from assets.policies.training import TrainingSetup
+
+THIS_POLICY, ITS_RULE = "this policy", "its rule"
+"""What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
 
 SHOWN_STATISTICS = ("average", "median", "p90", "p95", "p99", "max")
 PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
@@ -196,3 +206,44 @@ def _number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
+    """A line for each policy: the goal on the jobs that judge."""
+    task, scored = setup.task, setup.judging.scored
+    click.echo(
+        f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
+    )
+    for name, cost in costs.items():
+        click.echo(f"{name:<22} {cost:>12.2f}")
+
+
+def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
+    """A line for each rule, and what to use."""
+    from assets.policies.verdicts import best_of, rivals_with
+
+    print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
+    best = best_of(judged)
+    if best is None:
+        click.echo("\nNone of them dominates FCFS with EASY: keep that")
+    elif best != THIS_POLICY:
+        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
+        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
+        click.echo(f"\nUse {best} instead of the trained policy{how}")
+    else:
+        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
+
+
+def print_ratios(judged: dict[str, Any], scored: int) -> None:
+    """A line for each rule with its ratios and the verdict. scored: how many jobs."""
+    click.echo(
+        f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n\n"
+        f"{'':<14} {'bounded slowdown':>17} {'mean wait':>10} {'p99 wait':>10} {'wait by work':>13} {'wide jobs':>10}  verdict"
+    )
+    for name, judgement in judged.items():
+        ratios = judgement.verdict.ratios[0]
+        wide = "" if ratios.wide_wait is None else f"{ratios.wide_wait:.2f}"
+        click.echo(
+            f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
+            f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
+        )

@@ -93,7 +93,8 @@ def _print_results(names: list[str]) -> None:
                 [name],
             ).fetchall()
             champion = connection.execute(
-                "SELECT best_epoch, parameters FROM policies.scheduling_policies WHERE source = ? AND champion", [name]
+                "SELECT best_epoch, parameters FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'",
+                [name],
             ).fetchone()
         _print_verdicts(name, judged)
         start = STARTED_FROM.get(json.loads(champion[1]).get("start")) if champion and champion[0] == 0 else None

@@ -22,6 +22,7 @@ from models.scheduling.options import (
     StartingPoint,
 )
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_ratios, print_verdicts
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
 """What a trained policy is shown beside, by the goal."""
-THIS_POLICY, ITS_RULE = "this policy", "its rule"
 LEARNED = {
     "backfilling": ("pick:by=shortest,window=64-63", "FCFS", "picking"),
     "inspector": ("inspect:accept", "SJF", "inspecting"),
@@ -171,7 +171,8 @@ def train(
 
     The policy is a file with a card, and `tracehouse replay` takes it. The jobs between the two parts choose
     epoch and seed, and say whether that is better than what training started from; else the file holds the start.
-    An interrupted training goes on where it was.
+    An interrupted training goes on where it was. An agent is kept in the warehouse, too. It is the champion of the source,
+    which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
 
     \b
     tracehouse train --source lublin-256 --goal bsld
@@ -179,6 +180,7 @@ def train(
     tracehouse train --source lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
     """
     from assets.common.trace import load_trace
+    from assets.policies.adoption import adopt_agents
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
@@ -200,19 +202,27 @@ def train(
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
     write_whole(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
+    happened = None if learn == "order" else adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
     for seed in numbers:
         _checkpoint_of(path, seed).unlink(missing_ok=True)
     if as_json:
-        click.echo(json.dumps(card | {"file": str(path), "key": key}, indent=1))
+        click.echo(json.dumps(card | {"file": str(path), "key": key, "champion": happened}, indent=1))
         return
-    _print_costs(setup, costs)
+    print_costs(setup, costs)
     if judged:
-        _print_verdicts(setup, judged)
+        print_verdicts(setup, judged)
+    _print_how_to_use(setup, best, path, key)
+    if happened is not None:
+        click.echo(f"--{'backfill' if learn == 'backfilling' else learn} learned: {happened}")
+
+
+def _print_how_to_use(setup: TrainingSetup, best: JudgedPolicy, path: Path, key: str) -> None:
+    recipe, name = best.recipe, setup.trace.source
     if best.trained.best_epoch == 0 and recipe.start != "nothing":
         click.echo(f"\nnothing was learned: the policy is what training started from ({STARTED_FROM[recipe.start]})")
     click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
     click.echo(f"replay it: tracehouse replay {name} {_how_to_replay(setup, path)}")
-    if setup.task.rules == "standard" and recipe.ppo.layout != "paper" and learn == "order":
+    if setup.task.rules == "standard" and recipe.ppo.layout != "paper" and setup.task.agent is None:
         click.echo(f"as a formula: tracehouse distil {path} --source {name}")
 
 
@@ -304,16 +314,6 @@ def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPoli
     return key.formula, costs
 
 
-def _print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
-    """A line for each policy: the goal on the jobs that judge."""
-    task, scored = setup.task, setup.judging.scored
-    click.echo(
-        f"{task.goal} of {len(scored):,} unseen jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
-    )
-    for name, cost in costs.items():
-        click.echo(f"{name:<22} {cost:>12.2f}")
-
-
 def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any]:
     """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
     from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
@@ -327,37 +327,6 @@ def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any
         ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
         ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
     return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
-
-
-def _print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
-    """A line for each rule, and what to use."""
-    from assets.policies.verdicts import best_of, rivals_with
-
-    _print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
-    best = best_of(judged)
-    if best is None:
-        click.echo("\nNone of them dominates FCFS with EASY: keep that")
-    elif best != THIS_POLICY:
-        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
-        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
-        click.echo(f"\nUse {best} instead of the trained policy{how}")
-    else:
-        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
-
-
-def _print_ratios(judged: dict[str, Any], scored: int) -> None:
-    """A line for each rule with its ratios and the verdict. scored: how many jobs."""
-    click.echo(
-        f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n\n"
-        f"{'':<14} {'bounded slowdown':>17} {'mean wait':>10} {'p99 wait':>10} {'wait by work':>13} {'wide jobs':>10}  verdict"
-    )
-    for name, judgement in judged.items():
-        ratios = judgement.verdict.ratios[0]
-        wide = "" if ratios.wide_wait is None else f"{ratios.wide_wait:.2f}"
-        click.echo(
-            f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
-            f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
-        )
 
 
 @click.command()
@@ -402,7 +371,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
         click.echo(json.dumps(shown, indent=1))
         return
     click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
-    _print_ratios(judged, trace.rows.height - split.trained_jobs)
+    print_ratios(judged, trace.rows.height - split.trained_jobs)
     click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')
 
 

@@ -25,6 +25,7 @@ LINEAGE = {
     },
     "policies/trajectory_filter": {"predictions/runtime_predictions", "core/jobs"},
     "policies/priority_key": {"predictions/runtime_predictions", "core/jobs"},
+    "policies/agents": {"predictions/runtime_predictions", "core/jobs"},
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {
         "policies/scheduling_policy",

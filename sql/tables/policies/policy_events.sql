@@ -1,8 +1,8 @@
--- What became of the trained policies: who is champion from when on, and why. A history: it cannot be recomputed from the logs.
+-- What became of the trained policies and agents: who is champion from when on, and why. A history: it cannot be recomputed from the logs.
 CREATE TABLE IF NOT EXISTS policies.policy_events (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     event BIGINT NOT NULL, -- number, from 1, in the order of happening
-    kind VARCHAR NOT NULL, -- first, promoted, refused, or replaced: trained for another goal or other rules, or the file is lost
+    kind VARCHAR NOT NULL, -- first, promoted, refused, or replaced: another goal, other rules, a lost file. Of agents: `backfilling first`
     training BIGINT NOT NULL, -- training that challenged
     seed BIGINT NOT NULL, -- its best seed, by the jobs that choose
     goal VARCHAR NOT NULL, -- what both make small

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from assets.common.trace import Trace, load_trace
+from assets.policies.adoption import adopt_agents
+from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from assets.what_if.agents import choose_agent
 from assets.what_if.run import choose_policy, replay_run
 from assets.what_if.settings import RunSettings, check_settings
 from models.scheduling.learning.starts import rule_network
-from models.scheduling.policy_file import policy_to_bytes
+from models.scheduling.learning.training import TrainedPolicy
+from models.scheduling.learning.training_run import JudgedPolicy
+from models.scheduling.options import AGENT_PPO, Recipe
+from models.scheduling.policy_file import load_agent, policy_to_bytes
 from simulator.policies.agents import NETWORK, UNFIT, parse_agent
 from simulator.policies.observation import layout_named
 from tests.simulator.busy import random_weights
@@ -57,6 +63,16 @@ def test_what_does_not_go(trace: Trace, tmp_path: Path) -> None:
         (RunSettings(rules="rlscheduler", inspector="unfit"), "know no --inspector"),
         (RunSettings(backfill="pick:by=fastest"), "by must be one of first, oldest"),
         (RunSettings(backfill="conservative", inspector="unfit"), "no picks that could be inspected"),
+        (RunSettings(backfill="learned", rules="rlscheduler"), "not one of the RLScheduler rules"),
+        (
+            RunSettings(backfill="learned"),
+            "--backfill learned: a log has no learned agent of its own: .* --learn backfilling`",
+        ),
+        (
+            RunSettings(inspector="learned"),
+            "--inspector learned: a log has no learned agent of its own: .* --learn inspector`",
+        ),
+        (RunSettings(backfill="learned", inspector=inspects), "one learned agent decides in a replay"),
     ):
         with pytest.raises(ValueError, match=said):
             replay_run(trace, check_settings(settings), choose_policy(check_settings(settings), None, "mine"))
@@ -80,3 +96,40 @@ def test_live_estimates_are_used_beside_agents(trace: Trace) -> None:
     live = starts(backfill="easy-sjbf", estimates="live")
     assert starts(backfill="pick:by=shortest", estimates="live") == live != starts(backfill="easy-sjbf")
     assert starts(inspector="accept", estimates="live") == starts(estimates="live")
+
+
+def test_the_champions_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    warehouse = warehouse_of(tmp_path, busy_log(400))
+    trace = load_trace(warehouse, "mine")
+
+    def starts(**settings: str | None) -> list[int]:
+        checked = check_settings(RunSettings(**settings))
+        run = replay_run(trace, checked, choose_policy(checked, warehouse, "mine"))
+        if "Learned" in settings.values():
+            assert (run.settings.portable_backfill, run.counts["jobs_seen_in_training"]) == ("learned", 200)
+            assert run.policy.agent_sha256 is not None
+        return run.schedule.start.tolist()
+
+    for option, learns in (("backfill", "backfilling"), ("inspector", "inspector")):
+        with pytest.raises(
+            ValueError, match=f"for source 'mine': train one with `tracehouse train --source mine --learn {learns}`"
+        ):
+            starts(**{option: "learned"})
+    files = {}
+    for text, base in (("pick:by=shortest,window=12-8", "FCFS"), ("inspect:unfit", "SJF")):
+        setup = TrainingSetup.on_split(trace, PolicyTask(agent=text, base=base), split_of(trace, 48))
+        files[base] = agent_file(tmp_path, text)
+        agent, _ = load_agent(Path(files[base]))
+        assert agent.weights is not None
+        trained = TrainedPolicy(agent.weights, 0, 1.0, [], {})
+        layout = "picking" if base == "FCFS" else "inspecting"
+        recipe = Recipe(ppo=AGENT_PPO.model_copy(update={"layout": layout}))
+        adopt_agents(warehouse, setup, [JudgedPolicy(recipe, 1, trained, np.zeros(1))])
+    assert starts(backfill="Learned") == starts(backfill=files["FCFS"]) != starts(backfill="easy")
+    assert (
+        starts(policy="SJF", inspector="learned")
+        == starts(policy="SJF", inspector=files["SJF"])
+        != starts(policy="SJF")
+    )
+    assert starts(policy="SJF", backfill="learned", inspector="unfit") != starts(policy="SJF", backfill="learned")

@@ -9,16 +9,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from models.backfilling.placing_file import placing_to_bytes
+from models.backfilling.playing import play_episodes
+from models.backfilling.trials import agent_of, new_network
+from simulator.agents.placing import PlacingBatch, PlacingRules
 from simulator.metrics.metrics import METRICS, SEMANTICS
 from simulator.policies.registry import POLICY_NAMES
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler
 from simulator.published.schedinspector import INSPECTOR_BASES, inspector_base, policy_of_base
+from tests.models.backfilling.small import small_options
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.simulator.published.test_rlscheduler import LUBLIN_PROCS, lublin
 from tests.tiny import busy_log, swf_line
+from tracehouse import load_log
 
 LUBLIN_AVERAGES = {"average_wait_s": 97_155.9945, "average_bounded_slowdown": 590.0538}  # of two other simulators
 
@@ -183,6 +190,25 @@ def test_bases_that_only_inspectors_have_are_policies_of_those_rules(catalogue: 
     expected = replay_rlscheduler(jobs, LUBLIN_PROCS, inspector_base(base), False, wait_bug=False)
     assert told["policy"] == name
     assert told["average_wait_s"] == pytest.approx(float((expected.start - jobs.submit).mean()))
+
+
+def test_an_agent_that_decides_all_starts(tmp_path: Path, catalogue: Path) -> None:
+    """The starts of a window are those of its episode, and the command says who decides."""
+    log, file = tmp_path / "jobs.swf", tmp_path / "agent.json"
+    log.write_text(busy_log(120))
+    options = small_options(longest_s=90_000)
+    network = new_network(16, options)
+    file.write_bytes(placing_to_bytes(agent_of(network, 16, options, {})))
+    result = call("replay", log, "-b", file, "--window", "20:80", "--schedule", tmp_path / "starts.csv")
+    assert result.exit_code == 0 and f"{file} decides all starts" in result.stderr
+    jobs = load_log(log).trace().jobs()
+    batch = PlacingBatch(jobs, 16, 1, PlacingRules(4, 2, 80, 80, longest_s=90_000))
+    play_episodes(network.actor, batch, np.array([20]), None)
+    with (tmp_path / "starts.csv").open(newline="") as rows:
+        assert [int(row["start_time"]) for row in csv.DictReader(rows)] == batch.start[0].tolist()
+    assert "leave --policy out" in fail("replay", log, "-b", file, "-p", "SAF")
+    assert "give --procs 16, or train" in fail("replay", log, "-b", file, "--procs", "20")
+    assert "this is an agent of Deep Back-Filling" in fail("replay", log, "-p", file)
 
 
 # Policies of the user's own.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from pipelines.cli.replay_text import compare_text
+from models.judging.judge import Replayed, judge
+from pipelines.cli.replay_text import compare_text, print_ratios
+from simulator.engine.replay import replay
+from tests.simulator.busy import PROCS, busy_jobs
 
 METRIC = {"a": 100_000.4, "b": 12.345, "difference": -99_988.055}
 INTERVAL = {"ratio": 0.8, "low": 0.7, "high": 0.9, "blocks": 16, "why_none": None}
@@ -65,3 +69,12 @@ def test_the_verdict_says_who_pays_and_how_sure_it_is(comparison: dict) -> None:
     assert "wide_wait_s" not in words
     comparison["verdict"] = {"why_none": "there are outages"}
     assert "no verdict: there are outages" in compare_text(comparison).splitlines()
+
+
+def test_ratios_of_trained_policies(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs, scored = busy_jobs(300), np.arange(300) >= 150
+    easy = Replayed(jobs, PROCS, replay(jobs, PROCS, "FCFS", "easy"), scored)
+    print_ratios({"key": judge([easy], [easy])}, 150)
+    lines = capsys.readouterr().out.splitlines()
+    assert "over its later 150 jobs" in lines[1]
+    assert lines[-1].split()[:3] == ["key", "1.00", "1.00"] and lines[-1].endswith("no difference")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
+from models.scheduling.policy_file import policy_to_bytes
+from simulator.policies.observation import LAYOUTS, blank_network
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log
 
@@ -31,7 +33,9 @@ def policy(home: Path) -> Path:
     path, picture = home / "policy.json", home / "curve.png"
     text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "bsld of 448 unseen jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text
+    assert (
+        "bsld of 448 held-out jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text
+    )
     assert "one replay of the whole log, over its later 450 jobs" in text
     return path
 
@@ -125,3 +129,31 @@ def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
     bad.write_bytes(policy.read_bytes()[:300])
     assert "bad.json: not a policy file, or one that is cut short" in fail("replay", "mine", "--policy", bad)
     assert "bad.json" in fail("distil", bad, "--source", "mine")
+
+
+def test_agents_are_kept_and_replayed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, by file, and what is said where none is kept."""
+    monkeypatch.setattr("pipelines.cli.train.Recipe", QuickRecipe)
+    wanted = "train one with `tracehouse train --source mine --learn {}`"
+    assert wanted.format("backfilling") in fail("replay", "mine", "--backfill", "learned")
+    assert wanted.format("inspector") in fail("replay", "mine", "--inspector", "learned")
+    path, quick = tmp_path / "agent.json", ("--epochs", "1", "--seeds", "2", "--window-jobs", "48")
+    agent = ("--learn", "backfilling", "--agent", "pick:by=shortest,window=8-8")
+    said = succeed("train", "-s", "mine", "-o", path, *agent, *quick)
+    assert "--backfill learned: the first agent that picks of this source is champion" in said
+    told = [json.loads(succeed("replay", "mine", "--backfill", who, "--json")) for who in ("learned", str(path))]
+    assert told[0]["backfill"] == "learned" and told[0]["average_wait_s"] == told[1]["average_wait_s"]
+    assert told[0]["jobs_seen_in_training"] == 450
+    succeed("replay", "mine", "--backfill", "learned", "--save", "with-agent")
+    succeed("replay", "mine", "--save", "easy")
+    assert "with-agent (B) against easy (A)" in succeed("compare", "mine", "easy", "with-agent")
+    found = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *agent, *quick))
+    assert found["champion"] == "the same training as before: nothing changes"
+    assert "cannot decide together" in fail("replay", "mine", "--policy", policy_file(home), "--backfill", "learned")
+
+
+def policy_file(home: Path) -> Path:
+    """An ordering network that nobody has trained."""
+    path = home / "order.json"
+    path.write_bytes(policy_to_bytes(blank_network(LAYOUTS["plain"]), {}))
+    return path

@@ -1,0 +1,84 @@
+"""The asset policies/agents: agents that backfill or inspect, trained again for sources that have some."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from pydantic import Field
+
+from assets.common.describe import table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.progress import progress_bar
+from assets.common.storage import data_folder
+from assets.common.trace import load_trained_trace
+from assets.ingest.core_jobs import jobs
+from assets.policies.adoption import adopt_agents, lesson_of_champion
+from assets.policies.lessons import judging_part, learning_part
+from assets.policies.registry import LAYOUTS_OF_AGENTS
+from assets.policies.training import PolicyTask, TrainingSetup
+from assets.predictions.runtime_predictions import runtime_predictions
+from models.scheduling.arena import Windows
+from models.scheduling.learning.training_run import TrainingSplit
+from models.scheduling.options import Recipe
+from warehouse import Warehouse
+
+
+class AgentTrainingConfig(dg.Config):
+    seeds: list[int] = Field(
+        default=[1, 2, 3], min_length=1, description="Training seeds; one agent of each kind is trained per seed"
+    )
+    accept_trade: bool = Field(default=False, description="Also take an agent that trades, against start and champion")
+
+
+@dg.asset(
+    key=["policies", "agents"],
+    deps=[runtime_predictions, jobs],
+    partitions_def=SOURCES,
+    group_name="policies",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("policies.policy_events"),
+)
+def agents(
+    context: dg.AssetExecutionContext, config: AgentTrainingConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Agents that pick what is backfilled, and inspectors, each only where `tracehouse train --learn ...` has made one champion. It is
+    trained again as it was, on the training part, and the best seed challenges the champion over the newest jobs of that part."""
+    source = context.partition_key
+    metadata: dict[str, Any] = {"kinds trained": 0}
+    for learns, task, recipe in lessons_of_champions(warehouse, source):
+        trace, test_position = load_trained_trace(warehouse, source)
+        recipe = recipe.model_copy(update={"accept_trade": config.accept_trade})
+        setup = TrainingSetup.on_split(trace, task, nightly_split(test_position, task.window_jobs))
+        with progress_bar(f"training agents of {source}", recipe.epochs * len(config.seeds)) as bar:
+            checkpoint_of = partial(_checkpoint_of, source, learns)
+            trained = list(setup.train(recipe, config.seeds, lambda seed, report: bar.update(), checkpoint_of))
+        _, events, happened = adopt_agents(warehouse, setup, trained, config.accept_trade)
+        for seed in config.seeds:
+            checkpoint_of(seed).unlink(missing_ok=True)
+        context.log.info(f"{learns}: {happened}")
+        metadata |= {"kinds trained": metadata["kinds trained"] + 1, learns: happened, "history": table(events)}
+    return dg.MaterializeResult(metadata=metadata)
+
+
+def lessons_of_champions(warehouse: Warehouse, source: str) -> Iterator[tuple[str, PolicyTask, Recipe]]:
+    """For each kind of which a champion is kept: the kind, what it was trained for, and how."""
+    for learns in LAYOUTS_OF_AGENTS:
+        lesson = lesson_of_champion(warehouse, source, learns)
+        if lesson is not None:
+            yield learns, *lesson
+
+
+def nightly_split(test_position: int, window_jobs: int) -> TrainingSplit:
+    """The training part, cut as that of the policies that order the queue."""
+    learning, judging = learning_part(test_position), judging_part(test_position)
+    length = min(window_jobs, learning // 2)
+    confirm = Windows.blocks(judging, test_position)
+    learn, choose = Windows.spread(0, learning, length, 4000), Windows.blocks(learning, judging)
+    return TrainingSplit(learn, choose, confirm, test_position, confirm, length)
+
+
+def _checkpoint_of(source: str, learns: str, seed: int) -> Path:
+    return data_folder() / "models" / source / f"{learns}-{seed}.checkpoint"
