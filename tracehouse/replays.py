@@ -146,8 +146,7 @@ def replay(
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
         for the source), or a trained policy (its file, or what `load_policy` returns).
     backfill
-        Who may pass a job that does not fit: "none", "any", "easy", "easy-sjbf", "conservative", "selective:threshold=2", ...,
-        "learned" (the agent that picks trained for the source), or the file of an agent.
+        Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings
         * `inspector` (None): who accepts or rejects what the policy picks: "unfit", "learned", or the file of a trained inspector.
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...

@@ -21,7 +21,7 @@ from simulator.agents.placing import PlacingRules, placing_inputs
 if TYPE_CHECKING:
     from torch import nn
 
-FORMAT = "tracehouse placing network 1"
+PLACING_FORMAT = "tracehouse placing network 1"
 _KIND = "tracehouse placing network"
 _NUMBERS = ("cluster_procs", "front", "back", "longest_s")
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -65,7 +65,7 @@ def placing_to_bytes(agent: PlacingAgent) -> bytes:
         {"shape": list(weights.shape), "weights": _text(weights), "biases": _text(biases)}
         for weights, biases in agent.layers
     ]
-    document = {"format": FORMAT} | {name: getattr(agent, name) for name in _NUMBERS} | {"layers": layers}
+    document = {"format": PLACING_FORMAT} | {name: getattr(agent, name) for name in _NUMBERS} | {"layers": layers}
     return json.dumps(document | {"card": agent.card, "sha256": _digest(document)}, indent=1).encode()
 
 
@@ -91,8 +91,8 @@ def load_placing(path: Path) -> PlacingAgent:
 
 
 def _agent_of(document: dict[str, Any]) -> PlacingAgent:
-    if document["format"] != FORMAT:
-        raise ValueError(f"of another tracehouse: {document['format']!r}, expected {FORMAT!r}")
+    if document["format"] != PLACING_FORMAT:
+        raise ValueError(f"of another tracehouse: {document['format']!r}, expected {PLACING_FORMAT!r}")
     if document["sha256"] != _digest(document):
         raise ValueError("the weights are not those that were written, their hash differs")
     numbers = {name: int(document[name]) for name in _NUMBERS}
