@@ -12,20 +12,24 @@ import pytest
 from assets.common import storage
 from assets.common.trace import Trace, load_trace
 from assets.policies.adoption import AGENT_CARD, adopt_agents, lesson_of_champion
-from assets.policies.registry import champion_agent, learned_policies
+from assets.policies.registry import Candidate, champion_agent, crown, learned_policies
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
+from models.scheduling.arena import Arena
+from models.scheduling.goals import parse_goal
 from models.scheduling.learning.starts import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import AGENT_PPO, Recipe
-from models.scheduling.policy_file import agent_from_bytes
+from models.scheduling.policy_file import agent_from_bytes, policy_to_bytes
 from simulator.policies.agents import NETWORK, parse_agent
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import layout_named
+from tests.simulator.busy import random_weights
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 
 SHORTEST, WIDEST = "pick:by=shortest,window=20-20,guard=none", "pick:by=oldest,window=3-0,from=all"
+CURVE = ("sampled_cost", "validation_cost", "approx_kl", "entropy")
 RECIPE = Recipe(start="rule", ppo=AGENT_PPO).with_epochs(3)
 
 
@@ -105,3 +109,29 @@ def test_another_policy_beside_it_or_a_lost_file_make_room(place: tuple[Warehous
     (storage.data_folder() / champion_agent(warehouse, "mine", "backfilling").row["file"]).write_text("{}")  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="not the one that was trained"):
         champion_agent(warehouse, "mine", "backfilling")
+
+
+def test_policies_and_agents_leave_each_other_alone(place: tuple[Warehouse, Trace]) -> None:
+    warehouse, trace = place
+    adopted(place, SHORTEST)
+    card = {"seed": 7, "method": "ppo", "goal": "bsld", "backfill": "easy", "estimates": "requested", "layout": "plain"}
+    card |= {"trained_jobs": 600, "epochs": 3, "best_epoch": 1, "validation_cost": 5.0, "parameters": "{}"}
+    file, digest = storage.store_model("mine", "policy-7", policy_to_bytes(random_weights(), card))
+    candidate = Candidate(card | {"file": file, "sha256": digest}, random_weights())
+    arena = Arena(trace.jobs(), trace.cluster_procs, parse_goal("bsld"), threads=1)
+    curve = pl.DataFrame(
+        [{"seed": 7, "epoch": 1, "phase": "all", "decisions": 9} | dict.fromkeys(CURVE, 1.0) | {"updates": 1}]
+    )
+    rows, _, happened = crown(warehouse, "mine", arena, [candidate], range(480, 600), curve)
+    assert happened == "the first policy of this source is champion" and rows["seed"].to_list() == [7]
+    champion = champion_agent(warehouse, "mine", "backfilling")
+    assert champion is not None and champion.row["seed"] == 1
+    adopted(place, WIDEST, seed=2)
+    assert [policy.seed for policy in learned_policies(warehouse, "mine")] == [7]
+    assert events(warehouse)["kind"].to_list()[:2] == ["backfilling first", "first"]
+    with warehouse.read() as connection:
+        assert connection.execute("SELECT seed FROM policies.training_curve").fetchall() == [(7,)]
+        kinds = connection.execute(
+            "SELECT learns, count(*) FROM policies.learned_policies WHERE champion GROUP BY 1 ORDER BY 1"
+        )
+        assert kinds.fetchall() == [("backfilling", 1), ("order", 1)]
