@@ -1,0 +1,1 @@
+"""Nodes for the jobs of one window: the problem, its exact optimum, and the annealing of Neural Simulated Annealing."""

@@ -1,0 +1,11 @@
+"""How the solvers are compiled. They call the functions that sum hops, so a change there compiles them again, too."""
+
+from pathlib import Path
+from typing import Any
+
+import simulator.topology
+from compilation import Compiler
+
+_COMPILER = Compiler(Path(__file__).parent, Path(simulator.topology.__file__).parent)
+compiled: Any = _COMPILER.compiled
+lean: Any = _COMPILER.lean

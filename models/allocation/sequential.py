@@ -1,0 +1,32 @@
+"""Allocations without a search: one job after another, at the first idle nodes or at the cheapest place of the ring."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from models.allocation.window import Allocation, Window
+from simulator.topology.hops import ring_hops
+
+
+def sequential_allocation(window: Window) -> Allocation:
+    """Each job, in the given order, takes the next idle nodes: the paper's initial solution, "Seq." of its tables."""
+    started = time.perf_counter()
+    ends = np.cumsum(window.sizes)
+    nodes = [window.idle[end - size : end] for end, size in zip(ends.tolist(), window.sizes.tolist(), strict=True)]
+    return window.allocation(nodes, time.perf_counter() - started)
+
+
+def greedy_allocation(window: Window) -> Allocation:
+    """The largest job first, each at the cheapest entry of the ring of nodes that are idle by then (DCAS)."""
+    started = time.perf_counter()
+    tree, idle = window.tree, window.idle
+    nodes: list[np.ndarray] = [idle[:0]] * len(window.sizes)
+    for job in np.argsort(-window.sizes, kind="stable").tolist():
+        size = int(window.sizes[job])
+        first = int(ring_hops(tree.switch, tree.hops, idle, size).argmin())
+        entries = (first + np.arange(size)) % len(idle)
+        nodes[job] = idle[entries]
+        idle = np.delete(idle, entries)
+    return window.allocation(nodes, time.perf_counter() - started)
