@@ -1,0 +1,190 @@
+"""Free allocation: a job may have any idle nodes. Each job alone is solved exactly, all together by a large-neighbourhood search.
+
+A step removes some jobs and puts each back at its cheapest nodes, one after another in random order. Random prices of the leaves vary
+what is cheapest. With a proof, the prices come from the column generation: what a node of a leaf is worth to the other jobs. The
+search stops early where the cost reaches the bound.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from models.allocation.best_set import put_cheapest, set_tables
+from models.allocation.columns import column_bound
+from models.allocation.compiled import compiled, lean
+from models.allocation.leaves import IdleLeaves, hops_of_counts, idle_leaves
+from models.allocation.scas import scas_allocation, scas_cells
+from models.allocation.window import TOLERANCE, Allocation, FloatArray, IntArray, Window, cost_of_hops
+
+FREE_STEPS_PER_JOB = 80
+"""Steps of the search for each job of the window, by default."""
+_SCAS_CELLS = 1 << 18
+"""Windows up to this size begin at the static optimum, which then takes a millisecond."""
+
+
+def free_allocation(
+    window: Window, seed: int, steps: int | None = None, prove: bool = False, gap: float = 0.0
+) -> Allocation:
+    """The best allocation that the search meets, and a bound on free allocation.
+
+    The search begins at the better of two allocations: the static optimum, where the window is small enough for it, and the largest
+    job first, each at its cheapest nodes. The same seed gives the same allocation.
+
+    steps: of the search. prove: compute a bound by column generation, and let its prices guide a second search. Otherwise the bound
+    is the sum of what each job costs alone on the idle nodes. gap: the search may end when the bound is as close, from 0 to 1.
+    """
+    started = time.perf_counter()
+    if not len(window.sizes):
+        return window.allocation([], time.perf_counter() - started, 0.0)
+    leaves = idle_leaves(window)
+    arrays = (leaves.above, leaves.saved, leaves.farthest, leaves.idle)
+    steps = FREE_STEPS_PER_JOB * len(window.sizes) if steps is None else steps
+    least = least_costs(window, leaves)
+    bound = float(least.sum())
+    counts = np.zeros((len(window.sizes), len(leaves.idle)), dtype=np.int64)
+    if scas_cells(window) <= _SCAS_CELLS:
+        counts = counts_of_nodes(window, leaves, scas_allocation(window).nodes)
+    jobs = (window.sizes, window.integer, least)
+    unguided = (np.zeros(len(leaves.idle)), steps // 8 if prove else steps, 3)
+    counts = _search(arrays, jobs, counts, unguided, bound / (1 - gap), seed)
+    if prove and _search_costs(arrays, jobs, counts).sum() > bound * (1 + TOLERANCE):
+        columns = column_bound(window, leaves, counts, seed)
+        bound = max(bound, columns.bound)
+        guided = (columns.prices, steps - steps // 8, 6)
+        counts = _search(arrays, jobs, columns.counts, guided, bound / (1 - gap), seed)
+    return window.allocation(leaves.nodes_of(window, counts), time.perf_counter() - started, bound)
+
+
+def least_costs(window: Window, leaves: IdleLeaves) -> FloatArray:
+    """What each job costs if it has all idle nodes to choose from, float64 (jobs,)."""
+    kinds, kind = np.unique(window.sizes, return_inverse=True)
+    hops = _hops_alone((leaves.above, leaves.saved, leaves.farthest, leaves.idle), kinds)
+    return window.costs(hops, kinds)[kind]
+
+
+def counts_of_nodes(window: Window, leaves: IdleLeaves, nodes: tuple[IntArray, ...]) -> IntArray:
+    """Nodes of each job in each leaf, int64 (jobs, leaves)."""
+    leaf_of_node = np.zeros(window.tree.nodes, dtype=np.int64)
+    leaf_of_node[window.idle] = leaves.leaf_of
+    return np.array([np.bincount(leaf_of_node[job], minlength=len(leaves.idle)) for job in nodes], dtype=np.int64)
+
+
+@compiled
+def _hops_alone(leaves, sizes):
+    """Least pair hops of a job of each size on all idle nodes, int64 (sizes,)."""
+    tables = set_tables(len(leaves[0]), len(leaves[3]), sizes.max())
+    prices, counts = np.zeros(len(leaves[3])), np.empty(len(leaves[3]), dtype=np.int64)
+    hops = np.empty(len(sizes), dtype=np.int64)
+    for k in range(len(sizes)):
+        hops[k] = put_cheapest(leaves, leaves[3].copy(), prices, sizes[k], counts, tables)
+    return hops
+
+
+@compiled
+def _search_costs(leaves, jobs, counts):
+    """Costs of all jobs, float64 (jobs,)."""
+    costs = np.empty(len(counts))
+    for job in range(len(counts)):
+        hops = hops_of_counts(leaves[0], leaves[1], leaves[2], counts[job])
+        costs[job] = _search_cost(hops, jobs[0][job], jobs[1])
+    return costs
+
+
+@compiled
+def _search(leaves, jobs, given, guide, enough, seed):
+    """The best counts that are met.
+
+    jobs: sizes, whether costs are integers, and what each costs alone. given: counts to begin at, int64 (jobs, leaves), or zeros.
+    guide: price of a node of each leaf, float64 (leaves,), steps, and the most jobs that a step removes. enough: a cost to stop at.
+    """
+    np.random.seed(seed)  # noqa: NPY002  (compiled code has no Generator of its own to hand around)
+    above, idle = leaves[0], leaves[3]
+    sizes, integer, least = jobs
+    guiding, steps, most_removed = guide
+    tables = set_tables(len(above), len(idle), sizes.max())
+    prices = guiding.copy()
+    counts, costs = np.zeros_like(given), np.empty(len(sizes))
+    free = idle.copy()
+    for job in np.argsort(-sizes):
+        hops = put_cheapest(leaves, free, prices, sizes[job], counts[job], tables)
+        costs[job] = _search_cost(hops, sizes[job], integer)
+    if given.sum() > 0 and _search_costs(leaves, jobs, given).sum() < costs.sum():
+        counts[:], costs[:] = given, _search_costs(leaves, jobs, given)
+        free[:] = idle - given.sum(axis=0)
+    before, costs_before = np.empty((most_removed, len(idle)), dtype=np.int64), np.empty(most_removed)
+    order, home = np.arange(len(sizes)), np.empty(len(sizes), dtype=np.int64)
+    for job in range(len(sizes)):
+        home[job] = _home(above, counts[job])
+    total = costs.sum()
+    for _ in range(steps):
+        if total <= enough * (1 + TOLERANCE):
+            break
+        removed = min(1 + np.random.randint(0, most_removed), len(sizes))  # noqa: NPY002
+        _choose_related(order, removed, home, costs, least)
+        for k in range(removed):
+            before[k], costs_before[k] = counts[order[k]], costs[order[k]]
+            free += counts[order[k]]
+        _vary(prices, guiding, free)
+        change = 0.0
+        for k in range(removed):
+            job = order[k]
+            hops = put_cheapest(leaves, free, prices, sizes[job], counts[job], tables)
+            costs[job] = _search_cost(hops, sizes[job], integer)
+            change += costs[job] - costs_before[k]
+        if change > TOLERANCE:
+            for k in range(removed):
+                free += counts[order[k]]
+            for k in range(removed):
+                counts[order[k]], costs[order[k]] = before[k], costs_before[k]
+                free -= before[k]
+            continue
+        total += change
+        for k in range(removed):
+            home[order[k]] = _home(above, counts[order[k]])
+    return counts
+
+
+@lean
+def _vary(prices, guiding, free):
+    """Draws the prices of a step: a share of the guiding ones, and in every other step some noise."""
+    share = 1.2 * np.random.random()  # noqa: NPY002
+    noise = np.random.random() * np.random.randint(0, 2)  # noqa: NPY002
+    for leaf in range(len(prices)):
+        if free[leaf] > 0:
+            prices[leaf] = share * guiding[leaf]
+            if noise > 0.0:
+                prices[leaf] += noise * np.random.random()  # noqa: NPY002
+
+
+@lean
+def _search_cost(hops, size, integer):
+    """The cost of a job. Of two that round to the same integer, the one with fewer hops counts a little less."""
+    return cost_of_hops(hops, size, integer) + (1e-6 * hops / size if integer else 0.0)
+
+
+@lean
+def _choose_related(order, removed, home, costs, least):
+    """Brings jobs to the front of `order`: first the worse of two random ones, then some with the same home."""
+    jobs = len(order)
+    one, other = np.random.randint(0, jobs), np.random.randint(0, jobs)  # noqa: NPY002
+    if costs[order[other]] - least[order[other]] > costs[order[one]] - least[order[one]]:
+        one = other
+    order[0], order[one] = order[one], order[0]
+    for k in range(1, removed):
+        chosen = np.random.randint(k, jobs)  # noqa: NPY002
+        for _ in range(8):
+            if home[order[chosen]] == home[order[0]]:
+                break
+            chosen = np.random.randint(k, jobs)  # noqa: NPY002
+        order[k], order[chosen] = order[chosen], order[k]
+
+
+@lean
+def _home(above, counts):
+    """The switch of the second level above the job's first node."""
+    leaf = 0
+    while counts[leaf] == 0:
+        leaf += 1
+    return above[min(1, len(above) - 1), leaf]
