@@ -9,3 +9,4 @@ from compilation import Compiler
 _COMPILER = Compiler(Path(__file__).parent, Path(simulator.topology.__file__).parent)
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
+reordering: Any = _COMPILER.reordering
