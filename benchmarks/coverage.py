@@ -13,7 +13,7 @@ percentile bootstrap of the mean difference. Its target is the mean difference o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.logs import REAL_LOGS, SHARED, jobs_of
+from benchmarks.markdown import markdown
 from models.judging.blocks import BLOCKS, block_edges
 from models.judging.intervals import WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
 from simulator.engine.replay import replay
@@ -282,51 +283,75 @@ def synthetic(name: str, draws: int, blocks: int) -> tuple[FloatArray, float]:
 # --- tables
 
 
-def print_synthetic() -> None:
-    """Coverage on series whose mean is known."""
-    print(
-        f"\n{'synthetic series':<20}{'blocks':>7}{'holds':>8}{'width':>8}{'none':>8}{'joined holds':>14}{'percentile bootstrap':>22}"
-    )
+def synthetic_table() -> str:
+    """Coverage on series whose mean is known, of the cases that have an interval."""
+    lines = []
     for name in ("normal", "lognormal", "AR(1) .5", "bursts"):
+        cells, old = [], ""
         for count in BLOCK_COUNTS:
             series, mean = synthetic(name, SYNTHETIC_DRAWS, count)
             row = outcome(name, series, mean, percentile_coverage(series[:DRAWS], mean))
-            joined = f"{row.joined_hold / row.joined:.3f}" if row.joined >= FEWEST_CASES else ""
-            cells = f"{row.holds:>8.3f}{row.width:>8.2f}{row.none:>8.3f}{joined:>14}{row.old:>22.3f}"
-            print(f"{name:<20}{count:>7}{cells}")
+            cells.append(f"{row.holds:.3f}, {row.none:.3f}")
+            old = f"{row.old:.3f}" if count == BLOCKS else old
+        lines.append([name, *cells, old])
+    return markdown(["series", *_blocks(), f"percentile bootstrap, {BLOCKS}"], lines)
 
 
-def mean_and_worst(values: list[float], worst: Callable[[list[float]], float]) -> str:
-    return f"{np.nanmean(values):.3f}/{worst(values):.3f}"
-
-
-def print_real(outcomes: Outcomes) -> None:
-    """One line for each metric, number of blocks and length of runs."""
-    print(
-        f"\n{'mean / worst pair':<20}{'blocks':>7}{'runs':>6}{'holds':>13}{'  worst pair':<20}{'below 92 %':>11}{'too low':>13}"
-        f"{'own':>13}{'width':>7}{'none':>7}{'percentile bootstrap':>22}"
-    )
+def pairs_table(outcomes: Outcomes) -> str:
+    """How often the intervals of BLOCKS blocks hold, over the pairs of log and policy."""
+    lines = []
     for (metric, count, share), pairs in outcomes.items():
-        holds = [pair.holds for pair in pairs]
-        few = sum(value < ENOUGH for value in holds)
-        print(
-            f"{metric:<20}{count:>7}{share:>6.0%}{mean_and_worst(holds, np.nanmin):>13}"
-            f"  {pairs[int(np.nanargmin(holds))].pair:<18}{few:>5} of {len(pairs)}"
-            f"{mean_and_worst([pair.too_low for pair in pairs], np.nanmax):>13}"
-            f"{mean_and_worst([pair.own for pair in pairs], np.nanmin):>13}"
-            f"{np.nanmean([pair.width for pair in pairs]):>7.2f}{np.mean([pair.none for pair in pairs]):>7.3f}"
-            f"{mean_and_worst([pair.old for pair in pairs], np.nanmin):>22}"
-        )
+        if count != BLOCKS:
+            continue
+        holds, old = [pair.holds for pair in pairs], [pair.old for pair in pairs]
+        worst = int(np.nanargmin(holds))
+        below = sum(value < ENOUGH for value in holds)
+        cells = [f"{np.nanmean(holds):.3f}", f"{holds[worst]:.3f}", pairs[worst].pair, str(below)]
+        cells += [f"{np.mean([pair.none for pair in pairs]):.3f}", f"{np.nanmean(old):.3f}, {np.nanmin(old):.3f}"]
+        cells += [
+            f"{np.nanmean([pair.own for pair in pairs]):.3f}",
+            f"{np.nanmean([pair.too_low for pair in pairs]):.3f}",
+        ]
+        lines.append([metric, f"{share:.0%}".replace("%", " %"), *cells])
+    titles = [
+        "metric",
+        "runs",
+        "holds, mean",
+        "worst pair",
+        "which pair",
+        f"pairs below {100 * ENOUGH:.0f} %",
+        "no interval",
+    ]
+    titles += ["percentile bootstrap, mean and worst", "own, mean", "whole interval too low, mean"]
+    return markdown(titles, lines)
 
 
-def print_joined(outcomes: Outcomes) -> None:
-    """What joining pairs of blocks does where a case has no interval without it."""
-    print(f"\n{f'{BLOCKS} blocks, all pairs':<20}{'without an interval':>21}{'joined':>9}{'of them hold':>14}")
+def counts_table(outcomes: Outcomes) -> str:
+    """Coverage, mean and worst pair, by the number of blocks, with the longer runs; and cases without an interval."""
+    metrics = list(dict.fromkeys(metric for metric, *_ in outcomes))
+    of = {(metric, count): pairs for (metric, count, share), pairs in outcomes.items() if share == RUN_SHARES[-1]}
+    lines = []
+    for metric in metrics:
+        holds = [[pair.holds for pair in of[metric, count]] for count in BLOCK_COUNTS]
+        lines.append([metric, *(f"{np.nanmean(values):.3f}, {np.nanmin(values):.3f}" for values in holds)])
+    none = [f"{np.mean([pair.none for pair in of[metrics[0], count]]):.3f}" for count in BLOCK_COUNTS]
+    lines.append([f"cases without an interval, {metrics[0]}", *none])
+    return markdown(["metric", *_blocks()], lines)
+
+
+def joined_table(outcomes: Outcomes) -> str:
+    """What joining pairs of blocks does where a case of BLOCKS blocks has no interval without it."""
+    lines = []
     for metric in dict.fromkeys(metric for metric, *_ in outcomes):
         pairs = [pair for share in RUN_SHARES for pair in outcomes[metric, BLOCKS, share]]
         unjoined, joined = sum(pair.unjoined for pair in pairs), sum(pair.joined for pair in pairs)
         hold = sum(pair.joined_hold for pair in pairs) / max(joined, 1)
-        print(f"{metric:<20}{unjoined:>21,}{joined:>9,}{hold:>14.3f}")
+        lines.append([metric, f"{unjoined:,}", f"{joined:,}", f"{hold:.3f}"])
+    return markdown(["metric", "without an interval", "joined", "of them hold"], lines)
+
+
+def _blocks() -> list[str]:
+    return [f"{count} blocks" for count in BLOCK_COUNTS]
 
 
 def print_verdict(outcomes: Outcomes) -> None:
@@ -346,7 +371,7 @@ def print_verdict(outcomes: Outcomes) -> None:
 
 
 def main() -> None:
-    print_synthetic()
+    print(f"coverage, and cases without an interval, of series whose mean is known\n\n{synthetic_table()}", flush=True)
     outcomes: Outcomes = {}
     for log, file in LOGS.items():
         if (SHARED / file).exists():
@@ -354,8 +379,12 @@ def main() -> None:
     if not outcomes:
         print(f"no real logs at {SHARED}: name the folder with TRACEHOUSE_SHARED")
         return
-    print_real(outcomes)
-    print_joined(outcomes)
+    for title, table in {
+        f"{BLOCKS} blocks": pairs_table(outcomes),
+        "other numbers of blocks": counts_table(outcomes),
+        "joined blocks": joined_table(outcomes),
+    }.items():
+        print(f"\n{title}\n\n{table}")
     print_verdict(outcomes)
 
 

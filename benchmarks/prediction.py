@@ -26,6 +26,7 @@ from assets.ingest.update import update_raw_log
 from assets.predictions.features import runtime_rows, write_similar_jobs
 from assets.predictions.waits import load_wait_source
 from benchmarks.agreement import SHARED
+from benchmarks.prediction_tables import FIRST_FIVE, chosen_uses_table, predictors_table, starts_table, uses_table
 from models.runtime import search
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS, SERVING, make_predictor
@@ -49,7 +50,6 @@ LOGS = {
 FOLDER = SHARED / "traces" / "swf"
 REAL_WAITS = ("KTH-SP2", "CTC-SP2", "HPC2N")
 """The waits of SDSC-SP2 are simulated."""
-BASELINES = ("requested", "last_two", "user_mean", "online_regression", "online_squared")
 CHOOSING_SHAKES = 2
 DRAWS = 20
 
@@ -73,8 +73,8 @@ def main() -> None:
         if "waits" in parts:
             waits({name: log_of(rows[name], LOGS[name][1]) for name in LOGS})
         if "starts" in parts:
-            for name in REAL_WAITS:
-                starts(warehouse, name.lower(), rows[name])
+            scores = {name: starts(warehouse, name.lower(), rows[name]) for name in REAL_WAITS}
+            print(f"\nwaits of single jobs\n\n{starts_table(scores)}")
 
 
 def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
@@ -98,7 +98,7 @@ def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
 
 def predictors(rows: dict[str, pl.DataFrame]) -> None:
     """Prints scores of every predictor on every log, and the leave-one-log-out choice."""
-    errors: dict[str, dict[str, float]] = {name: {} for name in rows}
+    scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in rows}
     by_job: dict[str, dict[str, np.ndarray]] = {name: {} for name in rows}
     print(f"\n{'log':<9} {'predictor':<19} {'mean error, s':>13} {'median':>8} {'MAPE':>8} {'accuracy':>8} {'under':>6} "
           f"{'pinball':>8} {'50 %':>6} {'80 %':>6} {'90 %':>6} {'fallback':>8} {'CPU-s':>7} {'wall':>7}")  # fmt: skip
@@ -111,7 +111,7 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
             fallback = fallback_jobs(predictor, periods_of(frame)).sum()
             by_job[name][predictor] = np.abs(predicted.point - true)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            errors[name][predictor] = found["mean_absolute_error_s"]
+            scores[name][predictor] = found
             print(
                 f"{name:<9} {predictor:<19} {found['mean_absolute_error_s']:>13,.0f} {found['median_absolute_error_s']:>8,.0f} "
                 f"{found['mean_absolute_percentage_error']:>8.1f} {found['mean_accuracy']:>8.3f} "
@@ -119,23 +119,19 @@ def predictors(rows: dict[str, pl.DataFrame]) -> None:
                 f"{found['coverage_80']:>6.3f} {found['coverage_90']:>6.3f} {fallback:>8,} {cpu:>7.1f} {wall:>7.1f}",
                 flush=True,
             )
-    candidates = [predictor for predictor in PREDICTORS if predictor not in BASELINES]
+    errors = {name: {each: score["mean_absolute_error_s"] for each, score in of.items()} for name, of in scores.items()}
+    candidates = [predictor for predictor in PREDICTORS if predictor not in FIRST_FIVE]
     merits = {
-        name: [float(np.log(found[c] / min(found[b] for b in BASELINES))) for c in candidates]
-        for name, found in errors.items()
+        name: [float(np.log(of[c] / min(of[b] for b in FIRST_FIVE))) for c in candidates] for name, of in errors.items()
     }
-    print()
-    for name, found in errors.items():
-        chosen = candidates[search.choose(merits, leave_out=name)]
-        best = min(BASELINES, key=lambda b: found[b])
-        print(
-            f"{name:<9} chosen on the other logs: {chosen}, mean error {found[chosen]:,.0f} s; best baseline {best} "
-            f"{found[best]:,.0f} s ({100 * (found[chosen] / found[best] - 1):+.1f} %)"
-        )
+    chosen = {name: candidates[search.choose(merits, leave_out=name)] for name in rows}
+    for name in rows:
+        print(f"\n{name}, gains of {chosen[name]} in mean error, 95 %, users resampled")
         users = rows[name]["user_name"].fill_null("").to_numpy()
-        for b in BASELINES:
-            gain, low, high = gain_interval(by_job[name][chosen], by_job[name][b], users, seed=1)
-            print(f"          gain over {b}: {gain:,.0f} s, {low:,.0f} to {high:,.0f} (95 %, users resampled)")
+        for b in FIRST_FIVE:
+            gain, low, high = gain_interval(by_job[name][chosen[name]], by_job[name][b], users, seed=1)
+            print(f"  over {b}: {gain:,.0f} s, {low:,.0f} to {high:,.0f}")
+    print(f"\nmean absolute error, s\n\n{predictors_table(scores, chosen)}")
 
 
 def _single(frame: pl.DataFrame) -> None:
@@ -208,37 +204,37 @@ def waits(logs: dict[str, search.SearchLog]) -> None:
             each = ", ".join(f"{name} {values[k]:+.2f}" for name, values in merits.items())
             print(f"  {configurations[k]}: {each}")
     one_user(logs["HPC2N"])
+    _compare(logs, chosen)
+
+
+def _compare(logs: dict[str, search.SearchLog], chosen: dict[str, dict[str, search.Configuration]]) -> None:
+    """Prints the tables of what was chosen for each log, beside its rivals."""
+    outcomes: dict[str, dict[str, search.ReplayOutcome]] = {name: {} for name in logs}
+    spreads: dict[str, dict[str, str]] = {name: {} for name in logs}
+    ratios: dict[str, dict[str, str]] = {name: {} for name in logs}
     for name, log in logs.items():
-        print(f"\n{name}: average bounded slowdown on the log (95 % over {DRAWS} shaken logs), and its ratio to EASY's over "
-              f"{DRAWS} resampled logs", flush=True)  # fmt: skip
+        print(f"\n{name}: {'; '.join(f'{family}: {each}' for family, each in chosen[name].items())}", flush=True)
         shakes = [search.shaken(log, 100 + seed) for seed in range(DRAWS)]
         others = [search.resampled(log, 200 + seed) for seed in range(DRAWS)]
         references = _many(others, search.EASY)
-        contestants = search.PREDICTION_RIVALS | {
-            f"predicted, {family}": found for family, found in chosen[name].items()
-        }
-        for label, configuration in contestants.items():
-            outcome = search.try_configuration(log, configuration)
-            spread = np.percentile([x.bounded_slowdown for x in _many(shakes, configuration)], [2.5, 97.5])
-            ratios = [
-                a.bounded_slowdown / b.bounded_slowdown
-                for a, b in zip(_many(others, configuration), references, strict=True)
-            ]
-            low, high = np.percentile(ratios, [2.5, 97.5])
-            told = (
-                f"{outcome.bounded_slowdown:>6.1f} ({spread[0]:.1f} to {spread[1]:.1f})",
-                f"ratio {np.mean(ratios):.2f} ({low:.2f} to {high:.2f})",
-                f"wait {outcome.wait_s:>7,.0f} s, p99 {outcome.p99_wait_s:>9,.0f} s",
-                f"under {outcome.underestimated_share:.2f}",
-                f"delayed {outcome.delayed_share:.3f} by {outcome.mean_delay_s:,.0f} s",
-            )
-            print(f"  {label:<24} {'  '.join(told)}", flush=True)
-        for family, configuration in chosen[name].items():
-            print(f"  {family}: {configuration}")
+        rules = search.PREDICTION_RIVALS | {f"predicted, {family}": each for family, each in chosen[name].items()}
+        for rule, configuration in rules.items():
+            outcomes[name][rule] = outcome = search.try_configuration(log, configuration)
+            low, high = np.percentile([x.bounded_slowdown for x in _many(shakes, configuration)], [2.5, 97.5])
+            spreads[name][rule] = f"{outcome.bounded_slowdown:.1f} ({low:.1f} to {high:.1f})"
+            resampled = _many(others, configuration)
+            shares = [a.bounded_slowdown / b.bounded_slowdown for a, b in zip(resampled, references, strict=True)]
+            low, high = np.percentile(shares, [2.5, 97.5])
+            ratios[name][rule] = f"{np.mean(shares):.2f} ({low:.2f} to {high:.2f})"
+            print(f"  {rule}: {spreads[name][rule]}", flush=True)
+    mine = tuple(rule for rule in outcomes["HPC2N"] if rule.startswith("predicted, "))
+    print(f"\nbounded slowdown\n\n{uses_table(spreads)}")
+    print(f"\nchosen uses\n\n{chosen_uses_table(outcomes, ratios, mine)}")
 
 
-def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> None:
-    """Prints how well the waits of 1,000 jobs of the second half are predicted, with run times predicted as in operation."""
+def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> list[pl.DataFrame]:
+    """Scores of the predicted waits of 1,000 jobs of the second half, with run times predicted as in operation, by draw."""
+    scores = []
     found = calibrated(prequential(frame, SERVING), frame)
     rows = prediction_rows(frame["job_index"], found, SERVING).with_columns(version=pl.lit(None, dtype=pl.Int64))
     with warehouse.write() as connection:
@@ -246,14 +242,12 @@ def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> None:
     for seed in (1, 2):
         begin = time.process_time()
         told = wait_scores(predict_history(load_wait_source(warehouse, source).history, 0.5, 1000, seed))
+        scores.append(told)
         print(
-            f"\nwaits of 1,000 jobs of the second half of {source}, seed {seed}, {time.process_time() - begin:.0f} CPU-s"
+            f"waits of 1,000 jobs of the second half of {source}, seed {seed}: {time.process_time() - begin:.0f} CPU-s",
+            flush=True,
         )
-        for row in told.iter_rows(named=True):
-            print(
-                "  " + ", ".join(f"{k} {v:,.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()),
-                flush=True,
-            )
+    return scores
 
 
 def one_user(log: search.SearchLog) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.logs import SHARED
+from benchmarks.markdown import markdown
 from benchmarks.run import cpu_s
 from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
 from models.rlschert.options import PAPER_OPTIONS, RLSchertOptions
@@ -39,6 +40,10 @@ CUTS = 20
 ITERATIONS_TIMED = 4
 LONG = ("training", "completion", "table_3")
 """Parts that run only when they are named."""
+ALGORITHMS = {"pg": "policy gradient", "ppo": "PPO"}
+LAYERS = {"image_mlp": "dense", "image_cnn": "convolutions"}
+SHOWN_ITERATIONS = (5, 10, 15, 20, 30, 50, 70, 90, 110, 130, 150)
+"""Of the curve of completion time."""
 
 
 def reading() -> None:
@@ -152,17 +157,19 @@ def completion() -> None:
             curve[report.iteration] = report.validation
 
     train_rlschert(pool, validation, setting, options, 1, kills=False, on_iteration=keep)
-    print("\ncompletion time on the validation sequences")
-    for name in HEURISTICS:
-        print(f"{name:<44}{run_heuristic_on(validation, setting, name).completions().mean():>8.1f}")
-    for iteration in sorted(curve):
-        print(f"{f'RLSchert without killing, iteration {iteration}':<44}{curve[iteration]:>8.1f}")
+    rules = {name: run_heuristic_on(validation, setting, name).completions().mean() for name in HEURISTICS}
+    shown = [iteration for iteration in SHOWN_ITERATIONS if iteration in curve]
+    cells = [f"{value:.1f}" for value in (*(curve[iteration] for iteration in shown), *rules.values())]
+    print(
+        f"\nbest iteration: {min(curve, key=lambda iteration: curve[iteration])}\n\ncompletion time on the validation sequences\n"
+    )
+    print(markdown(["iteration", *map(str, shown), *rules], [["completion time", *cells]]))
 
 
 def table_3() -> None:
     """Iterations of the networks of the paper's Table 3 with its settings, after a first one that is longer than the others."""
     pool, validation = (draw_sequences(Workload(), count, seed) for seed, count in ((1, PAPER_OPTIONS.pool), (2, 32)))
-    print(f"\n{'Table 3, networks on state images':<36}{'CPU-s an iteration':>20}{'CPU-h for 250':>16}")
+    lines = []
     for network, algorithm in NETWORKS_TRIED:
         changed = {"network": network, "algorithm": algorithm, "iterations": ITERATIONS_TIMED + 1}
         options, ends = (
@@ -175,7 +182,9 @@ def table_3() -> None:
 
         train_rlschert(pool, validation, Setting(), options, 1, kills=False, on_iteration=keep)
         one = float(np.median(np.diff(ends)))
-        print(f"{f'{algorithm}_{network}':<36}{one:>20.1f}{one * 250 / 3600:>16.2f}", flush=True)
+        lines.append([f"{ALGORITHMS[algorithm]}, {LAYERS[network]}", f"{one:.1f}", f"{one * 250 / 3600:.2f}"])
+    titles = ["network", "CPU-seconds an iteration", "CPU-hours for 250 iterations, one seed"]
+    print(f"\nTable 3, networks on state images\n\n{markdown(titles, lines)}")
 
 
 def _text(path: Path) -> bytes:

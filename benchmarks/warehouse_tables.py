@@ -1,4 +1,4 @@
-"""The published tables that come from the warehouse: held-out experiments, uses of predictions, and verdicts on the bundled sources."""
+"""The published tables that come from the warehouse: experiments, uses of predictions, and what came out on the bundled sources."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import polars as pl
 
 from assets.common.storage import read_model
+from benchmarks.experiment_tables import experiment_tables
+from benchmarks.markdown import markdown
+from benchmarks.vasp_tables import vasp_tables
 from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
@@ -45,6 +48,14 @@ SHOWN = {
 }
 """Policies and estimates of the table of bundled sources, and what they are called there."""
 
+PREDICTED = {
+    "requested": "requested",
+    "last_two": "last two jobs of the user",
+    "similar_jobs": "similar jobs",
+    "stack": "stack",
+}
+"""Predictors of run times, and what they are called there."""
+
 
 def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     """By name: the command that makes a table, and the table. Sources that have no such rows have no table."""
@@ -74,7 +85,8 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
             "AND goal = 'bsld' ORDER BY ALL"
         ).pl()
         scores = connection.sql("FROM replay.period_scores").pl()
-    tables = {}
+        runtimes = connection.sql("FROM predictions.runtime_scores WHERE user_class = 'all users'").pl()
+        tables = experiment_tables(connection) | vasp_tables(connection)
     for (source,), part in held_out.group_by("source", maintain_order=True):
         tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
     for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):
@@ -90,6 +102,8 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         tables[f"prediction_search, {source}"] = (f"tracehouse run --source {source}", uses_table(part))
     if set(BUNDLED) <= set(scores["source"]):
         tables["verdicts, bundled sources"] = ("tracehouse run", bundled_table(scores))
+    if set(BUNDLED) <= set(runtimes["source"]):
+        tables["run times, bundled sources"] = ("tracehouse run", runtimes_table(runtimes))
     return tables
 
 
@@ -183,9 +197,20 @@ def bundled_table(scores: pl.DataFrame) -> str:
     return markdown(["policy", "lublin-256", "[verdict](docs/semantics.md#verdicts)", "campus-pbs", "verdict"], lines)
 
 
-def markdown(titles: list[str], lines: list[list[str]]) -> str:
-    """A table."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [titles, ["---"] * len(titles), *lines])
+def runtimes_table(scores: pl.DataFrame) -> str:
+    """For each bundled source the median (mean) absolute errors, s, and what the stack gains. scores: on all users."""
+    lines = []
+    for source in BUNDLED:
+        of = {row["predictor"]: row for row in scores.filter(pl.col("source") == source).iter_rows(named=True)}
+        errors = [
+            f"{of[name]['median_absolute_error_s']:,.0f} ({of[name]['mean_absolute_error_s']:,.0f})"
+            for name in PREDICTED
+        ]
+        stack = of["stack"]
+        gain = f"{stack['mae_gain_low_s']:+,.0f} to {stack['mae_gain_high_s']:+,.0f}"
+        lines.append([source, *errors, gain, f"{100 * stack['coverage_80']:.1f} %"])
+    gain_title = "gain in mean error of the stack over last two, s, 95 % interval"
+    return markdown(["source", *PREDICTED.values(), gain_title, "in the 80 % quantile"], lines)
 
 
 def cell(row: Mapping[str, Any], name: str) -> str:

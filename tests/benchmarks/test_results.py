@@ -22,7 +22,15 @@ from benchmarks.results import (
     stored,
     tables_of,
 )
-from benchmarks.warehouse_tables import BUNDLED, SHOWN, bundled_table, held_out_table, warehouse_tables
+from benchmarks.warehouse_tables import (
+    BUNDLED,
+    PREDICTED,
+    SHOWN,
+    bundled_table,
+    held_out_table,
+    runtimes_table,
+    warehouse_tables,
+)
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network
 from warehouse import Warehouse, replace_partition
@@ -68,8 +76,8 @@ def test_every_table_says_what_made_it() -> None:
     for name, table in stored().items():
         assert date.fromisoformat(table.made) > date(2026, 11, 1), name
         assert set(PACKAGES) <= set(table.versions) and {"semantics", "simulator", "python"} <= set(table.versions)
-        benchmark = re.fullmatch(r"python -m benchmarks\.(\w+)", table.command)
-        assert (benchmark and benchmark[1] in BENCHMARKS) or table.command.startswith("tracehouse run"), name
+        benchmark = re.fullmatch(r"python -m benchmarks\.([\w ]+)", table.command)
+        assert (benchmark and benchmark[1] in BENCHMARKS) or re.match("tracehouse (vasp )?run", table.command), name
         widths = {line.count("|") for line in table.lines}
         assert len(widths) == 1 and len(table.lines) > 2, name
 
@@ -158,3 +166,12 @@ def test_a_table_of_inspectors_says_with_which_settings_they_learned(
     ((command, table),) = warehouse_tables(warehouse).values()
     assert command.endswith("--source mine, with the own_bases F1, SJF, own_epochs 25 and the seeds 1, 2")
     assert "| none | `ppo, SJF, inspect:accept` | 3 | 30.0 | -1.5 [-2.0, -1.0] |" in table
+
+
+def test_the_table_of_run_times() -> None:
+    row = {"median_absolute_error_s": 568.4, "mean_absolute_error_s": 4110.6, "coverage_80": 0.8012}
+    gain = {"mae_gain_low_s": 1739.0, "mae_gain_high_s": 4380.0}
+    scores = [row | gain | {"source": source, "predictor": name} for source in BUNDLED for name in PREDICTED]
+    lines = runtimes_table(pl.DataFrame(scores)).splitlines()
+    assert len(lines) == 4
+    assert lines[2] == f"| lublin-256 |{' 568 (4,111) |' * 4} +1,739 to +4,380 | 80.1 % |"
