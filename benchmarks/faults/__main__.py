@@ -45,8 +45,9 @@ def _run(part: str, folder: Path, seed: int, quick: bool) -> Result:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     result: Result = getattr(importlib.import_module(f"benchmarks.faults.{part}"), part)(folder, seed, quick)
-    print(f"\n## {part} ({time.monotonic() - began:,.0f} s)")
+    print(f"\n{part}")
     print("\n".join(result.lines))
+    print(f"\n{part} took {time.monotonic() - began:,.0f} s")
     for finding in result.findings:
         print(f"FOUND: {finding}")
     for what in result.undone:
@@ -62,7 +63,7 @@ def _summary(results: list[Result], seconds: float, quick: bool) -> int:
     findings = sum(len(result.findings) for result in results)
     undone = sum(len(result.undone) for result in results)
     tracebacks = sum(result.tracebacks for result in results)
-    print(f"\n## summary ({seconds / 60:.0f} minutes{', QUICK' if quick else ''})\n")
+    print(f"\nThe campaign took {seconds / 60:.0f} minutes{' (QUICK)' if quick else ''}\n\nsummary\n")
     print(
         "| rows lost | doubled | wrong | tracebacks | findings | not done | exit code |\n"
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
