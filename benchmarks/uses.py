@@ -12,6 +12,7 @@ import tracehouse
 from assets.common.trace import JOB_COLUMNS, Trace
 from assets.policies.verdicts import LIVE_SHIFTS
 from benchmarks.logs import SHARED
+from benchmarks.markdown import markdown
 from benchmarks.verdicts import ARCHIVE_LOGS, heading, line
 from models.judging.judge import Judgement, corrected_for_many
 from models.runtime import search
@@ -29,6 +30,7 @@ def main() -> None:
         sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     logs = {name: search_log(file, procs) for name, (file, procs) in ARCHIVE_LOGS.items()}
     tried = {name: {family: tried_on(log, make()) for family, make in FAMILIES.items()} for name, log in logs.items()}
+    lines = []
     for name, log in logs.items():
         chosen = {family: chosen_elsewhere(name, family, tried) for family in FAMILIES}
         print(f"\n{name}\n\n{heading()}")
@@ -41,6 +43,8 @@ def main() -> None:
                 use.configuration == configuration and use.dominates for of_log in uses.values() for use in of_log
             )
             print(f"{family}: {configuration}, which dominates on the choosing jobs of {count} of {len(uses)} logs")
+        lines.append([name, *(f"`{configuration}`" for configuration in chosen.values())])
+    print(f"\nchosen for each log by the others\n\n{markdown(['log', *FAMILIES], lines)}")
 
 
 def search_log(file: str, procs: int) -> SearchLog:
