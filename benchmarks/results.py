@@ -2,6 +2,7 @@
 
     make results                                  the tables that come from the warehouse
     python -m benchmarks.results verdicts ...     runs benchmarks and stores the tables that they print
+    python -m benchmarks.results "vasp table_3"   the same of a part of one
     python -m benchmarks.results --pages          writes the pages from what is stored
 
 docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,

@@ -51,16 +51,16 @@ def vasp_tables(connection: DuckDBPyConnection) -> Tables:
         "(SELECT source, folder, outcar, launch, seed FROM predictions.remaining_time_trials WHERE split = 'seen') AS seen "
         "USING (source, folder, outcar, launch, seed) GROUP BY ALL ORDER BY ALL"
     ).pl()
+    seeds = connection.sql("SELECT DISTINCT source, seed FROM predictions.remaining_time_trials ORDER BY ALL").pl()
     tables: Tables = {}
     for (source,), rows in scores.group_by("source", maintain_order=True):
-        tables[f"remaining times, {source}"] = (_command(source, "vasp"), remaining_table(rows))
-    for (source,), rows in both.group_by("source", maintain_order=True):
-        tables[f"remaining times of systems that were seen, {source}"] = (_command(source, "vasp"), seen_table(rows))
+        of_source = seeds.filter(pl.col("source") == source)["seed"].to_list()
+        command = f"tracehouse vasp run --source {source}, with the seeds {of_source}"
+        tables[f"remaining times, {source}"] = (command, remaining_table(rows))
+        of_both = both.filter(pl.col("source") == source)
+        if of_both.height:
+            tables[f"remaining times of systems that were seen, {source}"] = (command, seen_table(of_both))
     return tables | _rlschert_tables(connection)
-
-
-def _command(source: object, job: str) -> str:
-    return f"tracehouse vasp run --source {source}" + ("" if job == "vasp" else f" --job {job}")
 
 
 def _rlschert_tables(connection: DuckDBPyConnection) -> Tables:
@@ -80,7 +80,7 @@ def _rlschert_tables(connection: DuckDBPyConnection) -> Tables:
     tables: Tables = {}
     for (source,), rows in means.group_by("source", maintain_order=True):
         seeds = rows["seeds"].explode().drop_nulls().unique().sort().to_list()
-        command = f"{_command(source, 'rlschert')}, with the seeds {seeds}"
+        command = f"tracehouse vasp run --source {source} --job rlschert, with the seeds {seeds}"
         tables[f"rlschert, {source}"] = (command, schedulers_table(rows.filter(pl.col("experiment") == "main")))
         for experiment in SWEPT:
             of_sweep = rows.filter(pl.col("experiment") == experiment)

@@ -88,6 +88,36 @@ def test_shares_of_predictable_jobs_end_with_other_applications(tables: dict[str
     assert lines[2] == "| SJF | 9.50 | 9.60 | 9.55 |"
 
 
+def test_remaining_times_come_from_the_warehouse(tmp_path: Path) -> None:
+    run = {"folder": "a", "outcar": "OUTCAR", "launch": 1, "ionic": "single", "predictor": "progress"}
+    times = dict.fromkeys(["used_s", "remaining_s", *(f"remaining_p{share}_s" for share in (10, 25, 50, 75, 90))], 1.0)
+    trials = [
+        run | times | {"seed": 2, "progress": tenth / 10, "error": error, "split": split}
+        for split, error in {"seen": 0.2, "unseen": 0.4}.items()
+        for tenth in range(1, 11)
+    ]
+    score = {
+        "predictor": "progress",
+        "ionic": "all",
+        "runs": 1,
+        "systems": 1,
+        "seeds": 1,
+        "mape": 40.0,
+        "median_error": 40.0,
+    }
+    scores = [score | {"progress": tenth / 10, "coverage": 1.0, "split": "unseen"} for tenth in range(1, 11)]
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    with warehouse.write() as connection:
+        replace_partition(connection, "predictions.remaining_time_trials", "mine", pl.DataFrame(trials))
+        replace_partition(connection, "predictions.remaining_time_scores", "mine", pl.DataFrame(scores))
+    tables = warehouse_tables(warehouse)
+    command, table = tables["remaining times, mine"]
+    assert command == "tracehouse vasp run --source mine, with the seeds [2]"
+    assert table.splitlines()[2] == f"| all: `progress` | 1, 1 |  |{' **40** (40) |' * 6}"
+    seen = tables["remaining times of systems that were seen, mine"][1]
+    assert seen.splitlines()[2] == "| `progress` | 20.0 (20.0) | 40.0 (40.0) |"
+
+
 def test_remaining_times_by_tenths() -> None:
     row = {"ionic": "single", "runs": 9, "systems": 3}
     scores = [
