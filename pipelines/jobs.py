@@ -8,9 +8,11 @@ INGEST = dg.AssetSelection.groups("ingest", "operations")
 TRAIN = dg.AssetSelection.groups("policies") | dg.AssetSelection.groups("predictions") - dg.AssetSelection.assets(
     "marts/prediction_error"
 )
-EVALUATE = dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets(
-    "marts/prediction_error"
-)
+PLACEMENT = dg.AssetSelection.assets("replay/placement")
+"""It needs a tree of switches, which is the user's to give."""
+EVALUATE = (
+    dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets("marts/prediction_error")
+) - PLACEMENT
 RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
 """Of the folders of VASP runs, not of the logs."""
 
@@ -29,6 +31,7 @@ predict = _job(
     "Predict run times with the champion as it is now",
 )
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
+placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
 experiments = _job(
     "experiments",
     dg.AssetSelection.groups("experiments") - RLSCHERT,
@@ -73,6 +76,7 @@ JOBS = [
     evaluate,
     everything,
     replay_runs,
+    placement,
     experiments,
     report,
 ]

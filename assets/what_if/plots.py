@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 GANTT_STARTS = 300
 """Starts in the stretch that the Gantt chart shows: more would be too narrow to be seen."""
 
+SPREAD_COLOURS = ("#9aa5b1", "#4f8fc0", "#e08a3c")
+"""Jobs within one leaf switch, within one pod, and beyond."""
+
 MOST_POINTS = 500
 """Points of a curve: neighbouring steps are averaged, so that it can be read."""
 
@@ -28,6 +31,55 @@ def gantt_of(run: ReplayRun, title: str) -> Figure:
     start = np.concatenate([running.start, run.all_starts.start[started]])
     runtime = np.concatenate([running.runtime, jobs.runtime[started]])
     procs = np.concatenate([running.procs, jobs.procs[started]])
+    begin, until, where = _busy_stretch(run)
+    shown = (start < until) & (start + runtime > begin)
+    width = size_classes(procs, run.cluster.procs)
+    canvas = gantt(
+        f"{title}{where}", start[shown], runtime[shown], procs[shown], width[shown], run.cluster.procs, begin, until
+    )
+    canvas.axes[0].set_xlabel(
+        "hours; grey serial, blue up to 1/16 of the cluster, green up to 1/4, orange wider", fontsize=9
+    )
+    return canvas
+
+
+def nodes_of_run(run: ReplayRun, title: str) -> Figure:
+    """Which units each job holds around the time when most jobs wait: time to the right, units up, leaves apart by lines."""
+    assert run.ground is not None and run.placement is not None
+    from matplotlib.collections import PolyCollection
+
+    begin, until, where = _busy_stretch(run)
+    units, placement, start = run.ground.units, run.placement, run.all_starts.start
+    end = start + run.all_jobs.runtime
+    corners: list[list[tuple[float, float]]] = []
+    colours: list[str] = []
+    for job in np.flatnonzero((placement.size > 0) & (start < until) & (end > begin)).tolist():
+        held = placement.units_of(job)
+        spread = 2 if placement.pods[job] > 1 else 1 if placement.leaves[job] > 1 else 0
+        left, right = (max(start[job], begin) - begin) / 3600, (min(end[job], until) - begin) / 3600
+        for run_of_units in np.split(held, np.flatnonzero(np.diff(held) > 1) + 1):
+            low, high = run_of_units[0], run_of_units[-1] + 1
+            corners.append([(left, low), (left, high), (right, high), (right, low)])
+            colours.append(SPREAD_COLOURS[spread])
+    canvas, axes = figure(height=4.6)
+    ax = axes[0]
+    ax.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=0.3))
+    for first in units.first[units.leaf, 1 : units.switches[units.leaf]]:
+        ax.axhline(first, color=INK, linewidth=0.4, alpha=0.5)
+    ax.set(xlim=(0, (until - begin) / 3600), ylim=(0, units.switch.shape[1]))
+    ax.set_ylabel("node" if units.leaf == 0 else "processor, in the order of the nodes", fontsize=9)
+    ax.set_xlabel(
+        "hours; grey within one leaf switch, blue within one pod, orange beyond; lines part the leaves", fontsize=9
+    )
+    ax.set_title(textwrap.fill(f"{title}: where jobs run{where}", 90), fontsize=10, loc="left")
+    return canvas
+
+
+def _busy_stretch(run: ReplayRun) -> tuple[int, int, str]:
+    """Begin and end, seconds, of a stretch of GANTT_STARTS starts around the time when most jobs wait, and words on where it is."""
+    started = run.all_starts.started
+    start = np.concatenate([run.cluster.running.start, run.all_starts.start[started]])
+    runtime = np.concatenate([run.cluster.running.runtime, run.all_jobs.runtime[started]])
     starts = np.sort(run.all_starts.start[started])
     first = int(np.searchsorted(starts, _longest_queue_at(run))) - GANTT_STARTS // 2
     first = max(0, min(first, len(starts) - GANTT_STARTS))
@@ -36,18 +88,9 @@ def gantt_of(run: ReplayRun, title: str) -> Figure:
     until = int(starts[min(first + GANTT_STARTS, len(starts)) - 1])
     if len(starts) <= GANTT_STARTS:
         until = int((start + runtime).max())
-    until = max(until, begin + 1)
-    shown = (start < until) & (start + runtime > begin)
-    width = size_classes(procs, run.cluster.procs)
-    origin = begin - first_submit
-    where = "" if first == 0 else f", from {origin / 86400:.1f} days after the first submission, when most jobs wait"
-    canvas = gantt(
-        f"{title}{where}", start[shown], runtime[shown], procs[shown], width[shown], run.cluster.procs, begin, until
-    )
-    canvas.axes[0].set_xlabel(
-        "hours; grey serial, blue up to 1/16 of the cluster, green up to 1/4, orange wider", fontsize=9
-    )
-    return canvas
+    days = (begin - first_submit) / 86400
+    where = "" if first == 0 else f", from {days:.1f} days after the first submission, when most jobs wait"
+    return begin, max(until, begin + 1), where
 
 
 def use_and_queue(series: dict[str, pl.DataFrame], run_procs: dict[str, int], has_calendar: bool = True) -> Figure:

@@ -15,6 +15,7 @@ import polars as pl
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.agents import choose_agent
+from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of, placement_metrics
 from assets.what_if.placing import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.backfilling.placing_file import PlacingAgent
@@ -30,6 +31,7 @@ from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_b
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
+from simulator.topology.placement import Placement
 from warehouse import Warehouse
 
 SETTINGS_GIVE_PROCS = "command line"
@@ -63,7 +65,8 @@ class ChosenPolicy:
 class ReplayRun:
     """settings: in their usual form. rows: of Trace.rows, the jobs asked for, in replay order. all_jobs, cluster, all_starts: what
     the simulator was given and gave; the first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
-    of `rows`. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings."""
+    of `rows`. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings. ground, placement: the nodes, and
+    those of each of all_jobs, where jobs were placed."""
 
     settings: RunSettings
     trace: Trace
@@ -73,6 +76,8 @@ class ReplayRun:
     cluster: Cluster
     all_starts: Schedule
     counts: dict[str, int]
+    ground: Ground | None = None
+    placement: Placement | None = None
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -122,6 +127,12 @@ class ReplayRun:
     def hindsight(self) -> dict[str, float]:
         """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
+
+    def placement_metrics(self) -> dict[str, float]:
+        """What the nodes of the jobs cost, see assets.what_if.on_nodes; empty where jobs were not placed."""
+        if self.ground is None or self.placement is None:
+            return {}
+        return placement_metrics(self.ground.units, self.placement, self.all_jobs, self.cluster.waiting)
 
     def by_class(self) -> list[dict[str, str | int | float]]:
         """Jobs and waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
@@ -210,8 +221,10 @@ def _of_rlscheduler(text: str) -> ChosenPolicy:
     return ChosenPolicy(name, None if name in POLICIES else parse_policy(name))
 
 
-def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> ReplayRun:
-    """Replays a trace. trace: loaded with the cancelled jobs if the settings ask for them.
+def replay_run(
+    trace: Trace, settings: RunSettings, policy: ChosenPolicy, nodes: NodeSettings | None = None
+) -> ReplayRun:
+    """Replays a trace. trace: loaded with the cancelled jobs if the settings ask for them. nodes: where jobs are placed, if they are.
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
@@ -247,9 +260,32 @@ def replay_run(trace: Trace, settings: RunSettings, policy: ChosenPolicy) -> Rep
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
-    schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
-    counts |= fate
-    return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts)
+    if nodes is None:
+        schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
+        return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts | fate)
+    ground = ground_of(check_nodes(nodes, settings), cluster_procs, trace.procs_per_node)
+    schedule, placement, fate = _on_nodes(ground, trace, settings, policy, ground.rounded(jobs, cluster), simulated)
+    return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts | fate, ground, placement)
+
+
+def _on_nodes(
+    ground: Ground,
+    trace: Trace,
+    settings: RunSettings,
+    policy: ChosenPolicy,
+    rounded: tuple[Jobs, Cluster],
+    rows: pl.DataFrame,
+) -> tuple[Schedule, Placement, dict[str, int]]:
+    """Schedule, nodes of all jobs, and fate of underestimated ones. rounded: jobs and cluster as `Ground.rounded` gives them."""
+    if ground.settings.switches is None:
+        schedule, fate = _schedule(trace, settings, policy, *rounded, rows)
+        return schedule, ground.place(*rounded, schedule), fate
+    if policy.policy is None or policy.placing is not None:
+        raise ValueError("jobs wait for switches under a policy of ours: leave --switches out")
+    try:
+        return *ground.replay_with_switches(*rounded, policy.policy, settings), {}
+    except NeverStarts as error:
+        raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
 
 
 def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:

@@ -11,13 +11,16 @@ import click
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
-from pipelines.cli.replay_text import compare_text, replay_text
+from pipelines.cli.replay_text import compare_text, placements_text, replay_text
 from pipelines.terminal import printable
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
+    from assets.what_if.on_nodes import NodeSettings
     from assets.what_if.run import ReplayRun
+
+NODE_OPTIONS = ("topology", "procs_per_node", "nodes", "place", "period", "switches", "placing_seed")
 
 
 @click.command()
@@ -114,7 +117,44 @@ if TYPE_CHECKING:
     metavar="NUMBER",
     help="Processors of the cluster: 300, or +10%, +16 and -4 from those of source or log. Default: these.",
 )
+@click.option(
+    "--topology",
+    metavar="TREE|FILE",
+    help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
+    "(docs/topology.md).",
+)
+@click.option(
+    "--procs-per-node",
+    type=click.IntRange(1),
+    metavar="NUMBER",
+    help="Processors of a node. Default: as the log says, or 1.",
+)
+@click.option(
+    "--nodes", type=click.Choice(SHARING), help="Whether jobs share nodes, or take whole ones. Default: shared."
+)
+@click.option(
+    "--place", type=click.Choice(PLACES), help="Who chooses the nodes of a job. Default: tree, Slurm's best fit."
+)
+@click.option(
+    "--period",
+    type=click.IntRange(1),
+    metavar="SECONDS",
+    help="The scheduler acts every so many seconds only. Default: always.",
+)
+@click.option(
+    "--switches",
+    metavar="LEAVES@WAIT",
+    help="Jobs wait so long for so few leaf switches, as with Slurm's --switches: 1@2h, 2@600s.",
+)
+@click.option(
+    "--placing-seed", type=click.IntRange(0), metavar="NUMBER", help="Seed of the rules random and free. Default: 1."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
+@click.option(
+    "--placement",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write the nodes of every job, and what they cost, to this CSV file.",
+)
 @click.option(
     "--schedule",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
@@ -124,7 +164,7 @@ if TYPE_CHECKING:
     "--plots",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write gantt.png, usage.png and waits.png there.",
+    help="Write gantt.png, usage.png and waits.png there, and nodes.png where jobs are placed.",
 )
 @click.option(
     "--save",
@@ -136,13 +176,11 @@ if TYPE_CHECKING:
 def replay(
     trace_or_source: str,
     as_json: bool,
-    schedule: Path | None,
-    plots: Path | None,
     save: str | None,
     outages: Path | None,
     load: str,
     procs: str | None,
-    **settings: Any,
+    **others: Any,
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
 
@@ -173,29 +211,48 @@ def replay(
     from assets.what_if.settings import RunSettings, parse_load, parse_procs, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
+    files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
+    nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"])
     if save is not None:
         check_can_be_saved(trace_or_source, save)
-    if schedule is not None and not schedule.absolute().parent.is_dir():
-        raise click.ClickException(f"{schedule.parent}: no such folder for --schedule")
+    for name in ("placement", "schedule"):
+        if files[name] is not None and not files[name].absolute().parent.is_dir():
+            raise click.ClickException(f"{files[name].parent}: no such folder for --{name}")
     run = replay_trace(
         trace_or_source,
-        RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **settings),
+        RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others),
         parse_procs(procs) if procs is not None else None,
+        nodes,
     )
-    if run.policy.placing is not None:
-        click.echo(f"{settings['backfill']} decides all starts: nothing is ordered or reserved beside it", err=True)
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))
-    _write_files(run, trace_or_source, schedule, plots)
+    _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)
 
 
-def _write_files(run: ReplayRun, trace_or_source: str, schedule: Path | None, plots: Path | None) -> None:
-    from pipelines.cli.replaying import starts_table, write_plots
+def _nodes(given: dict[str, Any], placement: Path | None) -> NodeSettings | None:
+    """The nodes that the options ask for. Raises ClickException where they lack a tree."""
+    from assets.what_if.on_nodes import NodeSettings
+
+    asked = {name: value for name, value in given.items() if value is not None}
+    if not asked and placement is None:
+        return None
+    if "topology" not in asked:
+        option = next(iter(asked), "placement").replace("_", "-")
+        raise click.ClickException(f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4")
+    return NodeSettings(**asked)
+
+
+def _write_files(
+    run: ReplayRun, trace_or_source: str, placement: Path | None, schedule: Path | None, plots: Path | None
+) -> None:
+    from pipelines.cli.replaying import placement_table, starts_table, write_plots
 
     if schedule is not None:
         starts_table(run).write_csv(schedule)
+    if placement is not None:
+        placement_table(run).write_csv(placement)
     if plots is not None:
         title = f"{Path(trace_or_source).name}: {run.policy.text}, {run.settings.backfill}"
         for path in write_plots(run, title, plots):
@@ -205,8 +262,9 @@ def _write_files(run: ReplayRun, trace_or_source: str, schedule: Path | None, pl
 def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
     from pipelines.cli.replaying import run_to_compare, save_run
 
-    save_run(source, name, run.settings)
-    other = run_to_compare(source, name)
+    placed = run.ground is not None
+    save_run(source, name, run.settings, run.ground.settings if run.ground is not None else None)
+    other = run_to_compare(source, name, placed)
     if other is not None and not quiet:
         other_run = printable(shlex.quote(other))  # the warehouse may be of somebody else
         click.echo(f"\nSaved. Next: tracehouse compare {source} {other_run} {name}", err=True)
@@ -224,8 +282,16 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
     The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and nobody
     pays. It trades if somebody does, and harms if that is more than twofold. 95 % intervals are of the ratio in the typical of
     16 blocks of jobs. Every metric over all jobs follows, and B minus A job by job.
-    """
-    from assets.what_if.compare import compare_runs  # it needs scipy, which every command would load
 
-    comparison = compare_runs(open_warehouse(), load_catalogue().source(source).name, run_a, run_b)
+    Two saved placements, which are replays on nodes, are compared by hop cost and wait.
+    """
+    from assets.what_if.compare import compare_runs, saved_runs  # it needs scipy, which every command would load
+    from assets.what_if.compare_placements import compare_placements, saved_placements
+
+    warehouse, name = open_warehouse(), load_catalogue().source(source).name
+    if {run_a, run_b} <= set(saved_placements(warehouse, name)) - set(saved_runs(warehouse, name)):
+        placements = compare_placements(warehouse, name, run_a, run_b)
+        click.echo(json.dumps(placements) if as_json else placements_text(placements))
+        return
+    comparison = compare_runs(warehouse, name, run_a, run_b)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison))

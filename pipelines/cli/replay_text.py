@@ -69,27 +69,7 @@ LABEL = 42
 
 def replay_text(summary: dict[str, Any]) -> str:
     """summary: of a replay, as pipelines.cli.replaying.summary gives it."""
-    lines = ["settings"]
-    for name in (
-        "trace",
-        "policy",
-        "backfill",
-        "inspector",
-        "estimates",
-        "reserve_by",
-        "admit_by",
-        "correction",
-        "rules",
-        "procs_per_node",
-        "window",
-        "load",
-        "trim",
-    ):
-        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
-        if summary.get(name) and summary[name] != usual.get(name):
-            lines.append(_line(name, summary[name]))
-    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
-    lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
+    lines = _settings(summary)
     lines += ["", "counts"]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
@@ -102,6 +82,7 @@ def replay_text(summary: dict[str, Any]) -> str:
     if summary["trim"]:
         lines += ["", f"without {100 * summary['trim']:g} % of the submission span at both ends (trimmed_...)"]
         lines += _metrics(summary, "trimmed_")
+    lines += _placement(summary["placement"]) if "placement" in summary else []
     lines += [
         "",
         "in hindsight: no schedule of these jobs has less",
@@ -247,3 +228,63 @@ def print_ratios(judged: dict[str, Any], scored: int) -> None:
             f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
             f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
         )
+
+
+def _settings(summary: dict[str, Any]) -> list[str]:
+    """Settings that are not the usual ones."""
+    lines = ["settings"]
+    for name in (
+        "trace",
+        "policy",
+        "backfill",
+        "inspector",
+        "estimates",
+        "reserve_by",
+        "admit_by",
+        "correction",
+        "rules",
+        "procs_per_node",
+        "window",
+        "load",
+        "trim",
+    ):
+        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
+        if summary.get(name) and summary[name] != usual.get(name):
+            lines.append(_line(name, summary[name]))
+    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
+    lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
+    return lines
+
+
+def _placement(placement: dict[str, Any]) -> list[str]:
+    """What the nodes of the jobs cost."""
+    per_node, nodes = placement["procs_per_node"], placement["tree_nodes"]
+    kind = "processor" if per_node == 1 else "processors"
+    lines = ["", f"on {nodes:,} nodes of {per_node} {kind}, {placement['nodes']}, placed by {placement['place']}"]
+    lines += [f"  {remark}" for remark in placement["remarks"]]
+    lines += [_line(name, value) for name, value in placement["metrics"].items()]
+    return lines
+
+
+def placements_text(comparison: dict[str, Any]) -> str:
+    """comparison: as assets.what_if.compare_placements.compare_placements gives it."""
+    a, b = comparison["placement_a"], comparison["placement_b"]
+    lines = [f"{comparison['source']}: A is {a}, B is {b}, over {comparison['paired_jobs']:,} jobs"]
+    lines += [
+        "",
+        "settings that differ",
+        *(_line(name, f"{x} | {y}") for name, (x, y) in comparison["settings"].items()),
+    ]
+    lines += ["", f"  {'':<{LABEL}} {'A':>15} {'B':>15} {'B - A':>15}"]
+    for name, values in comparison["metrics"].items():
+        numbers = " ".join(f"{_number(values[side]):>15}" for side in ("a", "b", "difference"))
+        lines.append(f"  {name:<{LABEL}} {numbers}")
+    lines.append("")
+    for name, shares in comparison["paired"].items():
+        text = ", ".join(f"{100 * shares[f'{word}_share']:.1f} % {word}" for word in ("lower", "equal", "higher"))
+        lines.append(_line(f"{name} of a job under B", text))
+    for name, ratio in comparison["typical_block"].items():
+        if ratio is not None:
+            interval = ratio["why_none"] or f"{ratio['low']:.3f} to {ratio['high']:.3f}"
+            lines.append(_line(f"{name}, B by A, typical block", f"{ratio['ratio']:.3f} ({interval})"))
+    return "\n".join(lines)

@@ -11,7 +11,9 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.what_if import plots as replay_plots
+from assets.what_if.compare_placements import saved_placements
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
+from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.settings import AskedProcs, RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
@@ -23,12 +25,16 @@ SLOW_S = 1.5
 """What takes longer says what it is doing."""
 
 
-def replay_trace(trace_or_source: str, settings: RunSettings, procs: AskedProcs | None = None) -> ReplayRun:
+def replay_trace(
+    trace_or_source: str, settings: RunSettings, procs: AskedProcs | None = None, nodes: NodeSettings | None = None
+) -> ReplayRun:
     """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
 
-    procs: processors of the cluster, instead of those in the settings.
+    procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are.
     """
     settings = check_settings(settings.model_copy(update={"procs": procs.number}) if procs else settings)
+    if nodes is not None:
+        check_nodes(nodes, settings)
     is_log = is_path(trace_or_source)
     if is_log:
         check_log_estimates(Path(trace_or_source), settings)
@@ -42,7 +48,7 @@ def replay_trace(trace_or_source: str, settings: RunSettings, procs: AskedProcs 
     if procs is not None:
         settings = settings.model_copy(update={"procs": procs.of(trace.cluster_procs)})
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
-        return replay_run(trace, settings, policy)
+        return replay_run(trace, settings, policy, nodes)
 
 
 def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
@@ -78,10 +84,29 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         **{f"trimmed_{name}": value for name, value in (run.trimmed_metrics() or {}).items()},
         **hindsight,
         "by_class": run.by_class(),
+        **_on_nodes(run),
         "trace_sha256": run.trace_sha256,
         "semantics": SEMANTICS,
         "engine": engine_version(),
     }
+
+
+def _on_nodes(run: ReplayRun) -> dict[str, Any]:
+    """Where jobs were placed, and what it costs; nothing where they were not."""
+    if run.ground is None:
+        return {}
+    ground = run.ground
+    settings = {name: value for name, value in ground.settings.model_dump().items() if value is not None}
+    settings |= {"procs_per_node": ground.procs_per_node, "tree_nodes": ground.tree.nodes, "remarks": ground.remarks}
+    return {"placement": settings | {"metrics": run.placement_metrics()}}
+
+
+def placement_table(run: ReplayRun) -> pl.DataFrame:
+    """job_id, start_time and the columns of assets.what_if.on_nodes.placed_jobs, in replay order."""
+    assert run.ground is not None and run.placement is not None
+    start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
+    nodes = placed_jobs(run.ground, run.placement)[run.cluster.waiting :]
+    return run.rows.select("job_id", start_time=start).hstack(nodes)
 
 
 def starts_table(run: ReplayRun) -> pl.DataFrame:
@@ -92,7 +117,8 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 
 
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
-    """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
+    """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if need be. Returns their
+    paths."""
     folder.mkdir(parents=True, exist_ok=True)
     series = with_time(series_of(run), run)
     pictures = {
@@ -100,6 +126,8 @@ def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
         "usage": replay_plots.use_and_queue({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
         "waits": replay_plots.waits({title: run}),
     }
+    if run.ground is not None and run.placement is not None:
+        pictures["nodes"] = replay_plots.nodes_of_run(run, title)
     for name, picture in pictures.items():
         picture.savefig(folder / f"{name}.png", format="png", dpi=120)
     return [folder / f"{name}.png" for name in pictures]
@@ -121,8 +149,10 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
         )
 
 
-def run_to_compare(source: str, name: str) -> str | None:
-    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one."""
+def run_to_compare(source: str, name: str, placed: bool = False) -> str | None:
+    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one; or another placement."""
+    if placed:
+        return next((other for other in saved_placements(open_warehouse(), source) if other != name), None)
     with open_warehouse().read() as connection:
         other = first_row(
             connection,
@@ -133,8 +163,9 @@ def run_to_compare(source: str, name: str) -> str | None:
     return other[0] if other else None
 
 
-def save_run(source: str, name: str, settings: RunSettings) -> None:
-    """Materializes replay/runs of a source with this one run; other runs stay. Raises ClickException when that fails."""
+def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings | None = None) -> None:
+    """Materializes replay/runs of a source with this one run, or replay/placement where jobs were placed; others stay. Raises
+    ClickException when that fails."""
     from pipelines.running import run_job
 
     policy = settings.policy
@@ -142,7 +173,17 @@ def save_run(source: str, name: str, settings: RunSettings) -> None:
     if head.endswith((".py", ".json")):  # so that the run can be launched again from the UI, whatever its folder
         policy = f"{Path(head).resolve()}{colon}{function}"
     run = settings.model_dump(exclude_defaults=True) | {"name": name, "policy": policy}
-    raise_failures(run_job("replay_runs", [source], {"ops": {"replay__runs": {"config": {"runs": [run]}}}}))
+    if nodes is None:
+        job, config = "replay_runs", {"replay__runs": {"config": {"runs": [run]}}}
+    else:
+        run |= nodes.model_dump(exclude_defaults=True) | {"topology": _absolute(nodes.topology)}
+        job, config = "placement", {"replay__placement": {"config": {"placements": [run]}}}
+    raise_failures(run_job(job, [source], {"ops": config}))
+
+
+def _absolute(topology: str) -> str:
+    """A file of a tree whatever the folder; words as they are."""
+    return str(Path(topology).resolve()) if Path(topology).exists() else topology
 
 
 @contextmanager

@@ -14,6 +14,10 @@ RESERVE_BY = ("estimate", "requested")
 """What a reservation believes of jobs that run."""
 ADMIT_BY = ("estimate", "requested")
 """How long a job behind the blocked head is believed to run when it is decided whether it may go first."""
+PLACES = ("first", "random", "contiguous", "tree", "ring", "dcas", "scas", "free")
+"""Who chooses the nodes of a job. scas and free place the jobs of a second together."""
+SHARING = ("shared", "whole")
+"""Whether jobs share nodes."""
 RULE_SETS = ("standard", "rlscheduler", "rlscheduler-corrected")
 """Our rules, those of the RLScheduler code, and the same with the true wait in WFP3 and UNICEP."""
 

@@ -36,6 +36,7 @@ LINEAGE = {
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},
     "replay/runs": {"core/jobs"},
+    "replay/placement": {"core/jobs"},
     "marts/prediction_error": {"predictions/runtime_evaluation"},
     "predictions/wait_times": {"predictions/runtime_predictions"},
     "replay/prediction_search": {"predictions/runtime_predictions", "core/jobs"},
@@ -102,6 +103,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "evaluate",
         "everything",
         "replay_runs",
+        "placement",
         "report",
         "vasp",
         "vasp_ingest",
@@ -118,6 +120,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
     graph = defs.resolve_asset_graph()
     assert {key.name for key in graph.asset_check_keys} == {
         "counts_add_up",
+        "placed_jobs_are_possible",
         "not_empty",
         "every_record_is_a_job",
         "times_are_ordered",

@@ -388,3 +388,26 @@ def test_a_schedule_that_cannot_be_written_ends_in_a_message(catalogue: Path, tm
     (tmp_path / "a.swf").write_text(GOOD.format(n=1))
     out = tmp_path / "none" / "schedule.csv"
     assert str(out.parent) in fail("replay", tmp_path / "a.swf", "--schedule", out)
+
+
+def test_jobs_are_placed_on_nodes(log: Path, tmp_path: Path) -> None:
+    said = told_of(log, "--topology", "4x2x2", "--procs-per-node", "1", "--placement", tmp_path / "nodes.csv")
+    placement = said["placement"]
+    assert (placement["tree_nodes"], placement["place"], placement["procs_per_node"]) == (16, "tree", 1)
+    rows = list(csv.DictReader((tmp_path / "nodes.csv").open()))
+    costs = [float(row["hop_cost"]) for row in rows]
+    assert len(rows) == said["jobs"] and np.mean(costs) == pytest.approx(placement["metrics"]["average_hop_cost"])
+    text = succeed("replay", log, "--topology", "4x2x2", "--place", "contiguous", "--plots", tmp_path / "plots")
+    assert "on 16 nodes of 1 processor, shared, placed by contiguous" in text and "scattered_jobs" in text
+    assert (tmp_path / "plots" / "nodes.png").exists()
+    assert (
+        told_of(log)["average_wait_s"]
+        == said["average_wait_s"]
+        < told_of(log, "--topology", "4x2x2", "--period", "600")["average_wait_s"]
+    )
+
+
+def test_a_place_needs_a_tree_that_fits(log: Path) -> None:
+    assert "--switches needs the tree of switches: give --topology" in fail("replay", log, "--switches", "1@1h")
+    assert "give a tree of 16 nodes or more" in fail("replay", log, "--topology", "2x4")
+    assert "16x8x4" in fail("replay", log, "--topology", "four")

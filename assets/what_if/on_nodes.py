@@ -1,0 +1,213 @@
+"""Replays on nodes: which nodes each job gets below a tree of switches, and what that costs (docs/topology.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from assets.what_if.settings import RunSettings
+from models.allocation.free import free_allocation
+from models.allocation.scas import scas_allocation
+from models.allocation.window import Window
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import PLACES, SHARING, one_of
+from simulator.policies.registry import Policy
+from simulator.topology.hostlists import HostNames
+from simulator.topology.machine import fit_tree
+from simulator.topology.placement import PLACE_RULES, Placement, Solver, compact_hop_cost, place_schedule
+from simulator.topology.rounding import in_periods, in_whole_nodes
+from simulator.topology.slurm_tree import read_topology
+from simulator.topology.switches import parse_switches, replay_with_switches
+from simulator.topology.tree import IntArray, SwitchTree, parse_tree
+from simulator.topology.units import Units, units_of
+
+SOLVED = tuple(name for name in PLACES if name not in PLACE_RULES)
+"""Rules that place the jobs of a second together."""
+
+PLACEMENT_METRICS = (
+    "average_hop_cost",
+    "average_compact_hop_cost",
+    "area_weighted_hop_cost",
+    "area_weighted_compact_hop_cost",
+    "area_weighted_extra_hops",
+    "average_leaves",
+    "one_leaf_share",
+    "one_pod_share",
+    "fits_one_leaf_share",
+    "scattered_jobs",
+    "fragmentation",
+)
+"""Names of what `placement_metrics` gives, in this order; docs/semantics.md defines them."""
+
+
+class NodeSettings(BaseModel):
+    """On which nodes a replay runs its jobs; docs/semantics.md, "Placement", defines every word."""
+
+    topology: str = Field(
+        description="The tree of switches: nodes per leaf x leaves per pod x pods, such as 16x8x4, or a topology.conf of Slurm"
+    )
+    procs_per_node: int | None = Field(
+        default=None, description="Processors of a node; left out: those of the source, or 1"
+    )
+    nodes: str = Field(default="shared", description="shared: jobs share nodes; whole: every job takes whole nodes")
+    place: str = Field(default="tree", description=f"Who chooses the nodes of a job: {', '.join(PLACES)}")
+    period: int | None = Field(
+        default=None, description="Seconds between two acts of the scheduler; left out: it always acts"
+    )
+    switches: str | None = Field(
+        default=None,
+        description="LEAVES@WAIT: jobs wait so long for so few leaf switches, such as 1@2h; left out: they do not",
+    )
+    placing_seed: int = Field(default=1, description="Seed of the rules random and free")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A cluster's nodes. remarks: sentences on what of the tree is not used."""
+
+    settings: NodeSettings
+    tree: SwitchTree
+    units: Units
+    procs_per_node: int
+    remarks: list[str]
+
+    def rounded(self, jobs: Jobs, cluster: Cluster) -> tuple[Jobs, Cluster]:
+        """Jobs and cluster whose replay is that of whole nodes and periods."""
+        if self.settings.nodes == "whole":
+            jobs, cluster = in_whole_nodes(jobs, cluster, self.procs_per_node)
+        if self.settings.period is not None:
+            jobs, cluster = in_periods(jobs, cluster, self.settings.period)
+        return jobs, cluster
+
+    def place(self, jobs: Jobs, cluster: Cluster, schedule: Schedule) -> Placement:
+        """The nodes of all jobs. jobs, cluster: rounded, as they were replayed."""
+        rule, seed = self.settings.place, self.settings.placing_seed
+        if rule in SOLVED:
+            return place_schedule(jobs, cluster, schedule, self.units, solver=_solver(self.units, rule, seed))
+        return place_schedule(jobs, cluster, schedule, self.units, rule, seed)
+
+    def replay_with_switches(
+        self, jobs: Jobs, cluster: Cluster, policy: Policy, settings: RunSettings
+    ) -> tuple[Schedule, Placement]:
+        """Schedule and nodes of jobs that wait for few switches."""
+        assert self.settings.switches is not None
+        switches = parse_switches(self.settings.switches)
+        rules = policy, settings.backfill_rule, settings.correction
+        return replay_with_switches(jobs, cluster, self.units, switches, *rules)
+
+    def nodes_of(self, units: IntArray) -> IntArray:
+        """Numbers of the nodes below these units, ascending."""
+        return np.unique(self.units.switch[0, units]) if self.units.leaf else units
+
+
+def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
+    """The settings with a tree that can be read. Raises ValueError that names the option, what it takes and the remedy."""
+    one_of("nodes", nodes.nodes, SHARING)
+    one_of("place", nodes.place, PLACES)
+    read_tree(nodes.topology)
+    if not settings.is_standard:
+        raise ValueError(
+            "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard"
+        )
+    if nodes.switches is not None:
+        parse_switches(nodes.switches)
+    changes_starts = {"switches": nodes.switches is not None, "period": nodes.period is not None}
+    if all(changes_starts.values()):
+        raise ValueError("a job cannot wait for switches at periods: leave --switches or --period out")
+    for name, given in changes_starts.items():
+        if given and (
+            settings.warm_start or settings.inspector is not None or settings.believed.is_live or settings.backfill_file
+        ):
+            raise ValueError(
+                f"--{name} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one of "
+                "them out"
+            )
+    if nodes.switches is not None and nodes.place != "tree":
+        raise ValueError("jobs wait for few switches under the rule tree alone: leave --place out")
+    return nodes
+
+
+def read_tree(text: str) -> SwitchTree:
+    """A tree in words such as 16x8x4, or of a file. Raises ValueError with the remedy, and OSError for a file that cannot be read."""
+    if Path(text).suffix in (".conf", ".yaml", ".yml") or Path(text).exists():
+        return read_topology(Path(text))
+    return parse_tree(text)
+
+
+def ground_of(nodes: NodeSettings, cluster_procs: int, procs_per_node: float) -> Ground:
+    """The nodes of a cluster. procs_per_node: of the source. Raises ValueError where the tree has too few nodes."""
+    per_node = nodes.procs_per_node or (int(procs_per_node) if float(procs_per_node).is_integer() else 1)
+    tree, remarks = fit_tree(read_tree(nodes.topology), cluster_procs, per_node, nodes.nodes == "whole")
+    units = units_of(tree, cluster_procs, per_node, "whole" if nodes.nodes == "whole" else "shared")
+    return Ground(nodes, tree, units, per_node, remarks)
+
+
+def placement_metrics(units: Units, placement: Placement, jobs: Jobs, waiting: int = 0) -> dict[str, float]:
+    """PLACEMENT_METRICS over the jobs that were placed. jobs: those of the placement. waiting: the first so many do not count."""
+    placed = placement.size > 0
+    placed[:waiting] = False
+    size, cost = placement.size[placed], placement.hop_cost[placed]
+    compact = compact_hop_cost(units, size)
+    area = (size * jobs.runtime[placed]).astype(np.float64)
+    leaves, pods = placement.leaves[placed], placement.pods[placed]
+    wide, pairs = size > 1, np.maximum(size - 1, 1)
+    largest = int(np.diff(units.first[units.leaf, : units.switches[units.leaf] + 1]).max())
+    values = (
+        _mean(cost),
+        _mean(compact),
+        _mean(cost, area),
+        _mean(compact, area),
+        _mean((cost - compact) / pairs, area),
+        _mean(leaves),
+        _mean(leaves[wide] == 1),
+        _mean(pods[wide] == 1),
+        _mean(size[wide] <= largest),
+        float(placement.scattered.sum()),
+        float(placement.broken.sum() / max(placement.idle.sum(), 1)),
+    )
+    return dict(zip(PLACEMENT_METRICS, values, strict=True))
+
+
+def placed_jobs(ground: Ground, placement: Placement) -> pl.DataFrame:
+    """nodes (a list of names as Slurm writes it, null for a job without), units, hop_cost, compact_hop_cost, leaves and pods of each
+    job, in the order of the placement."""
+    names = HostNames(ground.tree.node_names or [f"n{node}" for node in range(ground.tree.nodes)])
+    texts = [
+        names.compress(ground.nodes_of(placement.units_of(job))) if size else None
+        for job, size in enumerate(placement.size.tolist())
+    ]
+    return pl.DataFrame(
+        {
+            "nodes": pl.Series(texts, dtype=pl.Utf8),
+            "units": placement.size,
+            "hop_cost": placement.hop_cost,
+            "compact_hop_cost": compact_hop_cost(ground.units, placement.size),
+            "leaves": placement.leaves,
+            "pods": placement.pods,
+        }
+    )
+
+
+def _mean(values: NDArray[Any], weights: NDArray[np.float64] | None = None) -> float:
+    """0 where there is nothing to average."""
+    total = len(values) if weights is None else weights.sum()
+    return float((values if weights is None else values * weights).sum() / total) if total else 0.0
+
+
+def _solver(units: Units, rule: str, seed: int) -> Solver:
+    return partial(_solve, SwitchTree(units.switch, units.hops), rule, seed)
+
+
+def _solve(tree: SwitchTree, rule: str, seed: int, idle: IntArray, sizes: IntArray) -> list[IntArray]:
+    window = Window(tree, idle, sizes)
+    allocation = scas_allocation(window) if rule == "scas" else free_allocation(window, seed)
+    return list(allocation.nodes)

@@ -1,0 +1,121 @@
+"""Replays on nodes: settings that are refused, what is measured, and who ran where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assets.common.trace import Trace, load_trace
+from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, check_nodes, ground_of, placed_jobs, read_tree
+from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if.settings import RunSettings, check_settings
+from simulator.jobs.words import PLACES
+from tests.tiny import busy_log, warehouse_of
+
+TREE = "4x2x8"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return load_trace(warehouse_of(tmp_path_factory.mktemp("busy"), busy_log(120)), "mine")
+
+
+def run_on(trace: Trace, settings: dict | None = None, **nodes) -> ReplayRun:
+    checked = check_settings(RunSettings(**(settings or {})))
+    return replay_run(trace, checked, choose_policy(checked, None, "mine"), NodeSettings(**{"topology": TREE} | nodes))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_placing_moves_no_start(trace: Trace, place: str) -> None:
+    run, plain = (
+        run_on(trace, place=place),
+        replay_run(trace, RunSettings(), choose_policy(RunSettings(), None, "mine")),
+    )
+    assert run.schedule.start.tolist() == plain.schedule.start.tolist()
+    assert run.metrics() == plain.metrics() and plain.placement_metrics() == {}
+    metrics = run.placement_metrics()
+    assert tuple(metrics) == PLACEMENT_METRICS and all(np.isfinite(list(metrics.values())))
+    assert metrics["average_hop_cost"] >= metrics["average_compact_hop_cost"] > 0
+    assert 0 <= metrics["one_leaf_share"] <= metrics["fits_one_leaf_share"] <= 1
+    assert metrics["one_leaf_share"] <= metrics["one_pod_share"] and 0 <= metrics["fragmentation"] <= 1
+
+
+def test_better_rules_cost_less(trace: Trace) -> None:
+    costs = {place: run_on(trace, place=place).placement_metrics()["average_hop_cost"] for place in PLACES}
+    assert costs["tree"] < costs["first"] < costs["random"]
+    assert run_on(trace, place="random", placing_seed=2).placement_metrics()["average_hop_cost"] != costs["random"]
+
+
+def test_whole_nodes_and_periods_move_starts(trace: Trace) -> None:
+    plain = run_on(trace)
+    assert (trace.cluster_procs % 2) == 0
+    whole = run_on(trace, nodes="whole", procs_per_node=2)
+    assert whole.placement is not None and whole.placement.size.tolist() == (-(-trace.rows["procs"] // 2)).to_list()
+    periods = run_on(trace, period=60)
+    assert (periods.schedule.start % 60 == 0).all() and periods.schedule.start.tolist() != plain.schedule.start.tolist()
+    waits = [run.metrics()["average_wait_s"] for run in (plain, periods)]
+    assert waits[1] >= waits[0]
+
+
+def test_switches_buy_compactness_with_waits(trace: Trace) -> None:
+    plain, waiting = run_on(trace), run_on(trace, switches="1@12h")
+    assert waiting.placement_metrics()["one_leaf_share"] >= plain.placement_metrics()["one_leaf_share"]
+    assert run_on(trace, switches="1@0").schedule.start.tolist() == plain.schedule.start.tolist()
+
+
+def test_who_ran_where(trace: Trace) -> None:
+    run = run_on(trace, procs_per_node=4, topology="2x4x2")
+    assert run.ground is not None and run.placement is not None
+    table = placed_jobs(run.ground, run.placement)
+    assert table.height == len(run.jobs) and table["units"].to_list() == run.jobs.procs.tolist()
+    first = table.row(0, named=True)
+    assert first["nodes"].startswith("n[0") or first["nodes"] == "n0"
+    assert (table["hop_cost"] + 1e-9 >= table["compact_hop_cost"]).all()
+
+
+def test_a_tree_in_a_file(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "topology.conf"
+    path.write_text(
+        "".join(f"SwitchName=s{k} Nodes=c[{4 * k}-{4 * k + 3}]\n" for k in range(16))
+        + "SwitchName=top Switches=s[0-15]\n"
+    )
+    assert read_tree(str(path)).nodes == 64
+    run = run_on(trace, topology=str(path))
+    assert run.ground is not None and run.placement is not None
+    assert placed_jobs(run.ground, run.placement)["nodes"].str.starts_with("c").all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "nodes", "message"),
+    [
+        ({}, {"topology": "8by4"}, "nodes per leaf x leaves per pod"),
+        ({}, {"topology": "2x2"}, "give a tree of"),
+        ({}, {"place": "best"}, "unknown place 'best'; expected one of first"),
+        ({}, {"nodes": "half"}, "unknown nodes 'half'"),
+        ({}, {"switches": "1"}, "1@2h"),
+        ({}, {"switches": "1@1h", "place": "first"}, "leave --place out"),
+        ({}, {"switches": "1@1h", "period": 60}, "leave --switches or --period out"),
+        ({}, {"nodes": "whole", "procs_per_node": 7}, "whole number of nodes"),
+        ({"warm_start": True}, {"period": 60}, "--period cannot be combined"),
+        ({"inspector": "unfit"}, {"switches": "1@1h"}, "--switches cannot be combined"),
+        ({"estimates": "live"}, {"switches": "1@1h"}, "--switches cannot be combined"),
+        ({"rules": "rlscheduler"}, {}, "--rules standard"),
+        ({"backfill": "conservative"}, {"switches": "1@1h"}, "leave --switches out"),
+    ],
+)
+def test_what_is_refused(trace: Trace, settings: dict, nodes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run_on(trace, settings, **nodes)
+
+
+def test_a_missing_file_of_a_tree() -> None:
+    with pytest.raises((ValueError, OSError), match=r"none\.conf"):
+        check_nodes(NodeSettings(topology="none.conf"), RunSettings())
+
+
+def test_processors_of_a_node_are_those_of_the_source() -> None:
+    assert ground_of(NodeSettings(topology="4x4"), 32, 2.0).procs_per_node == 2
+    assert ground_of(NodeSettings(topology="4x8"), 32, 1.5).procs_per_node == 1
+    assert ground_of(NodeSettings(topology="4x8", procs_per_node=4), 32, 2.0).remarks != []
