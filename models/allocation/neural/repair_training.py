@@ -133,7 +133,7 @@ class RepairLearner:
         self.updates += 1
         if not np.isfinite(kl + value_error):
             raise ValueError(f"training with seed {self._seed} diverged by update {self.updates}: lower the rates")
-        episodes = self.updates * options.update_windows * options.window_episodes
+        episodes = self.updates * options.update_windows * options.window_episodes * options.siblings
         return RepairUpdate(episodes, len(played.action), cost, random_cost, kl, entropy, value_error)
 
     def _window(self, number: int) -> tuple[IntArray, IntArray]:
