@@ -18,7 +18,7 @@ from models.allocation.leaves import IdleLeaves, hops_of_counts, idle_leaves
 from models.allocation.scas import scas_allocation, scas_cells
 from models.allocation.window import TOLERANCE, Allocation, FloatArray, IntArray, Window, cost_of_hops
 
-FREE_STEPS_PER_JOB = 80
+FREE_STEPS_PER_JOB = 160
 """Steps of the search for each job of the window, by default."""
 _SCAS_CELLS = 1 << 18
 """Windows up to this size begin at the static optimum, which then takes a millisecond."""
@@ -32,8 +32,9 @@ def free_allocation(
     The search begins at the better of two allocations: the static optimum, where the window is small enough for it, and the largest
     job first, each at its cheapest nodes. The same seed gives the same allocation.
 
-    steps: of the search. prove: compute a bound by column generation, and let its prices guide a second search. Otherwise the bound
-    is the sum of what each job costs alone on the idle nodes. gap: the search may end when the bound is as close, from 0 to 1.
+    steps: of the search; by default 160 for each job. prove: compute a bound by column generation after an eighth of the steps, and let
+    its prices guide a second search of twice the steps. Otherwise the bound is the sum of what each job costs alone on the idle nodes.
+    gap: the search may end when the bound is as close, from 0 to 1.
     """
     started = time.perf_counter()
     if not len(window.sizes):
@@ -52,7 +53,7 @@ def free_allocation(
     if prove and _search_costs(arrays, jobs, counts).sum() > bound * (1 + TOLERANCE):
         columns = column_bound(window, leaves, counts, seed)
         bound = max(bound, columns.bound)
-        guided = (columns.prices, steps - steps // 8, 6)
+        guided = (columns.prices, 2 * steps, 6)
         counts = _search(arrays, jobs, columns.counts, guided, bound / (1 - gap), seed)
     return window.allocation(leaves.nodes_of(window, counts), time.perf_counter() - started, bound)
 
@@ -117,6 +118,7 @@ def _search(leaves, jobs, given, guide, enough, seed):
     order, home = np.arange(len(sizes)), np.empty(len(sizes), dtype=np.int64)
     for job in range(len(sizes)):
         home[job] = _home(above, counts[job])
+    near, choice = free.copy(), np.empty(above[min(1, len(above) - 1)].max() + 1, dtype=np.bool_)
     total = costs.sum()
     for _ in range(steps):
         if total <= enough * (1 + TOLERANCE):
@@ -125,34 +127,50 @@ def _search(leaves, jobs, given, guide, enough, seed):
         _choose_related(order, removed, home, costs, least)
         for k in range(removed):
             before[k], costs_before[k] = counts[order[k]], costs[order[k]]
-            free += counts[order[k]]
-        _vary(prices, guiding, free)
+            free += before[k]
+        _choose_switches(above[min(1, len(above) - 1)], before[:removed], choice)
+        _vary(above[min(1, len(above) - 1)], prices, guiding, free, choice, near)
         change = 0.0
         for k in range(removed):
             job = order[k]
-            hops = put_cheapest(leaves, free, prices, sizes[job], counts[job], tables)
+            hops = put_cheapest(leaves, near, prices, sizes[job], counts[job], tables)
             costs[job] = _search_cost(hops, sizes[job], integer)
             change += costs[job] - costs_before[k]
         if change > TOLERANCE:
             for k in range(removed):
-                free += counts[order[k]]
-            for k in range(removed):
                 counts[order[k]], costs[order[k]] = before[k], costs_before[k]
-                free -= before[k]
-            continue
-        total += change
+        else:
+            total += change
         for k in range(removed):
+            free -= counts[order[k]]
             home[order[k]] = _home(above, counts[order[k]])
     return counts
 
 
 @lean
-def _vary(prices, guiding, free):
-    """Draws the prices of a step: a share of the guiding ones, and in every other step some noise."""
+def _choose_switches(switches, removed, choice):
+    """Chooses the switches of the second level where a step looks for nodes: in one of eight steps all, else those of the removed jobs
+    and two more. switches: above each leaf. removed: counts of the removed jobs, int64 (removed, leaves). choice: is filled."""
+    if np.random.randint(0, 8) == 0:  # noqa: NPY002
+        choice[:] = True
+        return
+    choice[:] = False
+    for k in range(len(removed)):
+        for leaf in range(len(switches)):
+            if removed[k, leaf] > 0:
+                choice[switches[leaf]] = True
+    for _ in range(2):
+        choice[switches[np.random.randint(0, len(switches))]] = True  # noqa: NPY002
+
+
+@lean
+def _vary(switches, prices, guiding, free, choice, near):
+    """Draws the prices of a step: a share of the guiding ones, and in every other step some noise. near: free nodes of the choice."""
     share = 1.2 * np.random.random()  # noqa: NPY002
     noise = np.random.random() * np.random.randint(0, 2)  # noqa: NPY002
     for leaf in range(len(prices)):
-        if free[leaf] > 0:
+        near[leaf] = free[leaf] if choice[switches[leaf]] else 0
+        if near[leaf] > 0:
             prices[leaf] = share * guiding[leaf]
             if noise > 0.0:
                 prices[leaf] += noise * np.random.random()  # noqa: NPY002
