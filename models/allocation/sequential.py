@@ -1,4 +1,4 @@
-"""Allocations without a search: one job after another, at the first idle nodes or at the cheapest place of the ring."""
+"""Allocations without a search: one job after another, at the first idle nodes, by best fit, or at the cheapest place of the ring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import time
 import numpy as np
 
 from models.allocation.window import Allocation, Window
+from simulator.topology.choosing import choose_tree
 from simulator.topology.hops import ring_hops
+from simulator.topology.units import all_idle, change_idle, node_units
 
 
 def sequential_allocation(window: Window) -> Allocation:
@@ -29,4 +31,19 @@ def greedy_allocation(window: Window) -> Allocation:
         entries = (first + np.arange(size)) % len(idle)
         nodes[job] = idle[entries]
         idle = np.delete(idle, entries)
+    return window.allocation(nodes, time.perf_counter() - started)
+
+
+def best_fit_allocation(window: Window) -> Allocation:
+    """Each job, in the given order, gets what the rule `tree` of docs/semantics.md gives it."""
+    started = time.perf_counter()
+    units = node_units(window.tree)
+    state = all_idle(units)
+    busy = np.delete(np.arange(window.tree.nodes, dtype=np.int64), window.idle)
+    change_idle(units, state, busy, 0, len(busy), -1)
+    nodes = []
+    for size in window.sizes.tolist():
+        choose_tree(units, state, size)
+        nodes.append(state.chosen[:size].copy())
+        change_idle(units, state, nodes[-1], 0, size, -1)
     return window.allocation(nodes, time.perf_counter() - started)

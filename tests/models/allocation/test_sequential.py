@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.allocation.sequential import greedy_allocation, sequential_allocation
+from models.allocation.sequential import best_fit_allocation, greedy_allocation, sequential_allocation
 from models.allocation.window import Window, check_allocation
 from simulator.topology.tree import fat_tree
 from tests.models.allocation.windows import small_window
@@ -31,9 +31,15 @@ def test_a_job_may_go_around_the_end() -> None:
     assert sorted(np.concatenate(allocation.nodes).tolist()) == [0, 5, 10, 15]
 
 
+def test_best_fit_takes_the_lowest_switch_with_room_and_there_the_fullest_leaves() -> None:
+    """The pair fits two leaves, and takes the first. Three fit into the last pod only, where the full leaf comes first."""
+    window = Window(fat_tree(4), np.array([0, 1, 3, 4, 6, 7]), np.array([2, 3]))
+    assert [job.tolist() for job in best_fit_allocation(window).nodes] == [[0, 1], [4, 6, 7]]
+
+
 def test_every_allocation_is_one() -> None:
     rng = np.random.default_rng(4)
     for _ in range(200):
         window = small_window(rng)
-        for solve in (sequential_allocation, greedy_allocation):
+        for solve in (sequential_allocation, best_fit_allocation, greedy_allocation):
             check_allocation(window, solve(window))

@@ -1,0 +1,200 @@
+"""Allocation methods that live with their own fragmentation: `python -m benchmarks.closed_loop`.
+
+Each epoch has 300 jobs of 2 to 40 nodes, starts on an empty cluster and ends with the queue drained. A method that gets its jobs by
+the paper's selection starts them when all others do; only the nodes differ. The rows *ideal* have every job alone on an empty cluster. On the paper's tree
+a cost is the sum over ordered pairs, divided by nodes, on the public code's over unordered ones; a hop counts 1,000. The figures
+of the reference are ours, from running the public code's rules apart from this program.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.markdown import markdown
+from models.allocation.annealing import PUBLISHED_ANNEALING, annealed_allocation
+from models.allocation.exact import flow_allocation
+from models.allocation.free import free_allocation
+from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
+from models.allocation.sequential import best_fit_allocation, sequential_allocation
+from models.allocation.window import Allocation, Window
+from simulator.topology.closed_loop import PeriodScheduler, published_jobs, run_closed_loop, selecting
+from simulator.topology.hops import pair_hops
+from simulator.topology.tree import IntArray, SwitchTree, regular_tree
+
+EPOCHS, JOBS = 10, 300
+SIZES = (2, 40)
+MOST_JOBS = 5
+"""Of a window, in the public code."""
+CLASSES = ((2, 10), (11, 20), (21, 30), (31, 40))
+HOP = 1000
+FLOW_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Loop:
+    """pair_cost: of a hop between two nodes, before it is divided by the nodes of the job. ideal: of the reference. reference: cost
+    per job by method."""
+
+    tree: SwitchTree
+    pair_cost: float
+    ideal: float
+    reference: dict[str, float]
+
+
+LOOPS = {
+    "paper's": Loop(
+        regular_tree((10, 10, 10)),
+        2.0 * HOP,
+        65_007,
+        {
+            "sequential": 84_657,
+            "SA-1000 as published": 78_919,
+            "SA-1000 with undo": 73_301,
+            "SCAS, exact": 71_739,
+            "free": 71_497,
+        },
+    ),
+    "public code's": Loop(
+        regular_tree((10, 4, 25), (1, 3, 5)),
+        1.0 * HOP,
+        22_503,
+        {
+            "sequential": 35_143,
+            "SA-1000 as published": 31_802,
+            "SA-1000 with undo": 28_563,
+            "SCAS, exact": 27_739,
+            "free": 27_296,
+        },
+    ),
+}
+_PUBLISHED = replace(PUBLISHED_ANNEALING, steps=1000)
+METHODS: dict[str, Callable[[Window, int], Allocation]] = {
+    "sequential": lambda window, seed: sequential_allocation(window),
+    "tree, one job at a time": lambda window, seed: best_fit_allocation(window),
+    "SA-1000 as published": lambda window, seed: annealed_allocation(window, _PUBLISHED, seed),
+    "SA-1000 with undo": lambda window, seed: annealed_allocation(window, replace(_PUBLISHED, undo=True), seed),
+    "SCAS, exact": lambda window, seed: _static(window),
+    "free": lambda window, seed: free_allocation(window, seed),
+}
+
+
+@dataclass(frozen=True)
+class Lived:
+    """What the jobs of all epochs had: size in nodes, cost and wait in seconds, each (jobs,); and the epoch of each."""
+
+    size: IntArray
+    cost: NDArray[np.float64]
+    wait: IntArray
+    epoch: IntArray
+
+    def of_class(self, least: int, most: int) -> Lived:
+        """The jobs of these sizes."""
+        rows = (self.size >= least) & (self.size <= most)
+        return Lived(self.size[rows], self.cost[rows], self.wait[rows], self.epoch[rows])
+
+    def cost_of_epochs(self) -> NDArray[np.float64]:
+        """Mean cost of a job by epoch."""
+        return np.bincount(self.epoch, self.cost) / np.bincount(self.epoch)
+
+    @property
+    def cost_per_node(self) -> float:
+        """Mean cost of the job that a node belongs to."""
+        return float((self.cost * self.size).sum() / self.size.sum())
+
+
+def main() -> None:
+    for name, loop in LOOPS.items():
+        capped = {method: live(loop, solving(loop.tree, method, MOST_JOBS)) for method in METHODS}
+        others = {method: live(loop, solving(loop.tree, method, None)) for method in METHODS}
+        print(
+            f"\nclosed loop, {name} tree: mean cost of a job\n\n{reproduction_table(loop, capped, others)}", flush=True
+        )
+        print(f"\nclosed loop, {name} tree: costs and waits by size\n\n{panel_table(loop, capped)}", flush=True)
+
+
+def solving(tree: SwitchTree, method: str, most: int | None) -> Callable[[int], PeriodScheduler]:
+    """The scheduler of an epoch that starts what section III-C selects. most: jobs of a window."""
+
+    def of_epoch(seed: int) -> PeriodScheduler:
+        windows = itertools.count(1)
+
+        def solve(idle: IntArray, sizes: IntArray) -> list[IntArray]:
+            return list(METHODS[method](Window(tree, idle, sizes), JOBS * seed + next(windows)).nodes)
+
+        return selecting(solve, most)
+
+    return of_epoch
+
+
+def live(
+    loop: Loop, scheduler_of: Callable[[int], PeriodScheduler], seeds: Iterable[int] = range(EPOCHS), count: int = JOBS
+) -> Lived:
+    """Epochs of `count` jobs, one for each seed. scheduler_of: of an epoch, by its seed."""
+    parts = []
+    for epoch, seed in enumerate(seeds):
+        jobs = published_jobs(count, seed, SIZES)
+        result = run_closed_loop(loop.tree, jobs, scheduler_of(seed))
+        cost = [loop.pair_cost * pair_hops(loop.tree, nodes) / len(nodes) for nodes in result.nodes]
+        parts.append((jobs.size, np.array(cost), result.start - jobs.arrival, np.full(count, epoch)))
+    return Lived(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def ideal_cost(loop: Loop, least: int = SIZES[0], most: int = SIZES[1], by_node: bool = False) -> float:
+    """The expected cost of a job of a size from `least` to `most`, alone on an empty cluster. by_node: per node, not per job."""
+    sizes = np.arange(least, most + 1)
+    costs = [loop.pair_cost * pair_hops(loop.tree, np.arange(size)) / size for size in sizes.tolist()]
+    return float(np.average(costs, weights=sizes if by_node else None))
+
+
+def reproduction_table(loop: Loop, capped: dict[str, Lived], others: dict[str, Lived]) -> str:
+    """Costs beside the reference's. capped: windows of at most MOST_JOBS jobs; others: of as many as fit."""
+    sequential, its_reference = capped["sequential"].cost.mean(), loop.reference["sequential"]
+    without_limit = others["sequential"].cost.mean()
+    lines = []
+    for method, lived in capped.items():
+        reference = loop.reference.get(method)
+        lines.append(
+            [
+                method,
+                f"{lived.cost.mean():,.0f}",
+                f"{lived.cost.mean() / sequential:.3f}",
+                f"{others[method].cost.mean():,.0f}",
+                f"{others[method].cost.mean() / without_limit:.3f}",
+                f"{reference:,.0f}" if reference else "",
+                f"{reference / its_reference:.3f}" if reference else "",
+            ]
+        )
+    ideal = ideal_cost(loop)
+    lines.append(["ideal", f"{ideal:,.0f}", "", f"{ideal:,.0f}", "", f"{loop.ideal:,.0f}", ""])
+    titles = ["method", f"at most {MOST_JOBS} jobs", "of sequential", "all that fit", "of sequential"]
+    return markdown([*titles, "reference", "of sequential"], lines)
+
+
+def panel_table(loop: Loop, methods: dict[str, Lived]) -> str:
+    """Costs per job and per node, and waits, of all jobs and by size."""
+    lines = []
+    for least, most in (SIZES, *CLASSES):
+        sizes = f"{least} to {most}"
+        for method, lived in methods.items():
+            part = lived.of_class(least, most)
+            waits = [part.wait.mean(), np.percentile(part.wait, 99), part.wait.max()]
+            cells = [part.cost.mean(), part.cost_per_node, *waits]
+            lines.append([sizes, method, *(f"{cell:,.0f}" for cell in cells)])
+        ideals = [ideal_cost(loop, least, most, by_node) for by_node in (False, True)]
+        lines.append([sizes, "ideal", *(f"{cost:,.0f}" for cost in ideals), "", "", ""])
+    waits_of = [f"{which} wait, s" for which in ("mean", "99 %", "longest")]
+    return markdown(["nodes", "method", "cost of a job", "cost per node", *waits_of], lines)
+
+
+def _static(window: Window) -> Allocation:
+    few = scas_cells(window) <= MOST_SCAS_CELLS // 4
+    return scas_allocation(window) if few else flow_allocation(window, FLOW_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

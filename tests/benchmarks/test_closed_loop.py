@@ -1,0 +1,52 @@
+"""The closed loop with few jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import closed_loop as benchmark
+from benchmarks.closed_loop import CLASSES, LOOPS, Lived, ideal_cost, live, panel_table, reproduction_table, solving
+from simulator.topology.hops import hop_cost
+from simulator.topology.tree import regular_tree
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_ideals_are_those_of_the_reference(name: str) -> None:
+    loop = LOOPS[name]
+    assert ideal_cost(loop) == pytest.approx(loop.ideal, rel=1e-3)
+    assert ideal_cost(loop, 2, 10) < ideal_cost(loop) < ideal_cost(loop, by_node=True)
+
+
+def test_the_ideal_is_the_cost_of_first_nodes() -> None:
+    tree = regular_tree((10, 10, 10))
+    costs = [1000 * hop_cost(tree, np.arange(size)) for size in (2, 3)]
+    assert ideal_cost(LOOPS["paper's"], 2, 3) == np.mean(costs)
+    assert ideal_cost(LOOPS["paper's"], 2, 3, by_node=True) == (2 * costs[0] + 3 * costs[1]) / 5
+
+
+def test_costs_per_job_per_node_and_by_epoch() -> None:
+    lived = Lived(np.array([2, 6, 30]), np.array([1.0, 3.0, 10.0]), np.array([5, 7, 9]), np.array([0, 0, 1]))
+    assert lived.cost_per_node == (2 + 18 + 300) / 38
+    assert lived.cost_of_epochs().tolist() == [2.0, 10.0]
+    assert lived.of_class(2, 10).wait.tolist() == [5, 7]
+
+
+def test_methods_start_the_same_jobs_and_the_optimum_is_below_the_first_nodes() -> None:
+    loop = LOOPS["public code's"]
+    lived = {name: live(loop, solving(loop.tree, name, 5), range(2), 120) for name in benchmark.METHODS}
+    waits = [part.wait.tolist() for part in lived.values()]
+    assert all(wait == waits[0] for wait in waits)
+    assert (lived["SCAS, exact"].cost_of_epochs() < lived["sequential"].cost_of_epochs()).all()
+    again = live(loop, solving(loop.tree, "free", 5), range(2), 120)
+    assert np.array_equal(again.cost, lived["free"].cost)
+
+
+def test_tables_have_all_methods_and_sizes() -> None:
+    loop = LOOPS["paper's"]
+    lived = {name: live(loop, solving(loop.tree, name, 5), range(1), 60) for name in ("sequential", "free")}
+    lines = reproduction_table(loop, lived, lived).splitlines()
+    assert len(lines) == 2 + 3 and lines[2].startswith("| sequential |") and "| 84,657 | 1.000 |" in lines[2]
+    panel = panel_table(loop, lived).splitlines()
+    assert len(panel) == 2 + 3 * (1 + len(CLASSES))
+    assert panel[4].startswith("| 2 to 40 | ideal | 65,00")
