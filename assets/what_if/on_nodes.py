@@ -56,16 +56,18 @@ class NodeSettings(BaseModel):
         description="The tree of switches: nodes per leaf x leaves per pod x pods, such as 16x8x4, or a topology.conf of Slurm"
     )
     procs_per_node: int | None = Field(
-        default=None, description="Processors of a node; left out: those of the source, or 1"
+        default=None, description="Processors of a node (left out: those of the source, or 1)"
     )
-    nodes: str = Field(default="shared", description="shared: jobs share nodes; whole: every job takes whole nodes")
+    nodes: str = Field(
+        default="shared", description="shared where jobs share nodes, whole where every job takes whole nodes"
+    )
     place: str = Field(default="tree", description=f"Who chooses the nodes of a job: {', '.join(PLACES)}")
     period: int | None = Field(
-        default=None, description="Seconds between two acts of the scheduler; left out: it always acts"
+        default=None, description="Seconds between two acts of the scheduler (left out: it always acts)"
     )
     switches: str | None = Field(
         default=None,
-        description="LEAVES@WAIT: jobs wait so long for so few leaf switches, such as 1@2h; left out: they do not",
+        description="How long jobs wait for how few leaf switches, such as 1@2h (left out: not at all)",
     )
     placing_seed: int = Field(default=1, description="Seed of the rules random and free")
 

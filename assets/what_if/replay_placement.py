@@ -37,7 +37,7 @@ class PlacementConfig(dg.Config, RunSettings, NodeSettings):
 
 class ReplayPlacementConfig(dg.Config):
     placements: list[PlacementConfig] = Field(
-        default=[  # Dagster takes defaults as they would stand in the launchpad
+        default=[  # Dagster takes defaults as the launchpad shows them
             {"name": "first-fit", "place": "first"},  # type: ignore[list-item]
             {"name": "tree", "place": "tree"},  # type: ignore[list-item]
         ],

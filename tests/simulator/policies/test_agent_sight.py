@@ -56,7 +56,9 @@ def test_signals_about_a_blocked_head() -> None:
 
 def test_extra_processors_are_never_below_none() -> None:
     """Beside an announced outage picks fit into the plan, and what they take from the extra processors is not there."""
-    sight = Sight(head=0, shadow=moment().now + 400, extra=-3, at_front=1, rejected_s=0, jobs=0, rows=0)
+    sight = Sight(
+        head=0, shadow=moment().now + 400, extra=-3, slots=np.arange(3), at_front=1, rejected_s=0, jobs=0, rows=0
+    )
     assert [row["extra_procs"] for row in seen(("extra_procs",), sight, 3)] == [0.0, 0.0, 0.0]
 
 
