@@ -1,9 +1,9 @@
 """Allocation methods that live with their own fragmentation: `python -m benchmarks.closed_loop`.
 
 Each epoch has 300 jobs of 2 to 40 nodes, starts on an empty cluster and ends with the queue drained. A method that gets its jobs by
-the paper's selection starts them when all others do; only the nodes differ. The rows *ideal* have every job alone on an empty cluster. On the paper's tree
-a cost is the sum over ordered pairs, divided by nodes, on the public code's over unordered ones; a hop counts 1,000. The figures
-of the reference are ours, from running the public code's rules apart from this program.
+the paper's selection starts them when all others do, so that only the nodes differ. The rows *ideal* have every job alone on an
+empty cluster. Costs are sums over ordered pairs on the paper's tree, and over unordered ones on the public code's, divided by the
+nodes. A hop counts 1,000. The figures of the reference are ours, from running the public code's rules apart from this program.
 """
 
 from __future__ import annotations
