@@ -11,6 +11,7 @@ import polars as pl
 from assets.common.plots import INK, RUN_COLOURS, WEEKDAYS, figure, gantt, heat_map
 from assets.what_if.run import ReplayRun
 from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, size_classes
+from simulator.topology.placement import compact_hop_cost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,8 @@ GANTT_STARTS = 300
 """Starts in the stretch that the Gantt chart shows: more would be too narrow to be seen."""
 
 SPREAD_COLOURS = ("#9aa5b1", "#4f8fc0", "#e08a3c")
-"""Jobs within one leaf switch, within one pod, and beyond."""
+"""Jobs that have no more hops than on an empty machine, up to SPREAD times as many, and more."""
+SPREAD = 1.25
 
 MOST_POINTS = 500
 """Points of a curve: neighbouring steps are averaged, so that it can be read."""
@@ -51,16 +53,17 @@ def nodes_of_run(run: ReplayRun, title: str) -> Figure:
     begin, until, where = _busy_stretch(run)
     units, placement, start = run.ground.units, run.placement, run.all_starts.start
     end = start + run.all_jobs.runtime
+    compact = compact_hop_cost(units, placement.size)
+    spread = (placement.hop_cost > compact + 1e-9).astype(int) + (placement.hop_cost > SPREAD * compact)
     corners: list[list[tuple[float, float]]] = []
     colours: list[str] = []
     for job in np.flatnonzero((placement.size > 0) & (start < until) & (end > begin)).tolist():
         held = placement.units_of(job)
-        spread = 2 if placement.pods[job] > 1 else 1 if placement.leaves[job] > 1 else 0
         left, right = (max(start[job], begin) - begin) / 3600, (min(end[job], until) - begin) / 3600
         for run_of_units in np.split(held, np.flatnonzero(np.diff(held) > 1) + 1):
             low, high = run_of_units[0], run_of_units[-1] + 1
             corners.append([(left, low), (left, high), (right, high), (right, low)])
-            colours.append(SPREAD_COLOURS[spread])
+            colours.append(SPREAD_COLOURS[spread[job]])
     canvas, axes = figure(height=4.6)
     ax = axes[0]
     ax.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=0.3))
@@ -69,7 +72,8 @@ def nodes_of_run(run: ReplayRun, title: str) -> Figure:
     ax.set(xlim=(0, (until - begin) / 3600), ylim=(0, units.switch.shape[1]))
     ax.set_ylabel("node" if units.leaf == 0 else "processor, in the order of the nodes", fontsize=9)
     ax.set_xlabel(
-        "hours; grey within one leaf switch, blue within one pod, orange beyond; lines part the leaves", fontsize=9
+        f"hours; grey as compact as can be, blue up to {SPREAD:g} times the hops, orange more; lines part the leaves",
+        fontsize=9,
     )
     ax.set_title(textwrap.fill(f"{title}: where jobs run{where}", 90), fontsize=10, loc="left")
     return canvas

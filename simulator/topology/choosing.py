@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import lean
+from simulator.compiled import inlined, lean
 from simulator.topology.hops import change_of_hops, count_node
 
 PLACE_NUMBERS = {"first": 0, "random": 1, "contiguous": 2, "tree": 3, "ring": 4, "dcas": 5, "asked": 6}
@@ -12,7 +12,7 @@ PLACE_NUMBERS = {"first": 0, "random": 1, "contiguous": 2, "tree": 3, "ring": 4,
 FIRST, RANDOM, CONTIGUOUS, TREE, RING, DCAS, ASKED_UNITS = PLACE_NUMBERS.values()
 
 
-@lean
+@inlined
 def choose_units(units, state, rule, size, random):
     """Chooses `size` idle units by a rule; there must be as many. Returns whether a contiguous block was missing.
 
@@ -27,16 +27,16 @@ def choose_units(units, state, rule, size, random):
     elif rule == CONTIGUOUS:
         return not choose_contiguous(state, size)
     else:
-        choose_from(state, np.int64(0), size, np.int64(0))
+        choose_from(state.idle, state.chosen, np.int64(0), size, np.int64(0))
     return False
 
 
 @lean
-def choose_from(state, unit, size, kept):
+def choose_from(idle, chosen, unit, size, kept):
     """The first `size` idle units from `unit` on, put behind `kept` others. Returns how many are chosen then."""
     while size > 0:
-        if state.idle[unit]:
-            state.chosen[kept] = unit
+        if idle[unit]:
+            chosen[kept] = unit
             kept += 1
             size -= 1
         unit += 1
@@ -56,11 +56,11 @@ def choose_contiguous(state, size):
         if size <= unit - begin < least:
             best, least = begin, unit - begin
         unit += 1
-    choose_from(state, max(best, np.int64(0)), size, np.int64(0))
+    choose_from(state.idle, state.chosen, max(best, np.int64(0)), size, np.int64(0))
     return best >= 0
 
 
-@lean
+@inlined
 def choose_tree(units, state, size):
     """Slurm's best fit: the lowest switch with room, of these the fullest, and its leaves by best fit."""
     level = np.int64(units.leaf)
@@ -87,7 +87,7 @@ def choose_tree(units, state, size):
     for leaf in range(begin, end):
         if below[leaf] < 0:
             below[leaf] = -below[leaf]
-            kept = choose_from(state, units.first[units.leaf, leaf], part if leaf == last else below[leaf], kept)
+            kept = choose_from(state.idle, state.chosen, units.first[units.leaf, leaf], part if leaf == last else below[leaf], kept)
 
 
 @lean

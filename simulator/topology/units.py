@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import lean
+from simulator.compiled import inlined
 from simulator.topology.machine import fit_tree
 from simulator.topology.tree import SwitchTree, regular_tree
 
@@ -90,7 +90,7 @@ def all_idle(units: Units) -> Idle:
     )
 
 
-@lean
+@inlined
 def change_idle(units, state, given, begin, count, change):
     """The units `given[begin : begin + count]` are taken (`change` -1) or given back (1). Neighbours of one switch count at once."""
     end = begin + count

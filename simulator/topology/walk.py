@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.compiled import lean
+from simulator.compiled import inlined, lean
 from simulator.topology.choosing import ASKED_UNITS, DCAS, choose_units
 from simulator.topology.units import Units, change_idle
 
@@ -125,13 +125,13 @@ def place_on(units, state, walk, rule):
     return PLACED
 
 
-@lean
+@inlined
 def note_idle(state, walk, begun):
     """How much is idle, and how much of that is in leaves that are partly used, before a start."""
     walk.idle[begun], walk.broken[begun] = state.totals[0], state.totals[1]
 
 
-@lean
+@inlined
 def place_widest(units, state, walk, rule, begin, end):
     """Places the widest job of a window that has no units yet, of equal ones the first."""
     task = np.int64(-1)
@@ -146,7 +146,7 @@ def place_widest(units, state, walk, rule, begin, end):
     give_written(units, state, walk, task)
 
 
-@lean
+@inlined
 def give_written(units, state, walk, task):
     """Takes the units that are written for a job, ascending, and notes what they cost: pairs below each switch, run by run."""
     first, size = walk.first_unit[task], walk.size[task]
@@ -171,7 +171,7 @@ def give_written(units, state, walk, task):
     change_idle(units, state, walk.unit, first, size, -1)
 
 
-@lean
+@inlined
 def give_back(units, state, walk, now):
     """Everything that ends until now gives its units back, second by second; outages that lack units take them before jobs do."""
     counters, ends = walk.counters, walk.ends
@@ -183,7 +183,7 @@ def give_back(units, state, walk, now):
         give_owed(units, state, walk)
 
 
-@lean
+@inlined
 def take_back(units, state, walk, task):
     """The task ends. An outage lacks no units any more."""
     change_idle(units, state, walk.unit, walk.first_unit[task], walk.held[task], 1)
