@@ -8,6 +8,8 @@ programme of one job. The cheapest columns also give the bound, which holds in e
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +41,14 @@ class ColumnBound:
     rounds: int
 
 
-def column_bound(window: Window, leaves: IdleLeaves, counts: IntArray, seed: int, rounds: int = 20) -> ColumnBound:
-    """The bound for a window with jobs. counts: of an allocation to begin at, int64 (jobs, leaves). rounds: at most."""
+def column_bound(
+    window: Window, leaves: IdleLeaves, counts: IntArray, seed: int, rounds: int = 20, seconds: float = math.inf
+) -> ColumnBound:
+    """The bound for a window with jobs. counts: of an allocation to begin at, int64 (jobs, leaves). rounds: at most.
+
+    seconds: no round begins later.
+    """
+    started = time.perf_counter()
     rng = np.random.default_rng(seed)
     sizes, kind, jobs = np.unique(window.sizes, return_inverse=True, return_counts=True)
     arrays = (leaves.above, leaves.saved, leaves.farthest, leaves.idle)
@@ -64,7 +72,7 @@ def column_bound(window: Window, leaves: IdleLeaves, counts: IntArray, seed: int
         lagrangian = float(values @ jobs - duals[class_of] @ leaves.idle)
         if lagrangian > bound:
             bound, prices = lagrangian, duals[class_of]
-        if least - bound <= COLUMN_GAP * least:
+        if least - bound <= COLUMN_GAP * least or time.perf_counter() - started >= seconds:
             break
         master.add(np.arange(len(sizes)), patterns, values - patterns @ duals[class_of])
     return ColumnBound(_bound_of_kind(window, bound), prices, best[1], made)

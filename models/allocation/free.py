@@ -7,6 +7,7 @@ search stops early where the cost reaches the bound.
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -20,23 +21,32 @@ from models.allocation.window import TOLERANCE, Allocation, FloatArray, IntArray
 
 FREE_STEPS_PER_JOB = 160
 """Steps of the search for each job of the window, by default."""
+_PARTS = 16
+"""Parts of a search with a time limit, which is read between them."""
 _SCAS_CELLS = 1 << 18
 """Windows up to this size begin at the static optimum, which then takes a millisecond."""
 
 
 def free_allocation(
-    window: Window, seed: int, steps: int | None = None, prove: bool = False, gap: float = 0.0
+    window: Window,
+    seed: int,
+    steps: int | None = None,
+    prove: bool = False,
+    gap: float = 0.0,
+    seconds: float = math.inf,
 ) -> Allocation:
     """The best allocation that the search meets, and a bound on free allocation.
 
     The search begins at the better of two allocations: the static optimum, where the window is small enough for it, and the largest
-    job first, each at its cheapest nodes. The same seed gives the same allocation.
+    job first, each at its cheapest nodes. The same seed gives the same allocation where no time limit is reached.
 
     steps: of the search; by default 160 for each job. prove: compute a bound by column generation after an eighth of the steps, and let
     its prices guide a second search of twice the steps. Otherwise the bound is the sum of what each job costs alone on the idle nodes.
     gap: the search may end when the bound is as close, from 0 to 1.
+    seconds: limit of the search, about; there is an allocation from the start.
     """
     started = time.perf_counter()
+    limit = started + seconds
     if not len(window.sizes):
         return window.allocation([], time.perf_counter() - started, 0.0)
     leaves = idle_leaves(window)
@@ -49,13 +59,29 @@ def free_allocation(
         counts = counts_of_nodes(window, leaves, scas_allocation(window).nodes)
     jobs = (window.sizes, window.integer, least)
     unguided = (np.zeros(len(leaves.idle)), steps // 8 if prove else steps, 3)
-    counts = _search(arrays, jobs, counts, unguided, bound / (1 - gap), seed)
-    if prove and _search_costs(arrays, jobs, counts).sum() > bound * (1 + TOLERANCE):
-        columns = column_bound(window, leaves, counts, seed)
+    counts = _search_until(limit, arrays, jobs, counts, unguided, bound / (1 - gap), seed)
+    is_late = time.perf_counter() >= limit
+    if prove and not is_late and _search_costs(arrays, jobs, counts).sum() > bound * (1 + TOLERANCE):
+        columns = column_bound(window, leaves, counts, seed, seconds=limit - time.perf_counter())
         bound = max(bound, columns.bound)
         guided = (columns.prices, 2 * steps, 6)
-        counts = _search(arrays, jobs, columns.counts, guided, bound / (1 - gap), seed)
+        counts = _search_until(limit, arrays, jobs, columns.counts, guided, bound / (1 - gap), seed)
     return window.allocation(leaves.nodes_of(window, counts), time.perf_counter() - started, bound)
+
+
+def _search_until(
+    limit: float, arrays: tuple, jobs: tuple, counts: IntArray, guide: tuple, enough: float, seed: int
+) -> IntArray:
+    """`_search`, in parts where there is a limit of `time.perf_counter`: it may end after each."""
+    prices, steps, most_removed = guide
+    part = max(1, steps // _PARTS if limit < math.inf else steps)
+    for first in range(0, max(1, steps), part):
+        part_seed = int(np.random.SeedSequence([seed, first]).generate_state(1)[0]) if first else seed
+        guide = (prices, min(part, steps - first), most_removed)
+        counts = _search(arrays, jobs, counts, guide, enough, part_seed)
+        if time.perf_counter() >= limit:
+            break
+    return counts
 
 
 def least_costs(window: Window, leaves: IdleLeaves) -> FloatArray:

@@ -8,6 +8,7 @@ least cost of all others on the whole sequence are below the best so far. That i
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -23,7 +24,7 @@ MOST_SCAS_CELLS = 1 << 24
 def scas_cells(window: Window) -> int:
     """Cells of the table that `scas_allocation` needs; more than MOST_SCAS_CELLS are too many."""
     counts = np.unique(window.sizes, return_counts=True)[1]
-    return (len(window.idle) + 1) * int(np.prod(counts + 1, dtype=np.float64))
+    return (len(window.idle) + 1) * math.prod((counts + 1).tolist())
 
 
 def scas_allocation(window: Window) -> Allocation:

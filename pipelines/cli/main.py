@@ -7,12 +7,12 @@ from pipelines.cli.backup import backup, restore
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.logs import export, health, ingest, pseudonym, sources
 from pipelines.cli.models import models, rollback
+from pipelines.cli.place import place
 from pipelines.cli.query import sql
 from pipelines.cli.remove import remove
 from pipelines.cli.replay import compare, replay
-from pipelines.cli.run import report, run
+from pipelines.cli.run import report, run, ui
 from pipelines.cli.train import distil, train
-from pipelines.cli.ui import ui
 from pipelines.cli.vasp import vasp
 from pipelines.cli.wait import wait, walltime
 from pipelines.terminal import printable_output
@@ -48,6 +48,7 @@ COMMANDS = (
     distil,
     replay,
     compare,
+    place,
     wait,
     walltime,
     models,

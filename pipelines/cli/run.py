@@ -1,6 +1,7 @@
-"""The commands `tracehouse run` and `tracehouse report`."""
+"""The commands `tracehouse run`, `tracehouse report` and `tracehouse ui`."""
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from assets.common.storage import open_warehouse, report_path
 from models.scheduling.options import STARTED_FROM
 from pipelines.cli.errors import plain_errors, raise_failures
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import inbox
 
 
 @click.command()
@@ -104,3 +106,26 @@ def _print_results(names: list[str]) -> None:
     for name in names:
         click.echo(f"report     {report_path(name)}")
     click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", "-p", default=3000, show_default=True)
+@plain_errors
+def ui(host: str, port: int) -> None:
+    """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
+    import os
+
+    from pipelines.automation import register_sources
+    from pipelines.processes import close_dead_runs
+    from pipelines.running import dagster_instance
+
+    catalogue = load_catalogue()  # a fault in the catalogue is told here rather than in a server's log
+    with dagster_instance() as instance:
+        register_sources(instance, list(catalogue.sources))
+        register_sources(instance, list(catalogue.vasp), "vasp")
+        close_dead_runs(instance)
+    inbox().mkdir(exist_ok=True)
+    dagster = str(Path(sys.executable).with_name("dagster"))
+    click.echo(f"http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}", err=True)
+    os.execv(dagster, [dagster, "dev", "-m", "pipelines.definitions", "-h", host, "-p", str(port)])

@@ -74,3 +74,11 @@ def test_the_bound_of_integer_costs_is_an_integer_below_them() -> None:
         counts = counts_of_nodes(window, leaves, sequential_allocation(window).nodes)
         bound = column_bound(window, leaves, counts, seed).bound
         assert bound == round(bound) and bound <= free_allocation(window, seed).cost
+
+
+def test_no_round_begins_behind_the_time_limit() -> None:
+    window = window_of_papers_size(np.random.default_rng(19), 12)
+    window = Window(window.tree, window.idle, window.sizes)
+    leaves = idle_leaves(window)
+    counts = counts_of_nodes(window, leaves, sequential_allocation(window).nodes)
+    assert column_bound(window, leaves, counts, 0, seconds=0.0).rounds == 1

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from models.allocation import free
 from models.allocation.free import counts_of_nodes, free_allocation, least_costs
 from models.allocation.leaves import idle_leaves
 from models.allocation.scas import scas_allocation
@@ -108,3 +109,23 @@ def test_counts_and_costs_of_jobs() -> None:
 def test_a_window_without_jobs() -> None:
     window = Window(PAPERS_TREE, np.arange(3), np.array([], dtype=np.int64))
     assert free_allocation(window, 0, prove=True).cost == 0.0
+
+
+def test_a_time_limit_is_read_between_parts_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = window_of_papers_size(np.random.default_rng(18), 12)
+    window = Window(window.tree, window.idle, window.sizes)
+    steps: list[int] = []
+    search = free._search
+
+    def counted(leaves: tuple, jobs: tuple, given: np.ndarray, guide: tuple, enough: float, seed: int) -> np.ndarray:
+        steps.append(guide[1])
+        return search(leaves, jobs, given, guide, enough, seed)
+
+    monkeypatch.setattr(free, "_search", counted)
+    short = free_allocation(window, 1, 800, prove=True, seconds=1e-9)
+    check_allocation(window, short)
+    assert steps == [100 // 16] and short.bound is not None and short.bound <= short.cost
+    steps.clear()
+    long = free_allocation(window, 1, 800, prove=True, seconds=1e6)
+    assert sum(steps) == 100 + 2 * 800 and len(steps) > 32 and long.cost <= short.cost
+    assert free_allocation(window, 1, 0).cost >= long.cost

@@ -32,6 +32,9 @@ OPTIONS = {
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
     ],
     "distil": ["POLICY", "--source", "--seed", "--json"],
+    "place": [
+        "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
+    ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
     "sql": ["QUERY", "--files", "--format", "--output"],
     "report": ["--source"],
