@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import pairwise
@@ -80,10 +81,9 @@ def _document(content: bytes, name: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ValueError(f"the key {_shown(key)} comes twice: expected it once. Take one out")
+    for key, times in Counter(key for key, _ in pairs).items():
+        if times > 1:
+            raise ValueError(f"the key {_shown(key)} comes {times} times: expected it once. Keep one")
     return dict(pairs)
 
 
@@ -137,10 +137,14 @@ def _named_tree(text: str, folder: Path) -> SwitchTree:
         sizes = [int(part[:9]) for part in re.findall(r"\d+", text)]
         return _regular(tuple(sizes), None) if _product(sizes) > MOST_TREE_NODES else parse_tree(text)
     path = folder / text
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError:  # a name that is too long
+        is_there = False
+    if not is_there:
         raise ValueError(
-            f'"tree" is {_shown(text)}, and there is no file {path}: expected a text such as "16x8x4", or the path of a '
-            "topology.conf from the folder of the window. Correct it"
+            f'"tree" is {_shown(text)}, and there is no such file in {folder}: expected a text such as "16x8x4", or the path of a '
+            "topology.conf from there. Correct it"
         )
     return read_topology(path)
 
