@@ -88,7 +88,7 @@ def test_what_is_no_window(content: bytes, message: str) -> None:
             {"tree": "x.conf"},
             r'"tree" is "x.conf", and there is no such file in .*: expected a text such as "16x8x4", or',
         ),
-        ({"tree": "x" * 5000}, r'"tree" is "x{56}\.\.\., and there is no such file'),
+        ({"tree": "n" * 5000}, r'"tree" is "n{56}\.\.\., and there is no such file'),
         ({"tree": TREE | {"pods": 0}}, r'"pods" is 0: expected a whole number from 1 on'),
         ({"tree": TREE | {"pods": 10**20}}, r'"tree" has more than 1,000,000 nodes'),
         ({"tree": TREE | {"pod": 2}}, r'unknown key "pod" of the tree: .* Did you mean "pods"\?'),
