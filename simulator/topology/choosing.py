@@ -87,7 +87,9 @@ def choose_tree(units, state, size):
     for leaf in range(begin, end):
         if below[leaf] < 0:
             below[leaf] = -below[leaf]
-            kept = choose_from(state.idle, state.chosen, units.first[units.leaf, leaf], part if leaf == last else below[leaf], kept)
+            kept = choose_from(
+                state.idle, state.chosen, units.first[units.leaf, leaf], part if leaf == last else below[leaf], kept
+            )
 
 
 @lean
