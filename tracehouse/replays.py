@@ -11,11 +11,19 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.what_if.loading import check_log_estimates
+from assets.what_if.on_nodes import NodeSettings
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_settings, read_outages
 from assets.what_if.tables import run_jobs, run_row, run_series
 from pipelines.cli.replay_text import replay_text
-from pipelines.cli.replaying import check_can_be_saved, replay_trace, save_run, summary, write_plots
+from pipelines.cli.replaying import (
+    check_can_be_saved,
+    placement_table,
+    replay_trace,
+    save_run,
+    summary,
+    write_plots,
+)
 from tracehouse.learning import PolicyFile
 from tracehouse.logs import Log
 
@@ -39,6 +47,13 @@ class ReplaySettings(TypedDict, total=False):
     trim: float
     load: float
     procs: int | None
+    topology: str | Path
+    procs_per_node: int | None
+    nodes: str
+    place: str
+    period: int | None
+    switches: str | None
+    placing_seed: int
 
 
 class Run:
@@ -105,6 +120,34 @@ class Run:
         return pl.concat([facts, run_jobs("", self.replayed).drop("run")], how="horizontal")
 
     @property
+    def placement(self) -> pl.DataFrame:
+        """Who ran where, one row a job in order of submission.
+
+        Returns
+        -------
+        polars.DataFrame
+            job_id, nodes (as Slurm writes lists of them), units (nodes, or processors of shared nodes), hop_cost, compact_hop_cost,
+            leaves and pods. Nodes are null for a job that was cancelled while it waited.
+
+        Raises
+        ------
+        ValueError
+            The jobs were not placed: replay them with `topology`.
+
+        Examples
+        --------
+        >>> import tracehouse
+        >>> run = tracehouse.replay("lublin-256", topology="16x4x4")
+        >>> run.placement.select("nodes", "units", "hop_cost").row(0)
+        ('n[0-3]', 4, 6.0)
+        """
+        if self.replayed.ground is None:
+            raise ValueError(
+                "the jobs of this run were not placed on nodes: replay them with topology='16x8x4' or the like"
+            )
+        return placement_table(self.replayed).drop("start_time")
+
+    @property
     def series(self) -> pl.DataFrame:
         """Use of the machine and the queue over time: time (UTC, begin of a step), step_s, and means over the step of
         procs_in_use, jobs_waiting and procs_waiting."""
@@ -116,7 +159,8 @@ class Run:
         return pl.DataFrame(self.replayed.by_class())
 
     def write_plots(self, folder: str | Path) -> list[Path]:
-        """Writes gantt.png, usage.png and waits.png into a folder, which is made if need be; returns their paths."""
+        """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if need be. Returns
+        their paths."""
         title = f"{Path(self.log).name}: {self.policy}, {self.replayed.settings.backfill}"
         return write_plots(self.replayed, title, Path(folder))
 
@@ -127,7 +171,8 @@ class Run:
         source that is not in the warehouse.
         """
         check_can_be_saved(self.log, name)
-        save_run(self.log, name, self.replayed.settings)
+        ground = self.replayed.ground
+        save_run(self.log, name, self.replayed.settings, None if ground is None else ground.settings)
 
 
 def replay(
@@ -161,6 +206,9 @@ def replay(
         * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
         * `trim` (0.0): share of the submission span cut at both ends for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
+        * `topology` (None): place jobs on nodes below switches: "16x8x4", or the file of a tree. With it go `procs_per_node` (None: as
+          the log says), `nodes` ("shared", or "whole"), `place` ("tree"), `period` (None: seconds), `switches` (None: "1@2h") and
+          `placing_seed` (1). docs/topology.md shows them.
 
     Returns
     -------
@@ -181,19 +229,19 @@ def replay(
     >>> round(run.metrics["average_bounded_slowdown"], 2)
     39.99
     """
-    chosen = _settings_of(policy, backfill, settings)
+    chosen, nodes = _settings_of(policy, backfill, settings)
     if not isinstance(log, Log):
-        return Run(str(log), replay_trace(str(log), chosen))
+        return Run(str(log), replay_trace(str(log), chosen, nodes=nodes))
     chosen = check_settings(chosen)
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), chosen)
     choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
-    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice))
+    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice, nodes))
 
 
 def _settings_of(
     policy: str | Path | PolicyFile, backfill: str | Path | PolicyFile, settings: ReplaySettings
-) -> RunSettings:
+) -> tuple[RunSettings, NodeSettings | None]:
     unknown = settings.keys() - ReplaySettings.__annotations__.keys()
     if unknown:
         expected = ", ".join(ReplaySettings.__annotations__)
@@ -205,4 +253,8 @@ def _settings_of(
         values["window"] = "{}:{}".format(*values["window"])
     if isinstance(values.get("outages"), str | Path):
         values["outages"] = read_outages(Path(values["outages"]))
-    return RunSettings(**values)
+    of_nodes = {name: values.pop(name) for name in NodeSettings.model_fields if values.get(name) is not None}
+    if of_nodes and "topology" not in of_nodes:
+        raise ValueError(f"{next(iter(of_nodes))} needs the tree of switches: give topology, such as topology='16x8x4'")
+    nodes = NodeSettings(**of_nodes | {"topology": str(of_nodes["topology"])}) if of_nodes else None
+    return RunSettings(**{name: value for name, value in values.items() if name in RunSettings.model_fields}), nodes

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tracehouse
+from assets.what_if.on_nodes import NodeSettings
 from assets.what_if.settings import RunSettings
 from tests.pipelines.command_line import fail, succeed
 
@@ -23,6 +24,9 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"outages": "outages.csv"}, ["--outages", "outages.csv"]),
     ({"procs": 8, "drop_wider": True, "cancelled": True}, ["--procs", "8", "--drop-wider", "--cancelled"]),
     ({"rules": "rlscheduler", "policy": "SJF"}, ["--rules", "rlscheduler", "-p", "SJF"]),
+    ({"topology": "4x2x8", "place": "first", "period": 60}, ["--topology", "4x2x8", "--place", "first", "--period", "60"]),
+    ({"topology": "4x8", "nodes": "whole", "procs_per_node": 2, "switches": "1@1h"},
+     ["--topology", "4x8", "--nodes", "whole", "--procs-per-node", "2", "--switches", "1@1h"]),
 ]  # fmt: skip
 
 
@@ -54,7 +58,8 @@ def test_what_comes_of_a_run(log: Path) -> None:
 
 
 def test_settings_are_those_of_a_saved_run() -> None:
-    assert set(tracehouse.ReplaySettings.__annotations__) == set(RunSettings.model_fields) - {"policy", "backfill"}
+    fields = set(RunSettings.model_fields) | set(NodeSettings.model_fields)
+    assert set(tracehouse.ReplaySettings.__annotations__) == fields - {"policy", "backfill"}
 
 
 @pytest.mark.parametrize(
@@ -95,3 +100,13 @@ def test_a_run_of_a_source_is_saved_beside_those_of_the_pipeline(own_trained: Pa
         100,
         run.metrics["average_wait_s"],
     )
+
+
+def test_who_ran_where(log: Path) -> None:
+    run = tracehouse.replay(log, topology="4x2x8")
+    assert run.placement.height == run.jobs.height and run.placement["nodes"].str.starts_with("n").all()
+    assert run.placement["hop_cost"].mean() == pytest.approx(run.summary["placement"]["metrics"]["average_hop_cost"])
+    with pytest.raises(ValueError, match="replay them with topology"):
+        _ = tracehouse.replay(log).placement
+    with pytest.raises(ValueError, match="switches needs the tree of switches"):
+        tracehouse.replay(log, switches="1@1h")
