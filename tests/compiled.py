@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from models.allocation.free import free_allocation
+from models.allocation.scas import scas_allocation
+from models.allocation.window import Window
 from models.runtime.live import LiveSettings, replay_live
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
@@ -18,6 +21,10 @@ from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import assisted
 from simulator.published.rlscheduler import replay_rlscheduler
+from simulator.topology.placement import place_schedule
+from simulator.topology.switches import Switches, replay_with_switches
+from simulator.topology.tree import regular_tree
+from simulator.topology.units import node_units
 from traces.pbs.scan import scan
 from traces.swf.scan import scan_swf
 from warehouse import file_lock
@@ -27,6 +34,9 @@ _FIRST = np.array([0, 1])
 _NETWORK = blank_network(LAYOUTS["plain"])
 _PUBLISHED = WindowRules(rule_set="rlscheduler")
 _INSPECTED = assisted("SJF", Agent(inspecting=parse_inspecting("unfit")))
+_TREE = regular_tree((2, 2))
+_UNITS = node_units(_TREE)
+_WINDOW = Window(_TREE, np.arange(4), np.array([2, 1]))
 _LOG = pl.DataFrame({
     "user_name": ["a", "b", "a"], "executable": ["x"] * 3, "requested_procs": [3, 4, 1],
     "requested_walltime_s": pl.Series([100, 10, 150], dtype=pl.Int64),
@@ -38,9 +48,12 @@ CALLS: dict[str, Callable[[], object]] = {
     "sampled windows": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1),
     "episodes": lambda: Batch(_JOBS, 4, 2, 2).reset(_FIRST),
     "live estimates": lambda: replay_live(_JOBS, _LOG, 4, "FCFS", "easy", "requested", LiveSettings()),
+    "waits for switches": lambda: replay_with_switches(_JOBS, 4, _UNITS, Switches(1, 60)),
     "logs": lambda: (scan(b""), scan_swf(b"")),
     "windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1, rules=_PUBLISHED),
     "inspected windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _INSPECTED, 1, rules=_PUBLISHED),
+    "allocation": lambda: (free_allocation(_WINDOW, 1, prove=True), scas_allocation(_WINDOW)),
+    "placement": lambda: place_schedule(_JOBS, 4, replay(_JOBS, 4, "FCFS", "easy"), _UNITS),
     "RLScheduler": lambda: replay_rlscheduler(_JOBS, 4, "FCFS", backfill=True),
     "the engine of fixed orders": lambda: replay(_JOBS, 4, "FCFS", "easy"),
 }

@@ -226,6 +226,8 @@ def replay(
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))
+    if run.policy.placing is not None:
+        click.echo(f"{others['backfill']} decides all starts: nothing is ordered or reserved beside it", err=True)
     _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)
