@@ -9,8 +9,10 @@ nodes. A hop counts 1,000. The figures of the reference are ours, from running t
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +20,13 @@ from numpy.typing import NDArray
 from benchmarks.markdown import markdown
 from models.allocation.annealing import PUBLISHED_ANNEALING, annealed_allocation
 from models.allocation.exact import flow_allocation
-from models.allocation.free import free_allocation
+from models.allocation.free import free_allocation, least_costs
+from models.allocation.leaves import idle_leaves
+from models.allocation.looking_ahead import CODES_VALUES, PAPERS_VALUES, StartValues, looking_ahead
 from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
 from models.allocation.sequential import best_fit_allocation, sequential_allocation
 from models.allocation.window import Allocation, Window
-from simulator.topology.closed_loop import PeriodScheduler, published_jobs, run_closed_loop, selecting
+from simulator.topology.closed_loop import PeriodScheduler, PeriodState, published_jobs, run_closed_loop, selecting
 from simulator.topology.hops import pair_hops
 from simulator.topology.tree import IntArray, SwitchTree, regular_tree
 
@@ -33,16 +37,23 @@ MOST_JOBS = 5
 CLASSES = ((2, 10), (11, 20), (21, 30), (31, 40))
 HOP = 1000
 FLOW_SECONDS = 10.0
+FREE = "free, all that fit"
+"""The rival: the shorter waits of the two readings."""
+CLAIRVOYANT = 2.0
+"""Price of an hour between the ends of neighbours."""
+NARROW_FIRST: dict[str, Any] = {"start": 1.87, "wait": 0.088, "power": 0.5, "guard": 13, "left": ()}
+"""Lets wide jobs wait: shows how far the cost falls that way."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """pair_cost: of a hop between two nodes, before it is divided by the nodes of the job. ideal: of the reference. reference: cost
-    per job by method."""
+    """pair_cost: of a hop between two nodes, before it is divided by the nodes of the job. ideal: of the reference. values: of choosing
+    jobs and nodes together. reference: cost per job by method."""
 
     tree: SwitchTree
     pair_cost: float
     ideal: float
+    values: StartValues
     reference: dict[str, float]
 
 
@@ -51,6 +62,7 @@ LOOPS = {
         regular_tree((10, 10, 10)),
         2.0 * HOP,
         65_007,
+        PAPERS_VALUES,
         {
             "sequential": 84_657,
             "SA-1000 as published": 78_919,
@@ -63,6 +75,7 @@ LOOPS = {
         regular_tree((10, 4, 25), (1, 3, 5)),
         1.0 * HOP,
         22_503,
+        CODES_VALUES,
         {
             "sequential": 35_143,
             "SA-1000 as published": 31_802,
@@ -115,6 +128,64 @@ def main() -> None:
             f"\nclosed loop, {name} tree: mean cost of a job\n\n{reproduction_table(loop, capped, others)}", flush=True
         )
         print(f"\nclosed loop, {name} tree: costs and waits by size\n\n{panel_table(loop, capped)}", flush=True)
+        free = {f"free, at most {MOST_JOBS} jobs": capped["free"], FREE: others["free"]}
+        watches = {method: Watched(loop.tree, values) for method, values in jointly(loop).items()}
+        joint = free | {method: live(loop, watched.of_epoch) for method, watched in watches.items()}
+        print(f"\njobs and nodes together, {name} tree\n\n{joint_table(loop, joint, watches)}", flush=True)
+        print(f"\njobs and nodes together, {name} tree: by size\n\n{panel_table(loop, joint)}", flush=True)
+
+
+def jointly(loop: Loop) -> dict[str, StartValues]:
+    """Methods that choose jobs and nodes together. Those of a kind differ in what they see, or in what they aim at."""
+    return {
+        "looking ahead": loop.values,
+        "the same, run times seen": replace(loop.values, ends=CLAIRVOYANT),
+        "narrow jobs first": replace(loop.values, **NARROW_FIRST),
+    }
+
+
+class Watched:
+    """A scheduler of jobs and nodes together, with its times and with what its jobs would cost alone on all nodes idle then."""
+
+    def __init__(self, tree: SwitchTree, values: StartValues) -> None:
+        self._tree, self._values = tree, values
+        self.seconds: list[float] = []
+        self.alone: list[float] = []
+
+    def of_epoch(self, seed: int) -> PeriodScheduler:
+        scheduler = looking_ahead(self._tree, self._values, seed)
+
+        def start(state: PeriodState) -> dict[int, IntArray]:
+            began = time.process_time()
+            given = scheduler(state)
+            self.seconds.append(time.process_time() - began)
+            if given:
+                window = Window(self._tree, state.idle_nodes, state.jobs.size[list(given)])
+                self.alone.extend(least_costs(window, idle_leaves(window)).tolist())
+            return given
+
+        return start
+
+
+def joint_table(loop: Loop, methods: dict[str, Lived], watches: dict[str, Watched]) -> str:
+    """The gap between free allocation and the ideal: share that is closed, from the reference's free allocation. Each job alone: what it
+    would cost on the cheapest of all nodes that were idle at its start. CPU time: of a period."""
+    reference, rival = loop.reference["free"], methods[FREE]
+    lines = []
+    for method, lived in methods.items():
+        cost = lived.cost.mean()
+        below = lived.cost_of_epochs() / rival.cost_of_epochs() - 1
+        cells = [f"{cost:,.0f}", f"{(reference - cost) / (reference - loop.ideal):.0%}"]
+        cells += [f"{below.mean():+.1%}", f"{(below < 0).sum()} of {len(below)}", f"{lived.wait.mean():,.0f}"]
+        if method in watches:
+            watched = watches[method]
+            cells.append(f"{loop.pair_cost / 2 * np.mean(watched.alone):,.0f}")
+            cells += [f"{HOP * np.mean(watched.seconds):.0f}", f"{HOP * np.percentile(watched.seconds, 99):.0f}"]
+        else:
+            cells += ["", "", ""]
+        lines.append([method, *cells])
+    titles = ["method", "cost of a job", "of the gap", f"to {FREE}", "epochs below it", "mean wait, s"]
+    return markdown([*titles, "each job alone", "mean CPU ms", "99 %"], lines)
 
 
 def solving(tree: SwitchTree, method: str, most: int | None) -> Callable[[int], PeriodScheduler]:

@@ -119,9 +119,12 @@ def _price_all(leaves, sizes, prices):
     """Least cost of a job of each size with prices, float64 (sizes,), and its nodes in each leaf, int64 (sizes, leaves)."""
     above, saved, farthest, idle = leaves
     tables = set_tables(len(above), len(idle), sizes.max())
+    nothing_left = np.zeros(len(saved))
     values, patterns = np.empty(len(sizes)), np.empty((len(sizes), len(idle)), dtype=np.int64)
     for k in range(len(sizes)):
-        values[k] = least_cost_set(above, saved, idle, prices, sizes[k], tables)[0] + farthest * (sizes[k] - 1)
+        values[k] = least_cost_set(above, saved, idle, prices, nothing_left, sizes[k], tables)[0] + farthest * (
+            sizes[k] - 1
+        )
         patterns[k] = tables[4]
     return values, patterns
 
@@ -130,8 +133,9 @@ def _price_all(leaves, sizes, prices):
 def _place_all(leaves, sizes, order, prices):
     """Places all jobs in an order, each at its cheapest nodes with prices: pair hops, int64 (jobs,), and nodes, int64 (jobs, leaves)."""
     tables = set_tables(len(leaves[0]), len(leaves[3]), sizes.max())
+    nothing_left = np.zeros(len(leaves[1]))
     free = leaves[3].copy()
     hops, counts = np.empty(len(sizes), dtype=np.int64), np.empty((len(sizes), len(free)), dtype=np.int64)
     for job in order:
-        hops[job] = put_cheapest(leaves, free, prices, sizes[job], counts[job], tables)
+        hops[job] = put_cheapest(leaves, free, prices, nothing_left, sizes[job], counts[job], tables)
     return hops, counts

@@ -102,10 +102,11 @@ def counts_of_nodes(window: Window, leaves: IdleLeaves, nodes: tuple[IntArray, .
 def _hops_alone(leaves, sizes):
     """Least pair hops of a job of each size on all idle nodes, int64 (sizes,)."""
     tables = set_tables(len(leaves[0]), len(leaves[3]), sizes.max())
+    nothing_left = np.zeros(len(leaves[1]))
     prices, counts = np.zeros(len(leaves[3])), np.empty(len(leaves[3]), dtype=np.int64)
     hops = np.empty(len(sizes), dtype=np.int64)
     for k in range(len(sizes)):
-        hops[k] = put_cheapest(leaves, leaves[3].copy(), prices, sizes[k], counts, tables)
+        hops[k] = put_cheapest(leaves, leaves[3].copy(), prices, nothing_left, sizes[k], counts, tables)
     return hops
 
 
@@ -131,11 +132,12 @@ def _search(leaves, jobs, given, guide, enough, seed):
     sizes, integer, least = jobs
     guiding, steps, most_removed = guide
     tables = set_tables(len(above), len(idle), sizes.max())
+    nothing_left = np.zeros(len(leaves[1]))
     prices = guiding.copy()
     counts, costs = np.zeros_like(given), np.empty(len(sizes))
     free = idle.copy()
     for job in np.argsort(-sizes):
-        hops = put_cheapest(leaves, free, prices, sizes[job], counts[job], tables)
+        hops = put_cheapest(leaves, free, prices, nothing_left, sizes[job], counts[job], tables)
         costs[job] = _search_cost(hops, sizes[job], integer)
     if given.sum() > 0 and _search_costs(leaves, jobs, given).sum() < costs.sum():
         counts[:], costs[:] = given, _search_costs(leaves, jobs, given)
@@ -159,7 +161,7 @@ def _search(leaves, jobs, given, guide, enough, seed):
         change = 0.0
         for k in range(removed):
             job = order[k]
-            hops = put_cheapest(leaves, near, prices, sizes[job], counts[job], tables)
+            hops = put_cheapest(leaves, near, prices, nothing_left, sizes[job], counts[job], tables)
             costs[job] = _search_cost(hops, sizes[job], integer)
             change += costs[job] - costs_before[k]
         if change > TOLERANCE:

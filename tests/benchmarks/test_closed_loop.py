@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks import closed_loop as benchmark
-from benchmarks.closed_loop import CLASSES, LOOPS, Lived, ideal_cost, live, panel_table, reproduction_table, solving
+from benchmarks.closed_loop import (
+    CLASSES,
+    FREE,
+    LOOPS,
+    Lived,
+    Watched,
+    ideal_cost,
+    joint_table,
+    jointly,
+    live,
+    panel_table,
+    reproduction_table,
+    solving,
+)
 from simulator.topology.hops import hop_cost
 from simulator.topology.tree import regular_tree
 
@@ -40,6 +55,21 @@ def test_methods_start_the_same_jobs_and_the_optimum_is_below_the_first_nodes() 
     assert (lived["SCAS, exact"].cost_of_epochs() < lived["sequential"].cost_of_epochs()).all()
     again = live(loop, solving(loop.tree, "free", 5), range(2), 120)
     assert np.array_equal(again.cost, lived["free"].cost)
+
+
+def test_jobs_and_nodes_together_cost_less_and_do_not_make_jobs_wait() -> None:
+    loop = LOOPS["public code's"]
+    lived = {FREE: live(loop, solving(loop.tree, "free", None), range(100, 102), 200)}
+    watches = {name: Watched(loop.tree, replace(values, tries=60)) for name, values in jointly(loop).items()}
+    lived |= {name: live(loop, watched.of_epoch, range(100, 102), 200) for name, watched in watches.items()}
+    own = lived["looking ahead"]
+    assert own.cost.mean() < lived[FREE].cost.mean() and own.wait.mean() < lived[FREE].wait.mean()
+    alone = loop.pair_cost / 2 * np.array(watches["looking ahead"].alone)
+    assert len(alone) == len(own.cost) and ideal_cost(loop, 2, 2) < alone.mean() <= own.cost.mean()
+    lines = joint_table(loop, lived, watches).splitlines()
+    assert (
+        len(lines) == 2 + 4 and f"| {own.cost.mean():,.0f} |" in lines[3] and lines[3].startswith("| looking ahead |")
+    )
 
 
 def test_tables_have_all_methods_and_sizes() -> None:
