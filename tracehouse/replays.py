@@ -203,12 +203,10 @@ def replay(
         * `warm_start` (False): begin with the jobs that were running or waiting by the log's own times.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
-        * `drop_wider` (False): leave out jobs wider than the cluster instead of failing.
-        * `trim` (0.0): share of the submission span cut at both ends for a second set of metrics.
+        * `drop_wider` (False): leave out jobs wider than the cluster. `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
-        * `topology` (None): place jobs on nodes below switches: "16x8x4", or the file of a tree. With it go
-          `procs_per_node` (None is as the log says), `nodes` ("shared", or "whole"), `place` ("tree"), `period` (None, or seconds),
-          `switches` (None, or "1@2h") and `placing_seed` (1). docs/topology.md shows them.
+        * `topology` (None): place jobs on nodes below switches: "16x8x4", or the file of a tree. `procs_per_node`, `nodes`, `place`,
+          `period`, `switches` and `placing_seed` go with it (docs/topology.md).
 
     Returns
     -------

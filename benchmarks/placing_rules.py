@@ -1,4 +1,4 @@
-"""Placing rules on real logs at identical starts: `python -m benchmarks.placing`, where the archive logs are.
+"""Placing rules on real logs at identical starts: `python -m benchmarks.placing_rules`, where the archive logs are.
 
 FCFS with EASY, whole nodes. No rule changes a start, so rules differ in hop costs only. The trees are assumptions, fixed before any
 result was seen: the logs do not say which nodes shared a switch. Rules were chosen on the first half of HPC2N and of CTC-SP2. The
@@ -30,7 +30,7 @@ BLOCKS = 16
 
 
 @dataclass(frozen=True)
-class PlacedLog:
+class HalvedLog:
     """file: of the archive. node: processors of one. tree: nodes of a leaf, leaves, pods. chosen_on: whether rules were chosen on its
     first half."""
 
@@ -41,10 +41,10 @@ class PlacedLog:
 
 
 LOGS = {
-    "HPC2N": PlacedLog("HPC2N-2002-2.2-cln.swf.gz", 2, (10, 12), True),
-    "CTC-SP2": PlacedLog("CTC-SP2-1996-3.1-cln.swf.gz", 1, (16, 8, 3), True),
-    "KTH-SP2": PlacedLog("KTH-SP2-1996-2.1-cln.swf.gz", 1, (10, 10), False),
-    "SDSC-SP2": PlacedLog("SDSC-SP2-1998-derived.swf.gz", 1, (16, 8), False),
+    "HPC2N": HalvedLog("HPC2N-2002-2.2-cln.swf.gz", 2, (10, 12), True),
+    "CTC-SP2": HalvedLog("CTC-SP2-1996-3.1-cln.swf.gz", 1, (16, 8, 3), True),
+    "KTH-SP2": HalvedLog("KTH-SP2-1996-2.1-cln.swf.gz", 1, (10, 10), False),
+    "SDSC-SP2": HalvedLog("SDSC-SP2-1998-derived.swf.gz", 1, (16, 8), False),
 }
 
 

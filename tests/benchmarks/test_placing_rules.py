@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.placing import RULES, Placer, PlacingRule, line_of
+from benchmarks.placing_rules import RULES, Placer, PlacingRule, line_of
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.topology.placement import place_schedule
