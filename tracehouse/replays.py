@@ -197,8 +197,7 @@ def replay(
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
         * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
         * `admit_by` ("estimate"): what decides whether a job may pass a blocked one, or "requested".
-        * `correction` ("requested"): of a job that outlives its estimate, or "increments", "doubling".
-        * `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
+        * `correction` ("requested"): or "increments", "doubling". `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
         * `window` (None): only these jobs, `(first, length)`, positions from 0.
         * `warm_start` (False): begin with the jobs that were running or waiting by the log's own times.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
@@ -224,7 +223,7 @@ def replay(
     >>> tracehouse.replay(log, "SAF")
     Run(lublin-256: SAF, easy, 20,000 jobs, average wait 54.5 h)
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
-    >>> round(run.metrics["average_bounded_slowdown"], 2)
+    >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
     """
     chosen, nodes = _settings_of(policy, backfill, settings)
