@@ -149,7 +149,7 @@ def ground_of(nodes: NodeSettings, cluster_procs: int, procs_per_node: float) ->
     """The nodes of a cluster. procs_per_node: of the source. Raises ValueError where the tree has too few nodes."""
     per_node = nodes.procs_per_node or (int(procs_per_node) if float(procs_per_node).is_integer() else 1)
     tree, remarks = fit_tree(read_tree(nodes.topology), cluster_procs, per_node, nodes.nodes == "whole")
-    units = units_of(tree, cluster_procs, per_node, "whole" if nodes.nodes == "whole" else "shared")
+    units = units_of(tree, cluster_procs, per_node, nodes.nodes)
     return Ground(nodes, tree, units, per_node, remarks)
 
 

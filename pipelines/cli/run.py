@@ -120,7 +120,7 @@ def ui(host: str, port: int) -> None:
     from pipelines.processes import close_dead_runs
     from pipelines.running import dagster_instance
 
-    catalogue = load_catalogue()  # a fault in the catalogue is told here rather than in a server's log
+    catalogue = load_catalogue()  # a fault in the catalogue is an error here, and not a line in a server's log
     with dagster_instance() as instance:
         register_sources(instance, list(catalogue.sources))
         register_sources(instance, list(catalogue.vasp), "vasp")

@@ -124,13 +124,7 @@ def start_behind(tasks, rules, scoring, episode, head):
         episode.promised[queue[head]], _ = head_reservation(tasks, episode, head)
     if rules.backfill == NO_BACKFILL or counters[at.QUEUED] == 1 or counters[at.FREE] <= 0:
         return
-    shadow, extra = np.int64(FOREVER), np.int64(0)
-    if rules.backfill == ANY:
-        pass  # nothing is kept for the head
-    elif counters[at.PENDING] == 1:
-        shadow = plan_head(tasks, episode, head)
-    else:
-        shadow, extra = head_reservation(tasks, episode, head)
+    shadow, extra = kept_for_head(tasks, rules, episode, head)
     now = counters[at.NOW]
     candidates = find_candidates(tasks, episode, head)
     while True:
@@ -146,6 +140,19 @@ def start_behind(tasks, rules, scoring, episode, head):
         if counters[at.FREE] == 0:
             break
     close_gaps(episode)
+
+
+@inlined
+def kept_for_head(tasks, rules, episode, head):
+    """When the blocked head is to start, and how many processors it leaves then. FOREVER where nothing is kept for it."""
+    shadow, extra = np.int64(FOREVER), np.int64(0)
+    if rules.backfill == ANY:
+        pass
+    elif episode.counters[at.PENDING] == 1:
+        shadow = plan_head(tasks, episode, head)
+    else:
+        shadow, extra = head_reservation(tasks, episode, head)
+    return shadow, extra
 
 
 @inlined

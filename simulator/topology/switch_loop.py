@@ -27,17 +27,15 @@ from simulator.engine.events import (
     submit_jobs,
 )
 from simulator.engine.plan import plan_fits_now
-from simulator.engine.rules import ANY, DONE, GO_ON, NO_BACKFILL, STUCK
+from simulator.engine.rules import DONE, GO_ON, NO_BACKFILL, STUCK
 from simulator.engine.starting import (
     best_candidate,
     close_gaps,
     find_candidates,
-    head_reservation,
+    kept_for_head,
     order_queue,
-    plan_head,
     start_job,
 )
-from simulator.jobs.cluster import FOREVER
 from simulator.policies.scoring import FIXED
 from simulator.topology.choosing import choose_tree
 from simulator.topology.walk import BEGUN, begin_outage, give_owed, give_written, note_idle, take_back
@@ -149,13 +147,7 @@ def fill_behind(tasks, rules, scoring, episode, placing, waits, head):
     counters, queue, order = episode.counters, episode.queue, episode.order
     if rules.backfill == NO_BACKFILL or counters[at.QUEUED] == 1 or counters[at.FREE] <= 0:
         return
-    shadow, extra = np.int64(FOREVER), np.int64(0)
-    if rules.backfill == ANY:
-        pass  # nothing is kept for the head
-    elif counters[at.PENDING] == 1:
-        shadow = plan_head(tasks, episode, head)
-    else:
-        shadow, extra = head_reservation(tasks, episode, head)
+    shadow, extra = kept_for_head(tasks, rules, episode, head)
     now = counters[at.NOW]
     candidates = 0
     for k in range(find_candidates(tasks, episode, head)):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.compiled import inlined
 from simulator.topology.machine import fit_tree
-from simulator.topology.tree import SwitchTree, regular_tree
+from simulator.topology.tree import SwitchTree
 
 IntArray = NDArray[np.int64]
-
-Sharing = Literal["shared", "whole"]
-"""Whether jobs share nodes."""
 
 
 class Units(NamedTuple):
@@ -28,7 +25,7 @@ class Units(NamedTuple):
     procs: int  # processors of a unit
 
 
-def units_of(tree: SwitchTree, cluster_procs: int, procs_per_node: int, sharing: Sharing = "shared") -> Units:
+def units_of(tree: SwitchTree, cluster_procs: int, procs_per_node: int, sharing: str = "shared") -> Units:
     """The units of `cluster_procs` processors on the first nodes of a tree.
 
     Raises ValueError, with the remedy, where the tree has too few nodes, or processors do not divide into whole nodes.
@@ -44,11 +41,6 @@ def units_of(tree: SwitchTree, cluster_procs: int, procs_per_node: int, sharing:
 def node_units(tree: SwitchTree) -> Units:
     """Each node is a unit."""
     return _units(tree.switch, tree.hops, leaf=0, procs=1)
-
-
-def plain_units(count: int) -> Units:
-    """Units below a single switch, where a tree is of no matter."""
-    return node_units(regular_tree((count,)))
 
 
 def _units(switch: IntArray, hops: IntArray, leaf: int, procs: int) -> Units:
