@@ -149,9 +149,9 @@ class Arena:
         return self.goal.costs(columns, start, self.cluster_procs)
 
     def sample(
-        self, weights: KernelWeights, windows: Windows, seed: int, teacher: FloatArray | None = None
+        self, weights: KernelWeights, windows: Windows, seed: int | IntArray, teacher: FloatArray | None = None
     ) -> Trajectories:
-        """Replays with every choice drawn, or the teacher's, and recorded (simulator.agents.trajectories)."""
+        """Replays with every choice drawn, or the teacher's, and recorded; see simulator.agents.trajectories.sample_windows."""
         return sample_windows(
             self.jobs,
             self.cluster_procs,

@@ -142,6 +142,53 @@ class KeySearchOptions(BaseModel):
     windows: int = Field(default=40, ge=1, description="Windows that every key replays; published protocols only")
 
 
+Launcher = Literal["torchrun", "ray"]
+"""What starts workers: torchrun, on one machine or inside an allocation; ray: Ray Train, on a Ray cluster."""
+
+
+class WorkerOptions(BaseModel):
+    """How many workers train a policy by PPO, and how (DD-PPO, Wijmans et al. 2019)."""
+
+    workers: int = Field(default=1, ge=1, description="Workers that replay windows and take gradient steps together")
+    launcher: Launcher = Field(default="torchrun", description="What starts them: torchrun or ray")
+    sync_fraction: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Share of the workers that must have finished an epoch's windows before the others stop theirs; 1 for never",
+    )
+    backlog_policy: str | None = Field(
+        default=None,
+        description="Policy whose replay gives windows their backlogs, by name; default: the learning policy's, replayed in every epoch",
+    )
+    timeout_s: float = Field(
+        default=60.0, gt=0, description="Seconds after which a worker that does not answer counts as lost"
+    )
+    restarts: int = Field(default=3, ge=0, description="How often all workers start again where one was lost")
+
+
+class PopulationOptions(BaseModel):
+    """Population-based training (Jaderberg et al. 2017) of PPO's learning rate, exploration and batch size, by seeded draws."""
+
+    members: int = Field(default=8, ge=2, description="Policies that are trained beside each other")
+    interval: int = Field(default=5, ge=1, description="Epochs of a generation, after which members are compared")
+    replaced: int = Field(
+        default=2, ge=1, description="Worst members that go on from a copy of one of as many best ones"
+    )
+    drawn: bool = Field(
+        default=True, description="Draw the first hyper-parameters of each member; else all begin with those of ppo"
+    )
+    exploit: bool = Field(
+        default=True, description="Replace the worst members after a generation; without it, it is a random search"
+    )
+
+    @model_validator(mode="after")
+    def _some_are_kept(self) -> PopulationOptions:
+        if 2 * self.replaced > self.members:
+            raise ValueError(f"replaced ({self.replaced}) must be at most half of the members ({self.members})")
+        return self
+
+
 class Recipe(BaseModel):
     """How a policy is learned."""
 

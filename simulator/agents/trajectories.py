@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ def sample_windows(
     first: IntArray,
     window_jobs: int,
     policy: KernelWeights | Policy,
-    seed: int,
+    seed: int | IntArray,
     teacher: NDArray[np.float64] | None = None,
     rules: WindowRules = USUAL_RULES,
 ) -> Trajectories:
@@ -82,12 +82,12 @@ def sample_windows(
 
     first: index of each window's first job, int64 (windows,). policy: a network that orders the queue, or a policy beside which a
     network decides. teacher: scores of the jobs that are followed instead of drawing,
-    lowest first, float64 (num_jobs,). rules: with any rule set. The draws of window k depend on
-    (seed, k) alone. Raises as `replay_windows` does.
+    lowest first, float64 (num_jobs,). rules: with any rule set. seed: the draws of window k depend on (seed, k) alone; or what
+    `window_seeds` gave for each window, int64 (windows,). Raises as `replay_windows` does.
     """
     first = np.asarray(first, dtype=np.int64)
     check_windows(jobs, first, window_jobs)
-    seeds = np.random.SeedSequence(seed).generate_state(len(first), dtype=np.uint32).astype(np.int64)
+    seeds = seed if isinstance(seed, np.ndarray) else window_seeds(seed, len(first))
     start = np.empty((len(first), window_jobs), dtype=np.int64)
     sampled = Sampled(first, seeds, start, np.zeros(len(first), dtype=np.int64))
     if rules.backlogs is not None:
@@ -114,6 +114,38 @@ def sample_windows(
     first_decision = np.concatenate(([0], np.cumsum(sampled.decisions)))
     columns: list[Any] = [*_joined([parts[begin] for begin in sorted(parts)]), first_decision, start]
     return Trajectories(*columns)
+
+
+def window_seeds(seed: int, windows: int) -> IntArray:
+    """A seed for the draws of each window, int64 (windows,): whoever replays some of the windows draws what all together would."""
+    return np.random.SeedSequence(seed).generate_state(windows, dtype=np.uint32).astype(np.int64)
+
+
+def join_trajectories(parts: Sequence[Trajectories], inputs: int, window_jobs: int) -> Trajectories:
+    """The windows of all parts, one part after another. inputs, window_jobs: what windows have where there is no part."""
+    none = np.zeros(0, dtype=np.int64)
+    empty = Trajectories(
+        np.zeros((0, inputs), dtype=np.float32),
+        *(none, none, none, np.zeros(0, dtype=np.float32), none, np.zeros(1, dtype=np.int64)),
+        start=np.zeros((0, window_jobs), dtype=np.int64),
+    )
+    if len(parts) == 1:
+        return parts[0]
+    parts = [empty, *parts]
+    rows = np.cumsum([0, *(len(part.features) for part in parts)])
+    decisions = np.cumsum([0, *(part.decisions for part in parts)])
+    return Trajectories(
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.first_row + row for part, row in zip(parts, rows, strict=False)]),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("num_rows", "choice", "log_prob", "time")
+        ),
+        np.concatenate(
+            [none, *(part.first_decision[:-1] + d for part, d in zip(parts, decisions, strict=False)), decisions[-1:]]
+        ),
+        np.concatenate([part.start for part in parts]),
+    )
 
 
 def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:

@@ -111,6 +111,12 @@ def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
 
     Files that killed processes have left beside it are removed.
     """
+    content = read_checkpoint(path)
+    return content["state"] if content is not None and content["training"] == training else None
+
+
+def read_checkpoint(path: Path | None) -> dict[str, Any] | None:
+    """`training` and `state` of whatever training the file is of, or None where there is none. Raises as `load_checkpoint` does."""
     import torch
 
     if path is not None:
@@ -123,7 +129,7 @@ def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
         return None
     try:
         content = torch.load(io.BytesIO(whole), weights_only=True)
-        return content["state"] if content["training"] == training else None
+        return {"training": content["training"], "state": content["state"]}
     except Exception as error:  # torch raises whatever a damaged file leads to
         raise ValueError(
             f"{path}: not a checkpoint that training can go on from ({error}); remove it to begin anew"

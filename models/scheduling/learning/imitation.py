@@ -60,9 +60,9 @@ def imitate(
             order = rng.permutation(every)
             for first in range(0, len(order), options.minibatch):
                 batch = order[first : first + options.minibatch]
-                shared.clear()
+                shared.flat[:] = 0.0
                 lost, hit = imitation_pass(recorded, batch, shared.weights, shared.gradients)
-                shared.divide(len(batch))
+                shared.flat /= np.float32(len(batch))
                 loss, hits = loss + lost, hits + hit
                 steps.step()
                 falling.step()

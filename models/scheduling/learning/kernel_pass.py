@@ -47,24 +47,22 @@ def recorded_choices(trajectories: Trajectories) -> RecordedChoices:
 
 
 class Gradients:
-    """A kernel network's parameters and the derivatives by them as arrays that torch's optimisers share."""
+    """A network's parameters and the derivatives by them as arrays that torch's optimisers share.
+
+    flat: all derivatives one after another, float32 (parameters,), of which `gradients` are the parts.
+    """
 
     def __init__(self, network: torch.nn.Module) -> None:
+        import torch
+
         parameters = list(network.parameters())
+        flat, first = torch.zeros(sum(p.numel() for p in parameters)), 0
         for p in parameters:
-            p.grad = p.detach().clone()
+            p.grad = flat[first : first + p.numel()].view_as(p)
+            first += p.numel()
+        self.flat: NDArray[np.float32] = flat.numpy()
         self.weights = tuple(p.detach().numpy() for p in parameters)
         self.gradients = tuple(p.grad.numpy() for p in parameters if p.grad is not None)
-
-    def clear(self) -> None:
-        """Sets all derivatives to zero."""
-        for gradient in self.gradients:
-            gradient[...] = 0.0
-
-    def divide(self, by: int) -> None:
-        """Turns sums over `by` decisions into means."""
-        for gradient in self.gradients:
-            gradient /= np.float32(by)
 
 
 @compiled

@@ -70,24 +70,37 @@ def _epoch(learner: Learner, lessons: Lessons, epoch: int, seed: int) -> EpochRe
     families = max(options.trajectories // options.siblings, 1)
     drawn = (lessons.filtered if filtered else lessons.windows).some(rng, families)
     drawn = lessons.begun(arena, drawn, learner.weights())
-    family = np.repeat(np.arange(families), options.siblings)
-    windows = drawn.taken(family)
+    windows = drawn.taken(np.repeat(np.arange(families), options.siblings))
     trajectories = learner.collect(windows, int(rng.integers(2**31)))
     costs = arena.costs_of(windows, trajectories.start)
-    if options.reward == "improvement":
-        base = arena.costs(arena.base, drawn)[family]
-        rewards = (base - costs) / np.maximum(np.maximum(base, costs), 1.0)
-    elif options.reward == "waiting":
-        rewards = rewards_on_the_way(arena, windows, trajectories, arena.costs(REFERENCE, drawn)[family])
-    else:
-        plain = options.reward == "plain"
-        rewards = -costs if plain else -relative(costs, arena.costs(REFERENCE, drawn)[family])
+    rewards = rewards_of(arena, options, drawn, trajectories, costs)
     kl, entropy, updates = learner.update(trajectories, rewards, rng)
     if not learner.is_finite():
         raise ValueError(f"training with seed {seed} diverged in epoch {epoch}: lower policy_rate or kl_limit")
     score = float(learner.validate(lessons.validation).mean())
     phase = "filtered" if filtered else "all"
     return EpochReport(epoch, phase, trajectories.decisions, float(costs.mean()), score, kl, entropy, updates)
+
+
+def rewards_of(
+    arena: Arena, options: PPOOptions, drawn: Windows, trajectories: Trajectories, costs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The reward of each window, float64 (windows,), or, for the reward waiting, of each decision, (decisions,).
+
+    drawn: windows without their siblings, of which the trajectories hold options.siblings each, one after another. costs: of the
+    trajectories, float64 (windows,).
+    """
+    if options.reward == "plain":
+        return -costs
+    reference = np.repeat(
+        arena.costs(arena.base if options.reward == "improvement" else REFERENCE, drawn), options.siblings
+    )
+    if options.reward == "improvement":
+        return (reference - costs) / np.maximum(np.maximum(reference, costs), 1.0)
+    if options.reward == "waiting":
+        windows = drawn.taken(np.repeat(np.arange(len(drawn)), options.siblings))
+        return rewards_on_the_way(arena, windows, trajectories, reference)
+    return -relative(costs, reference)
 
 
 class Learner:
@@ -148,29 +161,43 @@ class Learner:
         decisions = trajectories.decisions
         if decisions == 0:  # the windows left no choice at all
             return 0.0, 0.0, 0
-        options = self.options
-        advantage = np.empty(decisions, dtype=np.float32)
-        target = np.empty(decisions, dtype=np.float32)
-        if self.critic is None:
-            families = rewards.reshape(-1, options.siblings)
-            centred = families - families.mean(axis=1, keepdims=True)
-            per_window = np.diff(trajectories.first_decision)
-            advantage[:] = np.repeat(centred.ravel(), per_window)
-        else:
-            queues = _queues_of(trajectories, self._slots)
-            values = self._values(queues)
-            first = trajectories.first_decision
-            on_the_way = options.reward == "waiting"
-            of_decisions = rewards if on_the_way else at_the_end(rewards, first)
-            discount = discounts(trajectories, options.horizon_s if on_the_way else 0.0)
-            advantages(values, of_decisions, discount, first, options.gae_lambda, advantage, target)
+        queues = self.queues_of(trajectories)
+        advantage, target = self.advantages_of(trajectories, rewards, queues)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         kl, entropy, updates = self._policy_steps_until_limit(trajectories, advantage, rng)
         if self.critic is not None:
-            for _ in range(options.passes):
+            for _ in range(self.options.passes):
                 for part in self._minibatches(decisions, rng):
                     self._value_step(queues, part, target)
         return kl, entropy, updates
+
+    def queues_of(self, trajectories: Trajectories) -> NDArray[np.float32]:
+        """Decisions as the critic sees them, float32 (decisions, slots * inputs); nothing where there is no critic."""
+        width = 0 if self.critic is None else self._slots * trajectories.features.shape[1]
+        queues = np.zeros((trajectories.decisions, width), dtype=np.float32)
+        if width:
+            pad(trajectories.features, trajectories.first_row, trajectories.num_rows, queues)
+        return queues
+
+    def advantages_of(
+        self, trajectories: Trajectories, rewards: NDArray[np.float64], queues: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """How much better than expected each choice turned out, and what the critic should have said, float32 (decisions,) each.
+
+        rewards: as in `update`. queues: of `queues_of`. Advantages have neither mean nor deviation of their own yet.
+        """
+        options, first = self.options, trajectories.first_decision
+        advantage, target = np.zeros((2, trajectories.decisions), dtype=np.float32)
+        if self.critic is None:
+            families = rewards.reshape(-1, options.siblings)
+            centred = families - families.mean(axis=1, keepdims=True)
+            advantage[:] = np.repeat(centred.ravel(), np.diff(first))
+            return advantage, target
+        on_the_way = options.reward == "waiting"
+        of_decisions = rewards if on_the_way else at_the_end(rewards, first)
+        discount = discounts(trajectories, options.horizon_s if on_the_way else 0.0)
+        advantages(self._values(queues, first), of_decisions, discount, first, options.gae_lambda, advantage, target)
+        return advantage, target
 
     def _policy_steps_until_limit(
         self, trajectories: Trajectories, advantage: NDArray[np.float32], rng: np.random.Generator
@@ -198,10 +225,10 @@ class Learner:
     ) -> tuple[float, float]:
         """Leaves the gradient of the mean loss in the network. Returns mean KL and entropy before the step."""
         shared, loss = self._gradients, ClippedLoss(self.options.clip, self.options.entropy_bonus)
-        shared.clear()
+        shared.flat[:] = 0.0
         recorded = recorded_choices(trajectories)
         kl, entropy = ppo_pass(recorded, advantage, decisions, loss, shared.weights, shared.gradients)
-        shared.divide(len(decisions))
+        shared.flat /= np.float32(len(decisions))
         return kl / len(decisions), entropy / len(decisions)
 
     def _value_step(
@@ -218,7 +245,8 @@ class Learner:
             ((wrong**2).sum() / len(decisions)).backward()
         self._value_optimiser.step()
 
-    def _values(self, queues: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _values(self, queues: NDArray[np.float32], first_decision: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What the critic says of each decision, float32 (decisions,)."""
         import torch
 
         assert self.critic is not None
@@ -236,10 +264,3 @@ class Learner:
         for k, module in enumerate(modules):
             if module is not None:
                 module.load_state_dict(state[str(k)])
-
-
-def _queues_of(trajectories: Trajectories, slots: int) -> NDArray[np.float32]:
-    """Decisions as the critic sees them, float32 (decisions, slots * inputs)."""
-    queues = np.zeros((trajectories.decisions, slots * trajectories.features.shape[1]), dtype=np.float32)
-    pad(trajectories.features, trajectories.first_row, trajectories.num_rows, queues)
-    return queues

@@ -42,13 +42,13 @@ def test_the_compiled_passes_leave_torch_s_gradients(decisions: int, layout: str
     slope = np.empty(len(features), dtype=np.float32)
     plain = scores.detach().numpy()
     expected_sums = ppo_gradient(plain, num_rows, choice, old, advantage, 0.2, 0.01, slope)
-    shared.clear()
+    shared.flat[:] = 0.0
     recorded = RecordedChoices(features, first_row, num_rows, choice, old)
     seen = ppo_pass(recorded, advantage, order, ClippedLoss(0.2, 0.01), shared.weights, shared.gradients)
     assert seen == pytest.approx(expected_sums[:2], rel=1e-3)
     check(slope)
     expected_sums = imitation_gradient(plain, num_rows, choice, np.ones(decisions), slope)
-    shared.clear()
+    shared.flat[:] = 0.0
     seen = imitation_pass(recorded, order, shared.weights, shared.gradients)
     assert seen == pytest.approx(expected_sums, rel=1e-3)
     check(slope)

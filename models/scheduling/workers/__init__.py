@@ -1,0 +1,1 @@
+"""Learning on many workers at once: decentralised distributed PPO, and population-based training."""

@@ -1,0 +1,127 @@
+"""Starts the workers of a training and waits for what they have learned."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
+from models.scheduling.learning.training import EpochReport, TrainedPolicy
+from models.scheduling.options import WorkerOptions
+from models.scheduling.workers.decentralised_ppo import WorkerTask, parameters_of
+from models.scheduling.workers.population import Population, trained_population
+from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, PROGRESS, write_task
+from models.scheduling.workers.worker import die_with_parent
+
+ENTRY = "pipelines.worker"
+"""The module that torchrun starts in each worker process."""
+POLL_S = 0.2
+"""How often the launching process looks for finished epochs."""
+
+RunCommand = Callable[[Sequence[str], Path, Callable[[], None]], None]
+"""Runs a command that works on a folder, and calls a function from time to time. Raises RuntimeError where it fails."""
+
+
+def train_on_workers(
+    folder: Path,
+    task: WorkerTask,
+    on_epoch: Callable[[EpochReport], None] = lambda report: None,
+    torchrun: str | None = None,
+    run_command: RunCommand | None = None,
+) -> TrainedPolicy:
+    """Trains a policy on the task's workers.
+
+    folder: where the task and its checkpoint are; on many machines, on a file system that all of them have. An interrupted training goes
+    on from it. torchrun: the command that starts workers, with its options, for many machines; default, torchrun on this one. Same
+    task and number of workers, same policy. Raises ValueError as the training does, and RuntimeError where workers are lost more often
+    than they may start again.
+    """
+    (folder / FAILURE).unlink(missing_ok=True)
+    write_task(folder, task)
+    reported = 0
+
+    def report_new() -> None:
+        nonlocal reported
+        for report in read_progress(folder)[reported:]:
+            reported += 1
+            on_epoch(report)
+
+    if task.workers.launcher == "ray":
+        from models.scheduling.workers.ray_launcher import run_on_ray
+
+        run_on_ray(folder, task.workers, report_new)
+    else:
+        (run_command or run_here)(command_of(folder, task.workers, torchrun), folder, report_new)
+    report_new()
+    if (folder / FAILURE).exists():
+        raise ValueError(json.loads((folder / FAILURE).read_text())["error"])
+    return result_of(folder, task)
+
+
+def command_of(folder: Path, options: WorkerOptions, torchrun: str | None = None) -> list[str]:
+    """What starts the workers: torchrun on this machine, or as given."""
+    if torchrun is not None:
+        launcher = shlex.split(torchrun)
+    else:
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        launcher += [f"--nproc-per-node={options.workers}", f"--max-restarts={options.restarts}"]
+    return [*launcher, "-m", ENTRY, str(folder)]
+
+
+def run_here(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
+    """Runs the command as a child that ends with this process. Raises RuntimeError, with its last lines, where it fails."""
+    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | os.environ
+    log = folder / "workers.log"
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent
+        )
+        try:
+            while child.poll() is None:
+                each_time()
+                time.sleep(POLL_S)
+        except BaseException:
+            stop(child)
+            raise
+    if child.returncode:
+        said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("worker ")]
+        raise RuntimeError(
+            f"training has stopped, since workers were lost ({said[-1] if said else f'{command[0]} ended with {child.returncode}'}). Its "
+            f"epochs are kept: the same command goes on behind the last one. All that workers wrote is in {log}"
+        )
+
+
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """Ends torchrun, which ends its workers. The ends of both are waited for."""
+    child.terminate()
+    try:
+        child.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def read_progress(folder: Path) -> list[EpochReport]:
+    """The reports of all epochs so far, of which the last may still be written."""
+    try:
+        lines = (folder / PROGRESS).read_text().splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    return [EpochReport(**json.loads(line)) for line in lines if line.endswith("\n")]
+
+
+def result_of(folder: Path, task: WorkerTask) -> TrainedPolicy:
+    """What the workers have learned. Raises RuntimeError where they have not finished."""
+    content = read_checkpoint(folder / CHECKPOINT)
+    if content is None or content["training"] != task.fingerprint():
+        raise RuntimeError(f"{folder}: the workers have ended without a policy; see workers.log there")
+    state = content["state"]
+    if task.population is not None:
+        return trained_population(task, Population.from_state(state))
+    return TrainingProgress.from_state(state["progress"]).trained(parameters_of(task, state["stops"]))
