@@ -97,23 +97,6 @@ class Allocation:
         return (self.cost - self.bound) / self.cost if self.cost else 0.0
 
 
-def check_allocation(window: Window, allocation: Allocation) -> None:
-    """Raises ValueError where a job has too few or too many nodes, a node is not idle or has two jobs, or the cost is another."""
-    sizes = [len(nodes) for nodes in allocation.nodes]
-    if sizes != window.sizes.tolist():
-        raise ValueError(f"jobs of {window.sizes.tolist()} nodes were given {sizes}")
-    taken = np.concatenate([*allocation.nodes, np.empty(0, dtype=np.int64)])
-    busy = np.setdiff1d(taken, window.idle)
-    if busy.size:
-        raise ValueError(f"node {busy[0]} is not idle")
-    nodes, times = np.unique(taken, return_counts=True)
-    if (times > 1).any():
-        raise ValueError(f"node {nodes[times > 1][0]} has two jobs")
-    cost = window.cost_of(list(allocation.nodes))
-    if abs(cost - allocation.cost) > TOLERANCE * max(1.0, cost):
-        raise ValueError(f"the nodes cost {cost}, not {allocation.cost}")
-
-
 @lean
 def cost_of_hops(pair_hops, size, integer):
     """The cost of one job, as `Window.costs` has it. pair_hops: over unordered pairs."""

@@ -1,4 +1,4 @@
-"""Hops between the nodes of a job: the costs of Neural Simulated Annealing, equation 1, and of its public code.
+"""Hops between the nodes of a job, and the cost of Neural Simulated Annealing, equation 1.
 
 The hops of a set of nodes are summed over unordered pairs. With `c` nodes of the set below a switch, c (c - 1) / 2 pairs share it;
 so a sum over switches takes the place of a sum over pairs, and a node more or less changes one count a level.
@@ -30,16 +30,6 @@ def pair_hops(tree: SwitchTree, nodes: IntArray) -> int:
 def hop_cost(tree: SwitchTree, nodes: IntArray) -> float:
     """C(N) of equation 1: hops over ordered pairs, divided by the number of nodes. 0 for a single node."""
     return 2.0 * pair_hops(tree, nodes) / len(nodes) if len(nodes) else 0.0
-
-
-def integer_hop_cost(tree: SwitchTree, nodes: IntArray) -> int:
-    """The public code's cost: hops over unordered pairs, divided by the number of nodes and rounded down, at least 1."""
-    return max(1, pair_hops(tree, nodes) // len(nodes))
-
-
-def compact_cost(tree: SwitchTree, size: int) -> float:
-    """Least C(N) of a job of `size` nodes on the empty tree, where switches of a level are alike: it fills whole switches."""
-    return hop_cost(tree, np.arange(size, dtype=np.int64))
 
 
 @compiled

@@ -16,7 +16,7 @@ from benchmarks.allocation import (
     relative_cost,
     windows_of,
 )
-from models.allocation.window import check_allocation
+from tests.models.allocation.windows import check_allocation
 
 
 def test_the_windows_are_those_of_a_closed_loop() -> None:

@@ -16,9 +16,9 @@ from models.allocation.annealing import (
 )
 from models.allocation.scas import scas_allocation
 from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.tree import fat_tree
-from tests.models.allocation.windows import PAPERS_TREE, small_window, window_of_papers_size
+from tests.models.allocation.windows import PAPERS_TREE, check_allocation, small_window, window_of_papers_size
 
 COLD = replace(PAPERS_ANNEALING, first_temperature=1e-12, last_temperature=1e-12)
 ALL_RULES = (PAPERS_ANNEALING, PUBLISHED_ANNEALING, COLD, replace(PAPERS_ANNEALING, removed=4, entries=3))

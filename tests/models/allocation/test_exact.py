@@ -8,8 +8,8 @@ import pytest
 from models.allocation.exact import flow_allocation, improved_starts, relaxed_arcs
 from models.allocation.scas import ring_costs, scas_allocation
 from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window, check_allocation
-from tests.models.allocation.windows import PAPERS_TREE, small_window, window_of_papers_size
+from models.allocation.window import Window
+from tests.models.allocation.windows import PAPERS_TREE, check_allocation, small_window, window_of_papers_size
 
 
 def test_the_flow_and_the_dynamic_programme_agree_on_windows_of_the_papers_size() -> None:

@@ -11,9 +11,9 @@ from models.allocation import free
 from models.allocation.free import counts_of_nodes, free_allocation, least_costs
 from models.allocation.leaves import idle_leaves
 from models.allocation.scas import scas_allocation
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.tree import fat_tree, regular_tree
-from tests.models.allocation.windows import PAPERS_TREE, small_window, window_of_papers_size
+from tests.models.allocation.windows import PAPERS_TREE, check_allocation, small_window, window_of_papers_size
 
 
 def least_of_all_partitions(window: Window) -> float:

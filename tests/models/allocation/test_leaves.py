@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from models.allocation.leaves import hops_of_counts, idle_leaves
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.hops import pair_hops
 from simulator.topology.tree import fat_tree
-from tests.models.allocation.windows import small_window
+from tests.models.allocation.windows import check_allocation, small_window
 
 
 def test_the_leaves_of_a_small_tree() -> None:

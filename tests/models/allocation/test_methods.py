@@ -11,11 +11,11 @@ import pytest
 import models.allocation.methods as methods
 from models.allocation.methods import PLACE_METHODS, PlaceMethod, place_window
 from models.allocation.scas import MOST_SCAS_CELLS, scas_cells
-from models.allocation.window import Allocation, Window, check_allocation
+from models.allocation.window import Allocation, Window
 from simulator.topology.tree import fat_tree, regular_tree
 from tests.models.allocation.neural.slow_repairing import small_policy
 from tests.models.allocation.test_scas import costs_by_pairs, is_static, least_of_all_assignments
-from tests.models.allocation.windows import small_window, window_of_papers_size
+from tests.models.allocation.windows import check_allocation, small_window, window_of_papers_size
 
 POLICY = small_policy("FCN-1", "paper", 20)
 FORTY_SIZES = Window(fat_tree(20), np.arange(1000), np.arange(1, 41))

@@ -7,10 +7,10 @@ import pytest
 
 from models.allocation.scas import MOST_SCAS_CELLS, least_starts, scas_allocation, scas_cells
 from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.hops import pair_hops
 from simulator.topology.tree import fat_tree, regular_tree
-from tests.models.allocation.windows import PAPERS_TREE, small_window, window_of_papers_size
+from tests.models.allocation.windows import PAPERS_TREE, check_allocation, small_window, window_of_papers_size
 
 
 def least_of_all_assignments(costs: np.ndarray, sizes: list[int]) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from models.allocation.sequential import best_fit_allocation, greedy_allocation, sequential_allocation
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.tree import fat_tree
-from tests.models.allocation.windows import small_window
+from tests.models.allocation.windows import check_allocation, small_window
 
 
 def test_jobs_take_the_first_nodes_one_after_another() -> None:

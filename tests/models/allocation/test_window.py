@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.allocation.window import Window, check_allocation, cost_of_hops
-from simulator.topology.hops import hop_cost, integer_hop_cost, pair_hops
+from models.allocation.window import Window, cost_of_hops
+from simulator.topology.hops import hop_cost, pair_hops
 from simulator.topology.tree import fat_tree
+from tests.models.allocation.windows import check_allocation, integer_hop_cost
 
 TREE = fat_tree(4)
 IDLE = np.array([0, 1, 4, 5, 9])

@@ -1,10 +1,11 @@
-"""Windows for the tests of all solvers, and what every allocation must satisfy."""
+"""Windows for the tests of all solvers, what every allocation must satisfy, and the public code's cost."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from models.allocation.window import Window
+from models.allocation.window import TOLERANCE, Allocation, IntArray, Window
+from simulator.topology.hops import pair_hops
 from simulator.topology.tree import SwitchTree, fat_tree, regular_tree
 
 UNEVEN = SwitchTree(np.array([[0, 0, 0, 1, 2, 2, 3, 3], [0, 0, 0, 0, 1, 1, 1, 1], [0] * 8]), np.array([1, 3, 8]))
@@ -47,3 +48,25 @@ def window_of_papers_size(rng: np.random.Generator, most_jobs: int = 5) -> Windo
         first = rng.integers(tree.nodes)
         idle[first : first + rng.integers(1, 30)] = True
     return Window(tree, np.flatnonzero(idle), np.sort(sizes), integer=published)
+
+
+def check_allocation(window: Window, allocation: Allocation) -> None:
+    """Raises ValueError where a job has too few or too many nodes, a node is not idle or has two jobs, or the cost is another."""
+    sizes = [len(nodes) for nodes in allocation.nodes]
+    if sizes != window.sizes.tolist():
+        raise ValueError(f"jobs of {window.sizes.tolist()} nodes were given {sizes}")
+    taken = np.concatenate([*allocation.nodes, np.empty(0, dtype=np.int64)])
+    busy = np.setdiff1d(taken, window.idle)
+    if busy.size:
+        raise ValueError(f"node {busy[0]} is not idle")
+    nodes, times = np.unique(taken, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"node {nodes[times > 1][0]} has two jobs")
+    cost = window.cost_of(list(allocation.nodes))
+    if abs(cost - allocation.cost) > TOLERANCE * max(1.0, cost):
+        raise ValueError(f"the nodes cost {cost}, not {allocation.cost}")
+
+
+def integer_hop_cost(tree: SwitchTree, nodes: IntArray) -> int:
+    """The public code's cost: hops over unordered pairs, divided by the number of nodes and rounded down, at least 1."""
+    return max(1, pair_hops(tree, nodes) // len(nodes))

@@ -12,8 +12,9 @@ from simulator.topology.closed_loop import (
     run_closed_loop,
     selecting,
 )
-from simulator.topology.hops import hop_cost, integer_hop_cost, pair_hops
+from simulator.topology.hops import hop_cost, pair_hops
 from simulator.topology.tree import IntArray, regular_tree
+from tests.models.allocation.windows import integer_hop_cost
 
 PAPER, CODE = regular_tree((10, 10, 10)), regular_tree((10, 4, 25), (1, 3, 5))
 SMALL = regular_tree((2, 2))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from models.allocation.neural.repair_networks import RepairNetworkName, repair_layers
 from models.allocation.neural.repair_policy import RepairPolicy
 from models.allocation.neural.repairing import FEATURES, RepairView
-from simulator.topology.hops import hop_cost, integer_hop_cost
+from simulator.topology.hops import hop_cost
 from simulator.topology.tree import SwitchTree
+from tests.models.allocation.windows import integer_hop_cost
 
 IntArray = NDArray[np.int64]
 

@@ -15,10 +15,10 @@ from models.allocation.neural.repair_networks import REPAIR_NETWORKS, RepairNetw
 from models.allocation.neural.repair_policy import RepairPolicy
 from models.allocation.neural.repairing import FEATURES, RepairView
 from models.allocation.sequential import sequential_allocation
-from models.allocation.window import Window, check_allocation
+from models.allocation.window import Window
 from simulator.topology.tree import regular_tree
 from tests.models.allocation.neural.slow_repairing import SlowRepair, random_windows, small_policy
-from tests.models.allocation.windows import small_window, window_of_papers_size
+from tests.models.allocation.windows import check_allocation, small_window, window_of_papers_size
 
 TREE = regular_tree((5, 3, 4))
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from models.allocation.neural.repairing import RepairBatch, RepairView, repair_problem
-from simulator.topology.hops import hop_cost, integer_hop_cost
+from simulator.topology.hops import hop_cost
 from simulator.topology.tree import fat_tree, regular_tree
 from tests.models.allocation.neural.slow_repairing import SlowRepair, random_windows
+from tests.models.allocation.windows import integer_hop_cost
 
 FIGURE_2 = (np.arange(10), np.array([4, 4]))
 """Nodes 1 to 10 of the 4-ary fat tree are idle, which are 0 to 9 here; two jobs of four nodes."""
