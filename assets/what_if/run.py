@@ -16,7 +16,7 @@ from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.agents import choose_agent
 from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of, placement_metrics
-from assets.what_if.placing import check_made_for, choose_placing
+from assets.what_if.paper_agent import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.backfilling.placing_file import PlacingAgent
 from models.runtime.live import LiveSettings, replay_live

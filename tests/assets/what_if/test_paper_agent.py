@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from assets.common.trace import Trace, load_trace
-from assets.what_if.placing import choose_placing
+from assets.what_if.paper_agent import choose_placing
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_settings
 from models.backfilling.placing_file import placing_to_bytes
