@@ -1,9 +1,9 @@
 """Placing rules on real logs at identical starts: `python -m benchmarks.placing_rules`, where the archive logs are.
 
-FCFS with EASY, whole nodes. No rule changes a start, so rules differ in hop costs only. The trees are assumptions, fixed before any
-result was seen: the logs do not say which nodes shared a switch. Rules were chosen on the first half of HPC2N and of CTC-SP2. The
-table has their second halves, and the two other logs as a whole. *compact* is what every job would cost under the rule `tree` on an empty
-machine: where that is less than 10 % below `tree`, no rule can save 10 %.
+FCFS with EASY, whole nodes. No rule changes a start, so rules differ in hop costs only. The logs and their trees are those of
+`benchmarks.placements`. Rules were chosen on the first half of HPC2N and of CTC-SP2, whose trees were the same then. The table has their
+second halves, and the two other logs as a whole. *compact* is what every job would cost under the rule `tree` on an empty machine: where
+that is less than 10 % below `tree`, no rule can save 10 %.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.logs import REAL_LOGS, SHARED, jobs_of
+from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown
+from benchmarks.placements import LOGS
 from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled
 from models.allocation.window import FloatArray, IntArray
@@ -23,29 +24,12 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.topology.placement import Placement, compact_hop_cost, place_schedule
 from simulator.topology.rounding import in_whole_nodes
-from simulator.topology.tree import SwitchTree, first_nodes, regular_tree
+from simulator.topology.tree import SwitchTree, first_nodes, parse_tree
 from simulator.topology.units import units_of
 
 BLOCKS = 16
-
-
-@dataclass(frozen=True)
-class HalvedLog:
-    """file: of the archive. node: processors of one. tree: nodes of a leaf, leaves, pods. chosen_on: whether rules were chosen on its
-    first half."""
-
-    file: str
-    node: int
-    tree: tuple[int, ...]
-    chosen_on: bool
-
-
-LOGS = {
-    "HPC2N": HalvedLog("HPC2N-2002-2.2-cln.swf.gz", 2, (10, 12), True),
-    "CTC-SP2": HalvedLog("CTC-SP2-1996-3.1-cln.swf.gz", 1, (16, 8, 3), True),
-    "KTH-SP2": HalvedLog("KTH-SP2-1996-2.1-cln.swf.gz", 1, (10, 10), False),
-    "SDSC-SP2": HalvedLog("SDSC-SP2-1998-derived.swf.gz", 1, (16, 8), False),
-}
+CHOSEN_ON = ("HPC2N", "CTC-SP2")
+"""Logs on whose first halves rules were chosen."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +124,7 @@ def main() -> None:
     if not SHARED.exists():
         sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     lines = {name: placed_log(name) for name in LOGS}
-    chosen_on = [line for name, (line, _) in lines.items() if LOGS[name].chosen_on]
+    chosen_on = [lines[name][0] for name in CHOSEN_ON]
     titles = ["log", "jobs", "`tree`, hops a job", "compact", *RULES]
     print(f"hop cost against `tree`, first halves, where rules were chosen\n\n{markdown(titles, chosen_on)}\n")
     print(
@@ -152,18 +136,18 @@ def main() -> None:
 def placed_log(name: str) -> tuple[list[str], list[str]]:
     """Lines of the first half and of what is left for the test: the second half, or the whole log."""
     log = LOGS[name]
-    procs = REAL_LOGS[log.file]
-    jobs, cluster = in_whole_nodes(jobs_of(SHARED / log.file), procs, log.node)
+    jobs, cluster = in_whole_nodes(jobs_of(SHARED / log.file), log.procs, log.procs_per_node)
     schedule = replay(jobs, cluster, "FCFS", "easy")
-    units = units_of(regular_tree(log.tree), procs, log.node, "whole")
-    tree = first_nodes(regular_tree(log.tree), procs // log.node)
+    whole_tree = parse_tree(log.tree)
+    units = units_of(whole_tree, log.procs, log.procs_per_node, "whole")
+    tree = first_nodes(whole_tree, log.procs // log.procs_per_node)
     usual = place_schedule(jobs, cluster, schedule, units, "tree")
     placed: dict[str, Placement] = {}
     for rule, values in RULES.items():
         placed[rule] = place_schedule(jobs, cluster, schedule, units, solver=Placer(tree, jobs, schedule, values))
     compact = compact_hop_cost(units, usual.size)
     half = len(jobs) // 2
-    parts = (slice(0, half), slice(half if log.chosen_on else 0, len(jobs)))
+    parts = (slice(0, half), slice(half if name in CHOSEN_ON else 0, len(jobs)))
     first, test = (line_of(name, part, usual.hop_cost, compact, placed) for part in parts)
     return first, test
 
