@@ -3,7 +3,8 @@
 Four logs are replayed from the first job to the last, with FCFS + EASY and four rivals, by requested times. The second half of
 the jobs is the original series of a pair of log and rival. Each resample draws runs of neighbouring jobs from it, around the
 circle and with geometric lengths (the stationary bootstrap of Politis and Romano 1994), until it has as many jobs. It is cut
-into blocks and gets an interval, which should hold the target.
+into blocks and gets an interval, which should hold the target. Hop costs are those of the jobs of FCFS + EASY on the trees of
+`benchmarks.placements`. There best fit on the tree is compared with four ways to place.
 
 The target is computed from the original series and not drawn. It is the mean log ratio of all blocks of the original series,
 one from each position around the circle, with as many jobs as a block of a resample. Resamples mix runs, so their own typical
@@ -21,24 +22,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.logs import REAL_LOGS, SHARED, jobs_of
+from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown
+from benchmarks.placements import LOGS, placed_by_rules
 from models.judging.blocks import BLOCKS, block_edges
-from models.judging.intervals import WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
+from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
 from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-LOGS = {
-    "KTH-SP2": "KTH-SP2-1996-2.1-cln.swf.gz",
-    "CTC-SP2": "CTC-SP2-1996-3.1-cln.swf.gz",
-    "SDSC-SP2": "SDSC-SP2-1998-derived.swf.gz",
-    "HPC2N": "HPC2N-2002-2.2-cln.swf.gz",
-}
 RIVALS = {"SJF": ("SJF", "easy"), "SAF": ("SAF", "easy"), "F1": ("F1", "easy"), "EASY-SJBF": ("FCFS", "easy-sjbf")}
+HOP_COST = "hop cost"
+RIVALS_OF_TREE = ("first", "contiguous", "ring", "tree, 1@4h")
+"""Of HOP_COST, as `placed_by_rules` names them."""
 RUN_SHARES = (0.05, 0.2)
 """Mean length of a run, as a share of the judged half."""
 BLOCK_COUNTS = (8, 10, 16, 40)
@@ -79,7 +79,7 @@ def draw_runs(random: np.random.Generator, num_jobs: int, mean_length: float) ->
 class MeanSeries:
     """A metric that is a mean of jobs: its sums over any run without touching the jobs.
 
-    values: float64 (policies, jobs), the first row is FCFS. weights: float64 (jobs,). counted: bool (jobs,), which jobs count.
+    values: float64 (policies, jobs), the first row is the incumbent. weights: float64 (jobs,). counted: bool (jobs,), which jobs count.
     """
 
     draws = DRAWS
@@ -118,7 +118,7 @@ class MeanSeries:
 
 
 class PercentileSeries:
-    """The 99th percentile of a value in each block. values: float64 (policies, jobs), the first row is FCFS."""
+    """The 99th percentile of a value in each block. values: float64 (policies, jobs), the first row is the incumbent."""
 
     draws = PERCENTILE_DRAWS
 
@@ -149,8 +149,8 @@ def _running_sums(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def series_of(log: str) -> dict[str, MeanSeries | PercentileSeries]:
-    """The judged half of a log, by metric; policies are FCFS and then RIVALS."""
-    jobs, procs = jobs_of(SHARED / LOGS[log]), REAL_LOGS[LOGS[log]]
+    """The judged half of a log, by metric; policies are the incumbent and then its rivals."""
+    jobs, procs = jobs_of(SHARED / LOGS[log].file), LOGS[log].procs
     starts = [replay(jobs, procs, *rules).start for rules in (("FCFS", "easy"), *RIVALS.values())]
     judged = slice(len(jobs) // 2, None)
     wait = (np.array(starts) - jobs.submit)[:, judged].astype(np.float64)
@@ -163,7 +163,19 @@ def series_of(log: str) -> dict[str, MeanSeries | PercentileSeries]:
         "area-weighted wait": MeanSeries(wait, area, every, WAIT_OFFSET_S),
         "wide jobs' wait": MeanSeries(wait, one, width > procs / 4, WAIT_OFFSET_S),
         "p99 of wait": PercentileSeries(wait, WAIT_OFFSET_S),
+        HOP_COST: MeanSeries(hop_costs(log, jobs)[:, judged], one, every, HOP_OFFSET),
     }
+
+
+def hop_costs(log: str, jobs: Jobs) -> FloatArray:
+    """Of all jobs under best fit on the tree and under RIVALS_OF_TREE, float64 (1 + rivals, jobs)."""
+    placed = placed_by_rules(LOGS[log], jobs, ("tree", "first", "contiguous", "ring"), ("1@4h",))
+    return np.stack([placed[name][2].hop_cost for name in ("tree", *RIVALS_OF_TREE)])
+
+
+def rivals_of(metric: str) -> tuple[str, ...]:
+    """Who is compared with the incumbent."""
+    return RIVALS_OF_TREE if metric == HOP_COST else tuple(RIVALS)
 
 
 # --- how often intervals hold
@@ -228,7 +240,7 @@ def percentile_coverage(values: FloatArray, target: float) -> float:
 
 
 def pair_outcome(pair: str, means: FloatArray, originals: FloatArray, offset: float) -> Outcome:
-    """means: float64 (2, draws, blocks), FCFS and rival. originals: float64 (2, positions)."""
+    """means: float64 (2, draws, blocks), incumbent and rival. originals: float64 (2, positions)."""
     differences = (means[1] - means[0])[:PERCENTILE_DRAWS]
     old = percentile_coverage(differences, float((originals[1] - originals[0]).mean()))
     target = float(log_ratios(originals[1], originals[0], offset).mean())
@@ -255,7 +267,7 @@ def study(log: str, outcomes: Outcomes) -> None:
         for share in RUN_SHARES:
             for count, means in zip(BLOCK_COUNTS, resampled(series, share), strict=True):
                 pairs = outcomes.setdefault((metric, count, share), [])
-                for k, rival in enumerate(RIVALS, start=1):
+                for k, rival in enumerate(rivals_of(metric), start=1):
                     both = means[[0, k]], originals[count][[0, k]]
                     pairs.append(pair_outcome(f"{log} {rival}", *both, series.offset))
 
@@ -361,7 +373,7 @@ def print_verdict(outcomes: Outcomes) -> None:
     for (metric, count, _), pairs in outcomes.items():
         if count == BLOCKS:
             mean = float(np.nanmean([pair.holds for pair in pairs]))
-            cases = sum(pair.cases for pair in pairs) / len(RIVALS)
+            cases = sum(pair.cases for pair in pairs) / len(rivals_of(metric))
             reaches[metric] = reaches.get(metric, True) and mean - 2 * np.sqrt(mean * (1 - mean) / cases) >= ENOUGH
     for text, which in (
         (f"mean coverage of {BLOCKS} blocks reaches {ENOUGH:.0%}", True),
@@ -373,8 +385,8 @@ def print_verdict(outcomes: Outcomes) -> None:
 def main() -> None:
     print(f"coverage, and cases without an interval, of series whose mean is known\n\n{synthetic_table()}", flush=True)
     outcomes: Outcomes = {}
-    for log, file in LOGS.items():
-        if (SHARED / file).exists():
+    for log, placed in LOGS.items():
+        if (SHARED / placed.file).exists():
             study(log, outcomes)
     if not outcomes:
         print(f"no real logs at {SHARED}: name the folder with TRACEHOUSE_SHARED")

@@ -1,4 +1,4 @@
-"""Real logs on nodes below switches: `python -m benchmarks.placements`, about 3 CPU-minutes.
+"""Real logs on nodes below switches: `python -m benchmarks.placements`, about 20 CPU-seconds.
 
 FCFS with EASY, and requested times. Every rule places the same starts; `--switches` alone moves them. The SP2 logs have 16 nodes below a
 switch, as the frames of that machine did, and 8 switches a pod. HPC2N has 120 nodes of two processors, and the tree 10x12 is an
@@ -19,7 +19,7 @@ from assets.what_if.settings import RunSettings
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown
 from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import ratio_interval
+from models.judging.intervals import HOP_OFFSET, ratio_interval
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -69,18 +69,26 @@ def main() -> None:
     print(f"\nspeed\n\n{speed_table()}")
 
 
-def table_of(log: PlacedLog, jobs: Jobs) -> str:
-    """A row for each rule, and the ratio of its hop cost to that of the incumbent in the typical block."""
+def placed_by_rules(
+    log: PlacedLog, jobs: Jobs, rules: tuple[str, ...] = RULES, patience: tuple[str, ...] = SWITCHES
+) -> dict[str, tuple[Ground, Schedule, Placement]]:
+    """What every rule makes of a log, and after them best fit with each `--switches`, as "tree, 1@4h"."""
     plain = replay(jobs, log.procs)
     placed: dict[str, tuple[Ground, Schedule, Placement]] = {}
-    for rule in RULES:
+    for rule in rules:
         ground = ground_of(NodeSettings(topology=log.tree, procs_per_node=log.procs_per_node, place=rule), log.procs, 1)
         placed[rule] = ground, plain, ground.place(jobs, Cluster(log.procs), plain)
-    for switches in SWITCHES:
+    for switches in patience:
         settings = NodeSettings(topology=log.tree, procs_per_node=log.procs_per_node, switches=switches)
         ground = ground_of(settings, log.procs, 1)
         schedule, placement = ground.replay_with_switches(jobs, Cluster(log.procs), parse_policy("FCFS"), RunSettings())
         placed[f"tree, {switches}"] = ground, schedule, placement
+    return placed
+
+
+def table_of(log: PlacedLog, jobs: Jobs) -> str:
+    """A row for each rule, and the ratio of its hop cost to that of the incumbent in the typical block."""
+    placed = placed_by_rules(log, jobs)
     incumbent = placed[INCUMBENT][2]
     rows = [row_of(name, jobs, *parts, incumbent) for name, parts in placed.items()]
     compact = placement_metrics(placed[INCUMBENT][0].units, incumbent, jobs)
@@ -99,7 +107,7 @@ def row_of(
     """The cells of one rule."""
     metrics, wait = placement_metrics(ground.units, placement, jobs), schedule.start - jobs.submit
     blocks = cut_into_blocks(np.ones(len(jobs), dtype=np.bool_))
-    interval = ratio_interval(blocks.means(placement.hop_cost), blocks.means(incumbent.hop_cost))
+    interval = ratio_interval(blocks.means(placement.hop_cost), blocks.means(incumbent.hop_cost), HOP_OFFSET)
     bounds = f"{interval.low:.3f} to {interval.high:.3f}" if interval.low is not None else interval.why_none
     return (
         name,

@@ -10,14 +10,12 @@ import polars as pl
 import sql
 from assets.what_if.on_nodes import PLACEMENT_METRICS
 from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
+from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, ratio_interval
 from warehouse import Warehouse
 
 WAITS = ("average_wait_s", "p99_wait_s", "max_wait_s", "average_bounded_slowdown")
 FEWEST_JOBS = 160
 """Jobs of which 16 blocks have ten each."""
-HOP_OFFSET = 0.1
-"""Added to both sides of a ratio of hop costs. A block of jobs of one unit then has a ratio."""
 
 
 def compare_placements(warehouse: Warehouse, source: str, one: str, other: str) -> dict[str, Any]:

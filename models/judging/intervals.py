@@ -21,6 +21,8 @@ IntArray = NDArray[np.int64]
 CERTAINTY = 0.95
 WAIT_OFFSET_S = 60.0
 """Added to both sides of a ratio of waits. A block in which nobody waits then has a ratio, and a few seconds hardly move it."""
+HOP_OFFSET = 0.1
+"""Added to both sides of a ratio of hop costs. A block of jobs of one unit then has a ratio."""
 FEWEST_BLOCKS = 8
 LEAST_EFFECTIVE_SIZE = 5.0
 MOST_CORRELATION = 0.9
@@ -135,10 +137,10 @@ def estimate_mean(series: FloatArray) -> MeanEstimate:
 def ratio_interval(ours: FloatArray, theirs: FloatArray, offset: float = 0.0) -> RatioInterval:
     """One policy's block means over another's, in the typical block.
 
-    ours, theirs: float64 (blocks,), from the same `Blocks`. offset: WAIT_OFFSET_S for waits, 0 for the bounded slowdown. Swapping
-    the two gives the reciprocal ratio and interval. Blocks that are all equal give low = high = ratio. There is no interval
-    with fewer than FEWEST_BLOCKS blocks or an effective size below LEAST_EFFECTIVE_SIZE. Raises ValueError as `log_ratios`, and
-    without any block.
+    ours, theirs: float64 (blocks,), from the same `Blocks`. offset: WAIT_OFFSET_S for waits, HOP_OFFSET for hop costs, 0 for the
+    bounded slowdown. Swapping the two gives the reciprocal ratio and interval. Blocks that are all equal give low = high = ratio. There
+    is no interval with fewer than FEWEST_BLOCKS blocks or an effective size below LEAST_EFFECTIVE_SIZE. Raises ValueError as
+    `log_ratios`, and without any block.
     """
     series = log_ratios(ours, theirs, offset)
     if series.ndim != 1 or len(series) == 0:

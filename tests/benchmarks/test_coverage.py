@@ -7,16 +7,23 @@ import pytest
 
 from benchmarks.coverage import (
     BLOCK_COUNTS,
+    HOP_COST,
+    LOGS,
+    RIVALS,
+    RIVALS_OF_TREE,
     MeanSeries,
     PercentileSeries,
     draw_runs,
+    hop_costs,
     outcome,
     percentile_coverage,
+    rivals_of,
     synthetic,
 )
 from models.judging.blocks import cut_into_blocks
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from simulator.jobs.jobs import jobs_from_log
 
 JOBS = 700
 RANDOM = np.random.default_rng(1)
@@ -84,6 +91,18 @@ def test_the_old_interval_is_that_of_windows_that_share_no_job() -> None:
     old = [paired_difference(row, np.zeros(16), windows, 1) for row in series]
     holds = np.mean([d.low <= mean <= d.high for d in old if d.low is not None and d.high is not None])
     assert percentile_coverage(series, mean) == pytest.approx(holds, abs=0.05)
+
+
+def test_hop_costs_are_those_of_best_fit_and_its_rivals() -> None:
+    """First fit costs more than best fit on average, and waiting for a leaf less."""
+    random = np.random.default_rng(4)
+    runtime = random.integers(100, 4000, 250)
+    jobs = jobs_from_log(np.cumsum(random.integers(0, 300, 250)), runtime, random.integers(1, 40, 250), 2 * runtime)
+    costs = hop_costs("KTH-SP2", jobs)
+    assert costs.shape == (1 + len(RIVALS_OF_TREE), 250) and LOGS["KTH-SP2"].tree == "16x8x1"
+    means = dict(zip(("tree", *RIVALS_OF_TREE), costs.mean(axis=1), strict=True))
+    assert means["first"] > means["tree"] > means["tree, 1@4h"]
+    assert rivals_of(HOP_COST) == RIVALS_OF_TREE and rivals_of("mean wait") == tuple(RIVALS)
 
 
 def test_an_outcome_counts_what_holds() -> None:
