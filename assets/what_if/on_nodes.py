@@ -173,7 +173,7 @@ def placement_metrics(units: Units, placement: Placement, jobs: Jobs, waiting: i
         _mean(leaves[wide] == 1),
         _mean(pods[wide] == 1),
         _mean(size[wide] <= largest),
-        float(placement.scattered.sum()),
+        float(placement.scattered[placed].sum()),
         float(placement.broken.sum() / max(placement.idle.sum(), 1)),
     )
     return dict(zip(PLACEMENT_METRICS, values, strict=True))

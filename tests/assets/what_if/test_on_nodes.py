@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from assets.common.trace import Trace, load_trace
-from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, check_nodes, ground_of, placed_jobs, read_tree
+from assets.what_if.on_nodes import (
+    PLACEMENT_METRICS,
+    NodeSettings,
+    check_nodes,
+    ground_of,
+    placed_jobs,
+    placement_metrics,
+    read_tree,
+)
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import RunSettings, check_settings
 from simulator.jobs.words import PLACES
@@ -40,6 +48,25 @@ def test_placing_moves_no_start(trace: Trace, place: str) -> None:
     assert metrics["average_hop_cost"] >= metrics["average_compact_hop_cost"] > 0
     assert 0 <= metrics["one_leaf_share"] <= metrics["fits_one_leaf_share"] <= 1
     assert metrics["one_leaf_share"] <= metrics["one_pod_share"] and 0 <= metrics["fragmentation"] <= 1
+
+
+def test_the_semantics_define_every_metric_in_the_order_in_which_it_is_printed() -> None:
+    section = (
+        (Path(__file__).resolve().parents[3] / "docs" / "semantics.md")
+        .read_text()
+        .split("### Metrics of a placement\n")[1]
+    )
+    rows = [line.split(" | ") for line in section.split("\n### ")[0].splitlines() if line.startswith("| ")]
+    assert tuple(row[0].strip("| ") for row in rows[2:]) == PLACEMENT_METRICS and all(len(row) == 3 for row in rows)
+
+
+def test_jobs_of_a_queue_that_was_there_count_in_no_metric(trace: Trace) -> None:
+    run = run_on(trace, place="contiguous")
+    assert run.ground is not None and run.placement is not None
+    placed = run.placement
+    late = placement_metrics(run.ground.units, placed, run.all_jobs, waiting=60)
+    assert late["average_hop_cost"] == pytest.approx(placed.hop_cost[60:].mean())
+    assert late["scattered_jobs"] == placed.scattered[60:].sum() < run.placement_metrics()["scattered_jobs"]
 
 
 def test_better_rules_cost_less(trace: Trace) -> None:
