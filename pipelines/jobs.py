@@ -5,8 +5,12 @@ import dagster as dg
 from assets.common.partitions import SOURCES, VASP
 
 INGEST = dg.AssetSelection.groups("ingest", "operations")
-TRAIN = dg.AssetSelection.groups("policies") | dg.AssetSelection.groups("predictions") - dg.AssetSelection.assets(
-    "marts/prediction_error"
+POPULATION = dg.AssetSelection.assets("policies/population")
+"""It trains on many workers, for hours if it is asked to."""
+TRAIN = (
+    dg.AssetSelection.groups("policies", "predictions")
+    - dg.AssetSelection.assets("marts/prediction_error")
+    - POPULATION
 )
 PLACEMENT = dg.AssetSelection.assets("replay/placement")
 """It needs a tree of switches, which is the user's to give."""
@@ -31,6 +35,7 @@ predict = _job(
     "Predict run times with the champion as it is now",
 )
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
+population = _job("population", POPULATION, "A policy by decentralised PPO on many workers, tuned by a population")
 placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
 experiments = _job(
     "experiments",
@@ -76,6 +81,7 @@ JOBS = [
     evaluate,
     everything,
     replay_runs,
+    population,
     placement,
     experiments,
     report,

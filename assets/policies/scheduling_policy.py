@@ -31,6 +31,7 @@ from assets.policies.registry import POLICY_COLUMNS, Candidate, crown
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.training import EpochReport
+from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import Recipe
 from warehouse import Warehouse
 
@@ -118,14 +119,19 @@ def _train(
 
         for policy in setup.train(recipe, seeds, on_epoch, partial(_checkpoint_of, source)):
             seed, trained = policy.seed, policy.trained
-            card = setup.card(policy, NIGHTLY_CARD, parameters=json.dumps(trained.parameters))
-            row = {name: card[name] for name in POLICY_COLUMNS}
-            stored = store_policy(source, f"policy-{seed}", trained.weights, card)
-            candidates.append(Candidate(row | stored, trained.weights))
+            candidates.append(candidate_of(setup, policy, f"policy-{seed}"))
             curve += [{"seed": seed} | asdict(report) for report in trained.curve]
             context.log.info(f"seed {seed}: best epoch {trained.best_epoch}, {trained.validation_cost:.2f}")
     rows = pl.DataFrame(curve, infer_schema_length=None)
     return candidates, rows.with_columns(pl.col("validation_cost").cast(pl.Float64))
+
+
+def candidate_of(setup: TrainingSetup, policy: JudgedPolicy, name: str) -> Candidate:
+    """A trained policy, stored as a file of this name, that can challenge the champion."""
+    trained = policy.trained
+    card = setup.card(policy, NIGHTLY_CARD, parameters=json.dumps(trained.parameters))
+    row = {column: card[column] for column in POLICY_COLUMNS}
+    return Candidate(row | store_policy(setup.trace.source, name, trained.weights, card), trained.weights)
 
 
 def _checkpoint_of(source: str, seed: int) -> Path:

@@ -20,6 +20,8 @@ from assets.policies import plots
 from models.runtime.estimates import AS_LOGGED, Estimates
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
+from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.recipes import PPOTraining
 from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy, TrainingSplit, train_and_judge
 from models.scheduling.options import PolicyRules, Recipe
@@ -116,9 +118,10 @@ class TrainingSetup:
         seeds: Sequence[int],
         on_epoch: Callable[[int, EpochReport], None] = lambda seed, report: None,
         checkpoint_of: Callable[[int], Path | None] = lambda seed: None,
+        by_ppo: PPOTraining = train_by_ppo,
     ) -> Iterator[JudgedPolicy]:
         """A policy per seed; see models.scheduling.learning.training_run.train_and_judge."""
-        return train_and_judge(self.arena, self.lessons, self.judging, recipe, seeds, on_epoch, checkpoint_of)
+        return train_and_judge(self.arena, self.lessons, self.judging, recipe, seeds, on_epoch, checkpoint_of, by_ppo)
 
     def card(self, policy: JudgedPolicy, names: Sequence[str], /, **others: Any) -> dict[str, Any]:
         """What a policy file says of itself: the facts `names`, in this order. others: facts that only the caller knows."""

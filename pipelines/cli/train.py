@@ -23,10 +23,12 @@ from models.scheduling.options import (
 )
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_ratios, print_verdicts
+from pipelines.cli.train_workers import reports_of, training_by_ppo, with_trajectories, worker_options
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
+    from models.scheduling.learning.recipes import PPOTraining
     from models.scheduling.learning.training import EpochReport
     from models.scheduling.learning.training_run import JudgedPolicy
 
@@ -141,6 +143,12 @@ def _task_options(command):
 )
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
+@click.option(
+    "--trajectories",
+    type=click.IntRange(min=1),
+    help="Windows that ppo replays in an epoch, a multiple of their siblings. Default: the method's own, 16. Give each worker 512.",
+)
+@worker_options
 @click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later jobs is kept.")
 @click.option(
     "--accept-trade", is_flag=True, help="Also take a policy that is better on average while somebody waits longer."
@@ -178,24 +186,28 @@ def train(
     tracehouse train --source lublin-256 --goal bsld
     tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     tracehouse train --source lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
+    tracehouse train --source lublin-256 --workers 2 --trajectories 1024 --population 8
     """
     from assets.common.trace import load_trace
     from assets.policies.adoption import adopt_agents
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
+    from models.scheduling.workers.launching import forget
 
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
     trace = load_trace(open_warehouse(), name)
     decides = _agent(learn, agent, policy, options)
+    by_ppo = training_by_ppo(options["method"], options)
     recipe = _recipe(
         learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
     )
+    recipe = with_trajectories(recipe, options.pop("trajectories"))
     recipe = recipe.model_copy(update={"accept_trade": accept_trade})
     setup = TrainingSetup.on_split(trace, PolicyTask(**options, **decides), split_of(trace, options["window_jobs"]))
     path = out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json")
-    policies = _train(setup, recipe, numbers, path, plot)
+    policies = _train(setup, recipe, numbers, path, plot, by_ppo)
     best = best_by_validation(policies)
     key, costs = _rivals(setup, policies, best)
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
@@ -204,7 +216,7 @@ def train(
     write_whole(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
     happened = None if learn == "order" else adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
     for seed in numbers:
-        _checkpoint_of(path, seed).unlink(missing_ok=True)
+        forget(_checkpoint_of(path, seed))
     if as_json:
         click.echo(json.dumps(card | {"file": str(path), "key": key, "champion": happened}, indent=1))
         return
@@ -278,12 +290,15 @@ def _recipe(
     return recipe.with_epochs(epochs) if epochs else recipe
 
 
-def _train(setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None) -> list[JudgedPolicy]:
+def _train(
+    setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None, by_ppo: PPOTraining
+) -> list[JudgedPolicy]:
     """A policy per seed, with a progress bar and, where asked for, a picture that is drawn again after every epoch."""
     from assets.policies.training import draw_training
 
     curves: list[dict[str, Any]] = []
-    with progress_bar(f"training {len(seeds)} policies for {setup.trace.source}", recipe.epochs * len(seeds)) as bar:
+    steps = reports_of(recipe, by_ppo) * len(seeds)
+    with progress_bar(f"training {len(seeds)} policies for {setup.trace.source}", steps) as bar:
 
         def on_epoch(seed: int, report: EpochReport) -> None:
             bar.update()
@@ -291,7 +306,7 @@ def _train(setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, p
             if plot and report.validation_cost is not None:
                 draw_training(plot, curves, setup.task.goal)
 
-        return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed)))
+        return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo))
 
 
 def _checkpoint_of(path: Path, seed: int) -> Path:

@@ -126,24 +126,29 @@ def join_trajectories(parts: Sequence[Trajectories], inputs: int, window_jobs: i
     none = np.zeros(0, dtype=np.int64)
     empty = Trajectories(
         np.zeros((0, inputs), dtype=np.float32),
-        *(none, none, none, np.zeros(0, dtype=np.float32), none, np.zeros(1, dtype=np.int64)),
-        start=np.zeros((0, window_jobs), dtype=np.int64),
+        none,
+        none,
+        none,
+        np.zeros(0, dtype=np.float32),
+        none,
+        np.zeros(1, dtype=np.int64),
+        np.zeros((0, window_jobs), dtype=np.int64),
     )
     if len(parts) == 1:
         return parts[0]
     parts = [empty, *parts]
     rows = np.cumsum([0, *(len(part.features) for part in parts)])
     decisions = np.cumsum([0, *(part.decisions for part in parts)])
+    first_row = [part.first_row + row for part, row in zip(parts, rows, strict=False)]
+    first = [part.first_decision[:-1] + d for part, d in zip(parts, decisions, strict=False)]
     return Trajectories(
         np.concatenate([part.features for part in parts]),
-        np.concatenate([part.first_row + row for part, row in zip(parts, rows, strict=False)]),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("num_rows", "choice", "log_prob", "time")
-        ),
-        np.concatenate(
-            [none, *(part.first_decision[:-1] + d for part, d in zip(parts, decisions, strict=False)), decisions[-1:]]
-        ),
+        np.concatenate(first_row),
+        np.concatenate([part.num_rows for part in parts]),
+        np.concatenate([part.choice for part in parts]),
+        np.concatenate([part.log_prob for part in parts]),
+        np.concatenate([part.time for part in parts]),
+        np.concatenate([*first, decisions[-1:]]),
         np.concatenate([part.start for part in parts]),
     )
 

@@ -27,6 +27,7 @@ LINEAGE = {
     "policies/priority_key": {"predictions/runtime_predictions", "core/jobs"},
     "policies/agents": {"predictions/runtime_predictions", "core/jobs"},
     "policies/scheduling_policy": {"policies/trajectory_filter", "core/jobs"},
+    "policies/population": {"policies/trajectory_filter", "core/jobs"},
     "replay/evaluation": {
         "policies/scheduling_policy",
         "policies/priority_key",

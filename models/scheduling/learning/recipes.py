@@ -16,7 +16,7 @@ from models.scheduling.learning.imitation import imitate
 from models.scheduling.learning.ppo import train_by_ppo
 from models.scheduling.learning.starts import rule_network, smallest_area_first
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
-from models.scheduling.options import ImitationOptions, LearningMethod, Recipe
+from models.scheduling.options import ImitationOptions, LearningMethod, PPOOptions, Recipe
 from models.scheduling.priority_key import search_guarded_key, search_key, searched_jobs
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import AGENT_LAYOUTS, blank_network, layout_named
@@ -31,6 +31,14 @@ VERDICT_SHARPNESS = 3.0
 """The same of an inspector's rule: one verdict in twenty is drawn against it."""
 
 
+OF_WORKERS = ("workers", "families_done", "population", "lineage")
+"""Parameters of a training on many workers that its recipe does not have."""
+PPOTraining = Callable[
+    [Arena, Lessons, PPOOptions, int, Callable[[EpochReport], None], Path | None, KernelWeights | None], TrainedPolicy
+]
+"""Trains by PPO; the arguments are the first ones of train_by_ppo."""
+
+
 def learn(
     arena: Arena,
     lessons: Lessons,
@@ -38,10 +46,11 @@ def learn(
     seed: int,
     on_epoch: Callable[[EpochReport], None] = lambda report: None,
     checkpoint: Path | None = None,
+    by_ppo: PPOTraining = train_by_ppo,
 ) -> TrainedPolicy:
     """Trains one policy. Same arguments and seed, same weights, also where it goes on from a checkpoint.
 
-    Raises ValueError for a recipe that cannot work.
+    by_ppo: how PPO is done, such as models.scheduling.workers.launching.OnWorkers. Raises ValueError for a recipe that cannot work.
     """
     if recipe.cautious and lessons.confirming is None:
         raise ValueError(
@@ -49,7 +58,7 @@ def learn(
         )
     start = starting_weights(arena, lessons, recipe, seed)
     if recipe.method == "ppo":
-        trained = train_by_ppo(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
+        trained = by_ppo(arena, lessons, recipe.ppo, seed, on_epoch, checkpoint, start)
     elif recipe.method == "evolution":
         if start is None:
             raise ValueError(
@@ -61,6 +70,7 @@ def learn(
     parameters = recipe.model_dump(include={"method", "start", "cautious", "accept_trade", recipe.method}) | {
         "seed": seed
     }
+    parameters |= {name: trained.parameters[name] for name in OF_WORKERS if name in trained.parameters}
     weights, epoch, cost = trained.weights, trained.best_epoch, trained.validation_cost
     if recipe.cautious and start is not None and epoch > 0 and not is_confirmed(arena, lessons, recipe, weights, start):
         weights, epoch, cost = start, 0, float(arena.costs(start, lessons.validation).mean())

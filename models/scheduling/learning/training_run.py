@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.learning.recipes import learn
+from models.scheduling.learning.ppo import train_by_ppo
+from models.scheduling.learning.recipes import PPOTraining, learn
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import Recipe
 from models.scheduling.trajectory_filter import filter_trajectories
@@ -56,18 +57,19 @@ def train_and_judge(
     seeds: Sequence[int],
     on_epoch: Callable[[int, EpochReport], None] = lambda seed, report: None,
     checkpoint_of: Callable[[int], Path | None] = lambda seed: None,
+    by_ppo: PPOTraining = train_by_ppo,
 ) -> Iterator[JudgedPolicy]:
     """Trains a policy per seed, one after the other, and replays each on the judging windows.
 
     on_epoch: takes the seed and the report of every epoch. checkpoint_of: the file that a seed's training is continued from.
-    Same arguments, same policies. Raises ValueError as models.scheduling.learning.recipes.learn does.
+    by_ppo: as in models.scheduling.learning.recipes.learn. Same arguments, same policies. Raises ValueError as `learn` there does.
     """
     for seed in seeds:
 
         def report_epoch(report: EpochReport, seed: int = seed) -> None:
             on_epoch(seed, report)
 
-        trained = learn(arena, lessons, recipe, seed, report_epoch, checkpoint_of(seed))
+        trained = learn(arena, lessons, recipe, seed, report_epoch, checkpoint_of(seed), by_ppo)
         yield JudgedPolicy(recipe, seed, trained, arena.costs(trained.weights, judging))
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from models.scheduling.arena import Arena
 from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
-from models.scheduling.learning.training import EpochReport, TrainedPolicy
-from models.scheduling.options import WorkerOptions
-from models.scheduling.workers.decentralised_ppo import WorkerTask, parameters_of
+from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from models.scheduling.options import PopulationOptions, PPOOptions, WorkerOptions
+from models.scheduling.workers.decentralised_ppo import Stops, WorkerTask, parameters_of
 from models.scheduling.workers.population import Population, trained_population
 from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, PROGRESS, write_task
 from models.scheduling.workers.worker import die_with_parent
+from simulator.policies.network import KernelWeights
 
 ENTRY = "pipelines.worker"
 """The module that torchrun starts in each worker process."""
@@ -62,6 +67,56 @@ def train_on_workers(
     if (folder / FAILURE).exists():
         raise ValueError(json.loads((folder / FAILURE).read_text())["error"])
     return result_of(folder, task)
+
+
+@dataclass(frozen=True)
+class OnWorkers:
+    """PPO on many workers, as models.scheduling.learning.recipes.learn takes it.
+
+    population: how hyper-parameters are tuned, None for the options as they are. torchrun, run_command: as in `train_on_workers`.
+    repeated: `families_done` of an earlier policy's parameters, whose stops are repeated.
+    """
+
+    workers: WorkerOptions
+    population: PopulationOptions | None = None
+    torchrun: str | None = None
+    run_command: RunCommand | None = None
+    repeated: Stops = field(default_factory=dict)
+
+    def __call__(
+        self,
+        arena: Arena,
+        lessons: Lessons,
+        options: PPOOptions,
+        seed: int,
+        on_epoch: Callable[[EpochReport], None] = lambda report: None,
+        checkpoint: Path | None = None,
+        start: KernelWeights | None = None,
+    ) -> TrainedPolicy:
+        """Trains a policy. Raises ValueError, with the remedy, for workers that would have nothing to do, and as `train_on_workers`."""
+        families = options.trajectories // options.siblings
+        if self.workers.workers > families:
+            raise ValueError(
+                f"{self.workers.workers} workers share {families} families of windows ({options.trajectories} trajectories of "
+                f"{options.siblings} siblings), and some would have nothing to do: replay at least "
+                f"{self.workers.workers * options.siblings} trajectories, better {512 * self.workers.workers}"
+            )
+        task = WorkerTask(arena, lessons, options, seed, start, self.workers, self.repeated, self.population)
+        if checkpoint is not None:
+            return train_on_workers(task_folder_of(checkpoint), task, on_epoch, self.torchrun, self.run_command)
+        with tempfile.TemporaryDirectory() as folder:
+            return train_on_workers(Path(folder), task, on_epoch, self.torchrun, self.run_command)
+
+
+def task_folder_of(checkpoint: Path) -> Path:
+    """The folder of workers in place of a checkpoint file."""
+    return checkpoint.with_name(f"{checkpoint.name}.workers")
+
+
+def forget(checkpoint: Path) -> None:
+    """Removes what a finished training was continued from, whoever trained."""
+    checkpoint.unlink(missing_ok=True)
+    shutil.rmtree(task_folder_of(checkpoint), ignore_errors=True)
 
 
 def command_of(folder: Path, options: WorkerOptions, torchrun: str | None = None) -> list[str]:

@@ -208,6 +208,9 @@ def _note(population: Population, session: Session, generation: int, number: int
 
 def _summary(population: Population, generation: int, members: int) -> EpochReport:
     rows = population.rows[-members:]
-    mean = {name: float(np.mean([row[name] for row in rows])) for name in ("sampled_cost", "approx_kl", "entropy")}
-    sums = {name: sum(row[name] for row in rows) for name in ("decisions", "updates")}
-    return EpochReport(generation, "all", validation_cost=min(row["cost"] for row in rows), **mean, **sums)
+    decisions, updates = (sum(row[name] for row in rows) for name in ("decisions", "updates"))
+    sampled, kl, entropy = (
+        float(np.mean([row[name] for row in rows])) for name in ("sampled_cost", "approx_kl", "entropy")
+    )
+    least = min(row["cost"] for row in rows)
+    return EpochReport(generation, "all", decisions, sampled, least, kl, entropy, updates)

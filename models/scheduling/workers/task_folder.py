@@ -43,8 +43,9 @@ def write_task(folder: Path, task: WorkerTask) -> None:
             raise ValueError("windows of a task have no backlogs: workers keep them themselves")
         windows[name] = {"jobs": part.jobs, "continuous": part.continuous}
         np.save(folder / f"{WINDOWS}-{name}.npy", part.first)
-    for k, array in enumerate(task.start or ()):
-        np.save(folder / f"start-{k}.npy", array)
+    start: Any = task.start or ()
+    for k, array in enumerate(start):
+        np.save(folder / f"start-{k}.npy", np.asarray(array))
     document = {
         "origin": arena.jobs.origin,
         "facts": sorted(arena.jobs.facts),

@@ -30,6 +30,8 @@ OPTIONS = {
     "train": [
         "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
+        "--trajectories", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population", "--interval",
+        "--repeat",
     ],
     "distil": ["POLICY", "--source", "--seed", "--json"],
     "place": [

@@ -1,0 +1,135 @@
+"""The asset policies/population: a policy by decentralised PPO on many workers, tuned by population-based training."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.storage import data_folder, remove_unused_models
+from assets.common.trace import load_trained_trace
+from assets.ingest.core_jobs import jobs
+from assets.policies.config import PPOConfig, TaskConfig, task_of, text_field
+from assets.policies.lessons import judged_jobs, lessons_of
+from assets.policies.population_plots import lineage
+from assets.policies.registry import crown
+from assets.policies.scheduling_policy import candidate_of
+from assets.policies.training import TrainingSetup, arena_of_task
+from assets.policies.trajectory_filter import trajectory_filter
+from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
+from warehouse import Warehouse, replace_partition
+
+TREE_COLUMNS = ("generation", "member", "parent", "policy_rate", "entropy_bonus", "minibatch", "cost", "chosen")
+
+
+class WorkersConfig(dg.Config, WorkerOptions):
+    launcher: str = text_field(WorkerOptions, "launcher")  # type: ignore[assignment]
+
+
+class MembersConfig(dg.Config, PopulationOptions):
+    pass
+
+
+class PopulationPPOConfig(PPOConfig):
+    trajectories: int = Field(default=128, ge=1, description=PPOOptions.model_fields["trajectories"].description)
+
+
+class PopulationConfig(TaskConfig):
+    seed: int = Field(default=1, ge=0, description="Training seed, on which every draw depends")
+    cautious: bool = Field(default=True, description="Keep what it starts from unless the best member dominates it")
+    accept_trade: bool = Field(default=False, description="Also take a policy that trades, against start and champion")
+    workers: WorkersConfig = WorkersConfig()
+    population: MembersConfig = MembersConfig()
+    ppo: PopulationPPOConfig = PopulationPPOConfig()
+
+    def recipe(self) -> Recipe:
+        """How the policy is learned, but for its hyper-parameters."""
+        options = PPOOptions(**self.ppo.model_dump())
+        return Recipe(ppo=options, cautious=self.cautious, accept_trade=self.accept_trade)
+
+
+@dg.asset(
+    key=["policies", "population"],
+    deps=[trajectory_filter, jobs],
+    partitions_def=SOURCES,
+    group_name="policies",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("policies.population"),
+)
+def population(
+    context: dg.AssetExecutionContext, config: PopulationConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Policies that are trained beside each other on many workers. After some epochs the worst go on from a copy of a better one with
+    other hyper-parameters. The best challenges the champion as every trained policy does. No nightly run makes this asset."""
+    from models.scheduling.workers.launching import OnWorkers, forget
+
+    source = context.partition_key
+    trace, test_position = load_trained_trace(warehouse, source)
+    task, recipe = task_of(config), config.recipe()
+    arena = arena_of_task(trace, task)
+    lessons = lessons_of(warehouse, trace, test_position, config.goal)
+    assert lessons.confirming is not None
+    setup = TrainingSetup(trace, task, arena, lessons, lessons.confirming, test_position)
+    options = PopulationOptions(**config.population.model_dump())
+    workers = WorkerOptions(**config.workers.model_dump())
+    by_ppo = OnWorkers(workers, options, run_command=_through_pipes(context))
+    checkpoint = data_folder() / "models" / source / f"population-{config.seed}.checkpoint"
+    (policy,) = setup.train(recipe, [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
+    parameters = policy.trained.parameters
+    rows = lineage_rows(source, parameters)
+    stops = stop_rows(source, parameters["families_done"])
+    candidate = candidate_of(setup, policy, f"population-{config.seed}")
+    judged = judged_jobs(test_position)
+    kept, events, happened = crown(warehouse, source, arena, [candidate], judged, None, config.accept_trade)
+    with warehouse.write() as connection:
+        replace_partition(connection, "policies.population", source, rows)
+        replace_partition(connection, "policies.worker_iterations", source, stops)
+    remove_unused_models(source, "population", kept["file"])
+    forget(checkpoint)
+    context.log.info(happened)
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": rows.height,
+            "happened": happened,
+            "members": table(rows.select(TREE_COLUMNS)),
+            "history": table(events.sort("event", descending=True)),
+            "ancestors": plot(lineage(rows, config.goal)),
+        }
+    )
+
+
+def lineage_rows(source: str, parameters: dict[str, Any]) -> pl.DataFrame:
+    """Rows of policies.population from a policy's parameters. The chosen member is the first of least cost."""
+    rows = pl.DataFrame(parameters["lineage"], infer_schema_length=None).with_columns(pl.col("parent").cast(pl.Int64))
+    best = rows["cost"].arg_min()
+    return rows.select(pl.lit(source).alias("source"), pl.all(), (pl.int_range(pl.len()) == best).alias("chosen"))
+
+
+def stop_rows(source: str, stops: dict[str, list[int]]) -> pl.DataFrame:
+    """Rows of policies.worker_iterations. stops: models.scheduling.workers.decentralised_ppo.Stops of a population."""
+    rows = [
+        (source, *(int(number) for number in name.split()), worker, families)
+        for name, done in stops.items()
+        for worker, families in enumerate(done)
+    ]
+    names = ("source", "generation", "member", "epoch", "worker", "families")
+    types = [pl.String, *[pl.Int64] * 5]
+    return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
+
+
+def _through_pipes(
+    context: dg.AssetExecutionContext,
+) -> Callable[[Sequence[str], Path, Callable[[], None]], None]:
+    """Runs the workers as a process that reports to this Dagster run, and that ends with it."""
+
+    def run_command(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
+        environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | os.environ
+        dg.PipesSubprocessClient().run(context=context, command=list(command), env=environment)
+
+    return run_command

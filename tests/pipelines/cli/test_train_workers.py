@@ -1,0 +1,77 @@
+"""`tracehouse train --workers`: the policy of one process, on many; and what cannot be asked of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models.scheduling.options import Recipe
+from pipelines.cli.train_workers import reports_of, training_by_ppo, with_trajectories
+from tests.pipelines.command_line import fail, succeed, use_home
+from tests.tiny import busy_log
+
+QUICK = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories", "64")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the source `mine`; tests may read it."""
+    folder = tmp_path_factory.mktemp("workers")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, folder / "home")
+        (folder / "mine.swf").write_text(busy_log(900))
+        succeed("ingest", folder / "mine.swf", "--time-zone", "UTC")
+        yield folder
+
+
+def test_a_training_on_two_workers_and_the_same_again(home: Path) -> None:
+    """With a stop rule the machine decides which windows are left out. The policy says which, and they can be left out again."""
+    first, again = home / "first.json", home / "again.json"
+    succeed("train", "-s", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *QUICK)
+    card = json.loads(first.read_text())["card"]
+    assert card["parameters"]["workers"] == {"workers": 2, "sync_fraction": 0.4, "backlog_policy": None}
+    succeed("train", "-s", "mine", "-o", again, "--workers", "2", "--repeat", first, *QUICK)
+    documents = [json.loads(path.read_text()) for path in (first, again)]
+    assert documents[0]["weights"] == documents[1]["weights"]
+    assert documents[1]["card"]["parameters"]["families_done"] == card["parameters"]["families_done"]
+    assert not list(home.glob(".*checkpoint*"))
+    assert "trained on 2 workers" in fail("train", "-s", "mine", "--workers", "3", "--repeat", first, *QUICK)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--workers", "2", "--method", "evolution"), "--workers is about ppo"),
+        (("--sync-fraction", "0.5"), "give --workers, too"),
+        (("--workers", "2", "--interval", "3"), "give --population, too"),
+        (("--workers", "2", "--launcher", "ray", "--torchrun", "srun torchrun"), "leave one of them out"),
+        (("--workers", "0"), "0 is not in the range"),
+        (("--population", "1"), "1 is not in the range"),
+        (("--workers", "2", "--trajectories", "10"), "a multiple of 4"),
+        (("--workers", "9", "--trajectories", "32"), "at least 36 trajectories"),
+        (("--workers", "2", "--backlogs", "NONSENSE"), "NONSENSE"),
+    ],
+)
+def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
+    assert said in fail("train", "-s", "mine", "--window-jobs", "48", *asked)
+
+
+def test_a_policy_of_one_process_has_nothing_to_repeat(home: Path) -> None:
+    policy = home / "alone.json"
+    succeed("train", "-s", "mine", "-o", policy, "--epochs", "1", "--seeds", "1", "--window-jobs", "48")
+    assert "nothing to repeat" in fail("train", "-s", "mine", "--workers", "2", "--repeat", policy)
+
+
+def test_options_become_what_workers_are_given() -> None:
+    options = {"workers": 3, "sync_fraction": 0.6, "population": 9, "interval": 2, "goal": "bsld"}
+    options |= dict.fromkeys(("launcher", "torchrun", "backlogs", "repeat"))
+    by_ppo = training_by_ppo("ppo", options)
+    assert options == {"goal": "bsld"}
+    assert by_ppo.workers.model_dump(include={"workers", "sync_fraction"}) == {"workers": 3, "sync_fraction": 0.6}  # type: ignore[attr-defined]
+    assert (by_ppo.population.members, by_ppo.population.replaced) == (9, 2)  # type: ignore[attr-defined]
+    recipe = Recipe().with_epochs(5)
+    assert reports_of(recipe, by_ppo) == 3
+    assert with_trajectories(recipe, 64).ppo.trajectories == 64 and with_trajectories(recipe, None) is recipe
