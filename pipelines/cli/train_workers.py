@@ -84,6 +84,8 @@ def training_by_ppo(method: str, options: dict[str, Any]) -> PPOTraining:
         raise ValueError("--interval is about populations: give --population, too")
     if "torchrun" in given and given.get("launcher") == "ray":
         raise ValueError("--torchrun starts workers, and so does --launcher ray: leave one of them out")
+    if "backlogs" in given:
+        parse_policy(given["backlogs"])
     names = {
         "workers": "workers",
         "launcher": "launcher",
