@@ -86,7 +86,6 @@ def train_by_ddppo(
             kept = {"progress": progress.to_state(), "learner": session.learner.to_state(), "stops": session.stops}
             save_checkpoint(checkpoint, training, kept)
             on_epoch(report)
-    progress = TrainingProgress.from_state(workers.share(progress.to_state()))
     return progress.trained(parameters_of(task, session.stops))
 
 
@@ -137,14 +136,21 @@ class Session:
         )
 
     def beginning(self) -> TrainingProgress:
-        """Before the first epoch. Worker 0 alone knows what the start costs."""
-        if self.workers.rank == 0:
-            return self.learner.beginning(self.task.lessons, self.task.start)
-        return TrainingProgress([], np.inf, 0, self.learner.weights())
+        """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
+        cost = np.inf if self.task.start is None else self.judged_cost()
+        return TrainingProgress([], cost, 0, self.learner.weights())
+
+    def judged_cost(self) -> float:
+        """What the policy costs on what chooses, taking its best choice every time. All workers share the windows of this; a continuous
+        replay is worker 0's."""
+        windows = self._beginnings.of_validation(self.workers, self.learner.weights())
+        costs = self.learner.validate(windows) if len(windows) else np.zeros(0)
+        count, total = self.workers.add(np.array([len(costs), rounded(costs, COST_GRID).sum()], dtype=np.float64))
+        return float(total / count)
 
     def run_epoch(self, epoch: int, judged: bool = True) -> EpochReport:
-        """Replays this worker's share and takes the steps of all. Only worker 0's report has the cost of what chooses, if it is
-        `judged`. `stops` notes what each worker did where one stopped early."""
+        """Replays this worker's share and takes the steps of all. The report has the cost of what chooses if it is `judged`. `stops`
+        notes what each worker did where one stopped early."""
         task, options = self.task, self.options
         share, rng = self._share(epoch)
         share = replace(share, drawn=self._beginnings.of(epoch, share.drawn, self.learner.weights()))
@@ -166,9 +172,7 @@ class Session:
         families = max(options.trajectories // options.siblings, 1)
         kl, entropy, updates = self.learner.update_together(Lesson(done.family, families, trajectories, rewards), rng)
         self.learner.check_equal()
-        score = None
-        if judged and self.workers.rank == 0:
-            score = float(self.learner.validate(task.lessons.validation).mean())
+        score = self.judged_cost() if judged else None
         decisions, cost, of_workers = self._counted(trajectories.decisions, costs, len(done.family))
         phase = "filtered" if self._is_filtered(epoch) else "all"
         mean = cost / max(sum(of_workers) * options.siblings, 1)

@@ -180,7 +180,8 @@ def _train_member(
     last = min(generation * options.interval, epochs)
     reports = [session.run_epoch(epoch, judged=epoch == last) for epoch in range(first, last + 1)]
     member.learner = deepcopy(learner.to_state())  # further steps change what it refers to
-    member.cost = float(workers.share(reports[-1].validation_cost))
+    assert reports[-1].validation_cost is not None
+    member.cost = reports[-1].validation_cost
     return reports
 
 

@@ -36,7 +36,7 @@ def test_a_population_and_its_lineage(task: WorkerTask) -> None:
     assert all(low <= row[name] <= high for row in rows for name, (low, high) in RANGES.items())
     best = min(rows, key=lambda row: row["cost"])
     assert (policy.validation_cost, policy.best_epoch) == (best["cost"], best["generation"])
-    assert task.arena.costs(policy.weights, task.lessons.validation).mean() == pytest.approx(best["cost"], rel=1e-12)
+    assert task.arena.costs(policy.weights, task.lessons.validation).mean() == pytest.approx(best["cost"], rel=1e-6)
     for generation in (2, 3):
         before = [row["cost"] for row in rows if row["generation"] == generation - 1]
         parents = [row["parent"] for row in rows if row["generation"] == generation]
