@@ -170,6 +170,18 @@ def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: W
     return values
 
 
+def store_trained(warehouse: Warehouse, source: str, experiment: str, policies: pl.DataFrame) -> None:
+    """Replaces the policies of one experiment of a source for these goals, names and seeds; all others stay."""
+    with warehouse.write() as connection:
+        kept = connection.sql(
+            "SELECT * EXCLUDE (source) FROM experiments.policies WHERE source = $source", params={"source": source}
+        ).pl()
+        kept = kept.join(policies, on=["experiment", "goal", "backfill", "policy", "seed"], how="anti")
+        whole = pl.concat([kept, policies.select(kept.columns)], how="vertical_relaxed")
+        replace_partition(connection, "experiments.policies", source, whole)
+    remove_unused_models(source, experiment, whole.filter(pl.col("experiment") == experiment)["file"])
+
+
 def write_results(
     warehouse: Warehouse,
     source: str,

@@ -1,8 +1,5 @@
 """The asset policies/population: a policy by decentralised PPO on many workers, tuned by population-based training."""
 
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -21,6 +18,7 @@ from assets.policies.registry import crown
 from assets.policies.scheduling_policy import candidate_of
 from assets.policies.training import TrainingSetup, arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
+from assets.policies.workers import through_pipes
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
 from warehouse import Warehouse, replace_partition
 
@@ -78,7 +76,7 @@ def population(
     setup = TrainingSetup(trace, task, arena, lessons, lessons.confirming, test_position)
     options = PopulationOptions(**config.population.model_dump())
     workers = WorkerOptions(**config.workers.model_dump())
-    by_ppo = OnWorkers(workers, options, run_command=_through_pipes(context))
+    by_ppo = OnWorkers(workers, options, run_command=through_pipes(context))
     checkpoint = data_folder() / "models" / source / f"population-{config.seed}.checkpoint"
     (policy,) = setup.train(recipe, [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
     parameters = policy.trained.parameters
@@ -121,15 +119,3 @@ def stop_rows(source: str, stops: dict[str, list[int]]) -> pl.DataFrame:
     names = ("source", "generation", "member", "epoch", "worker", "families")
     types = [pl.String, *[pl.Int64] * 5]
     return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
-
-
-def _through_pipes(
-    context: dg.AssetExecutionContext,
-) -> Callable[[Sequence[str], Path, Callable[[], None]], None]:
-    """Runs the workers as a process that reports to this Dagster run, and that ends with it."""
-
-    def run_command(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
-        environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | os.environ
-        dg.PipesSubprocessClient().run(context=context, command=list(command), env=environment)
-
-    return run_command

@@ -6,6 +6,7 @@ import pytest
 
 from assets.experiments.published import published
 from assets.experiments.transfer import transfer
+from tests.assets.experiments.ddppo_runs import made
 from tests.assets.experiments.runs import QUICK, materialize
 from tests.pipelines.command_line import use_home
 from tests.tiny import busy_log, warehouse_of
@@ -23,3 +24,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
         materialize(published, warehouse, few)
         materialize(transfer, warehouse, {})
         yield warehouse
+
+
+@pytest.fixture(scope="session")
+def ddppo_done(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Both assets of DD-PPO made, of the sources `mine` and `other`."""
+    return made(tmp_path_factory.mktemp("ddppo"))

@@ -1,0 +1,142 @@
+"""The asset experiments/ddppo: policies by decentralised PPO on a large log, with and without tuning (Sgambati et al. 2025)."""
+
+from typing import Any
+
+import dagster as dg
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.progress import progress_bar
+from assets.common.storage import data_folder
+from assets.common.trace import load_trace
+from assets.experiments.plots.ddppo import reward_curves
+from assets.experiments.tables import EXPERIMENT_CARD, store_trained
+from assets.ingest.core_jobs import jobs
+from assets.policies.config import text_field
+from assets.policies.population import MembersConfig, PopulationPPOConfig, WorkersConfig
+from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy
+from assets.policies.workers import through_pipes
+from models.scheduling.arena import Windows
+from models.scheduling.learning.training import Lessons
+from models.scheduling.learning.training_run import JudgedPolicy
+from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
+from warehouse import Warehouse
+
+VARIANTS: dict[str, dict[str, bool] | None] = {
+    "dd-ppo": {"drawn": True, "exploit": True},
+    "without PBT": {"drawn": True, "exploit": False},
+    "without FT": {"drawn": False, "exploit": True},
+    "ppo": None,
+}
+"""What tunes hyper-parameters: FT draws those that training begins with, PBT copies and changes them between generations. PPO has those of
+the options, and as many epochs as all members together. The number of workers changes no policy, so all run on the same."""
+CHOOSING_SHARE = 0.2
+"""Last share of the jobs that are learned from, whose windows choose."""
+CHOOSING_WINDOWS = 64
+
+
+class DDPPOConfig(dg.Config):
+    goals: list[str] = Field(default=["bsld", "wait", "turnaround", "utilisation"], description="One policy for each")
+    variants: list[str] = Field(default=list(VARIANTS), description="dd-ppo, without PBT, without FT, ppo")
+    seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
+    jobs: int = Field(default=0, ge=0, description="First jobs of the log that are learned from; 0 for all")
+    window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
+    backfill: str = Field(default="easy", description="Backfilling rule")
+    start: str = text_field(Recipe, "start", default="nothing")
+    workers: WorkersConfig = WorkersConfig(workers=2, backlog_policy="FCFS")
+    population: MembersConfig = MembersConfig()
+    ppo: PopulationPPOConfig = PopulationPPOConfig(epochs=20, trajectories=256)
+
+
+@dg.asset(
+    key=["experiments", "ddppo"],
+    deps=[jobs],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"pytorch", "numba"},
+    metadata=table_metadata("experiments.policies"),
+)
+def ddppo(
+    context: dg.AssetExecutionContext, config: DDPPOConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """Policies for four goals, learned from one log on many workers: tuned by population-based training, by a random search, by both and
+    by neither, at equal decisions. `ddppo_transfer` judges them on logs that they have not seen."""
+    from models.scheduling.workers.launching import forget
+
+    source = context.partition_key
+    trace = load_trace(warehouse, source)
+    recipe = Recipe(start=config.start, cautious=False, ppo=PPOOptions(**config.ppo.model_dump()))  # type: ignore[arg-type]
+    rows: list[dict[str, Any]] = []
+    curves: list[dict[str, Any]] = []
+    steps = [(goal, variant, seed) for goal in config.goals for variant in config.variants for seed in config.seeds]
+    with progress_bar(f"dd-ppo on {source}", len(steps)) as bar:
+        for goal, variant, seed in steps:
+            task = PolicyTask(goal, config.backfill, window_jobs=config.window_jobs)
+            setup = setup_of(trace, task, config.jobs)
+            checkpoint = (
+                data_folder() / "models" / source / f"ddppo-{goal}-{variant}-{seed}.checkpoint".replace(" ", "_")
+            )
+            by_ppo, asked = training_of(variant, config, recipe, context)
+            (policy,) = setup.train(asked, [seed], checkpoint_of=dict.fromkeys([seed], checkpoint).get, by_ppo=by_ppo)
+            rows.append(_stored(setup, policy, variant))
+            curves += [
+                {"goal": goal, "variant": variant, "seed": seed, "epoch": report.epoch, "cost": report.sampled_cost}
+                | {"decisions": report.decisions}
+                for report in policy.trained.curve
+            ]
+            forget(checkpoint)
+            context.log.info(f"{goal}, {variant}, seed {seed}: {policy.trained.validation_cost:.4g}")
+            bar.update()
+    store_trained(warehouse, source, "ddppo", pl.DataFrame(rows, infer_schema_length=None))
+    shown = pl.DataFrame(rows).select("goal", "policy", "seed", "best_epoch", "validation_cost")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": len(rows),
+            "policies": table(shown),
+            "reward": plot(reward_curves(pl.DataFrame(curves))),
+        }
+    )
+
+
+def setup_of(trace: Any, task: PolicyTask, most: int) -> TrainingSetup:
+    """Windows over all jobs to learn from, the last fifth of which choose. most: how many jobs, 0 for all. Raises ValueError where they
+    are too few for a window of each."""
+    arena = arena_of_task(trace, task)
+    count = min(most, len(arena.jobs)) if most else len(arena.jobs)
+    learned = int((1 - CHOOSING_SHARE) * count)
+    if learned < 2 * task.window_jobs or count - learned < 2 * task.window_jobs:
+        raise ValueError(
+            f"{trace.source}: {count} jobs are too few to learn from in windows of {task.window_jobs}: give smaller windows"
+        )
+    windows = Windows.spread(0, learned, task.window_jobs, max(learned // task.window_jobs, 1))
+    choose = Windows.spread(learned, count - task.window_jobs, task.window_jobs, CHOOSING_WINDOWS)
+    lessons = Lessons(windows, windows.taken(windows.first[:0]), choose, after=task.window_jobs)
+    return TrainingSetup(trace, task, arena, lessons, choose, count)
+
+
+def training_of(
+    variant: str, config: DDPPOConfig, recipe: Recipe, context: dg.AssetExecutionContext
+) -> tuple[Any, Recipe]:
+    """How a variant is trained, and for how long. Raises ValueError for another name."""
+    from models.scheduling.workers.launching import OnWorkers
+
+    if variant not in VARIANTS:
+        raise ValueError(f"unknown variant {variant!r}: expected one of {', '.join(VARIANTS)}")
+    workers, tuned = WorkerOptions(**config.workers.model_dump()), VARIANTS[variant]
+    members = config.population.model_dump()
+    if tuned is None:
+        epochs = recipe.epochs * int(members["members"])
+        return OnWorkers(workers, run_command=through_pipes(context)), recipe.with_epochs(epochs)
+    population = PopulationOptions(**members | tuned)
+    return OnWorkers(workers, population, run_command=through_pipes(context)), recipe
+
+
+def _stored(setup: TrainingSetup, policy: JudgedPolicy, variant: str) -> dict[str, Any]:
+    """The row of experiments.policies."""
+    card = setup.card(policy, EXPERIMENT_CARD, experiment="ddppo", policy=variant)
+    name = f"ddppo-{setup.task.goal}-{variant}-{policy.seed}".replace(" ", "_")
+    row = {key: value for key, value in card.items() if key not in ("source", "parameters")}
+    return row | store_policy(setup.trace.source, name, policy.trained.weights, card)

@@ -1,0 +1,125 @@
+"""The asset experiments/ddppo_transfer: policies of experiments/ddppo on logs that they have not seen (Sgambati et al. 2025, section 5)."""
+
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from assets.common.describe import plot, table, table_metadata
+from assets.common.partitions import OWNERS, SOURCES
+from assets.common.storage import read_model
+from assets.common.trace import Trace, load_trace
+from assets.experiments.ddppo import VARIANTS, ddppo
+from assets.experiments.plots.ddppo import boxes
+from assets.experiments.published_windows import PUBLISHED_JOBS, PUBLISHED_LENGTH, PUBLISHED_WINDOWS
+from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
+from assets.policies.training import PolicyTask, arena_of_task
+from assets.policies.verdicts import BOUNDED_KEY, JudgedRule
+from models.scheduling.arena import Windows
+from models.scheduling.policy_file import policy_from_bytes
+from warehouse import Warehouse
+
+METRICS = ("bsld", "wait", "turnaround", "utilisation")
+RULES = ("FCFS", "SJF", "F1", "WFP3", "UNICEP", "SAF")
+"""The paper's rules, and the one that orders by area."""
+RIVALS = (("SAF", "requested"), ("FCFS", "requested"))
+SCORED_FROM = 0.2
+"""Share of the log after which jobs of a continuous replay are scored."""
+
+
+class DDPPOTransferConfig(dg.Config):
+    trained_on: str = Field(description="Source whose policies of experiments/ddppo are judged")
+    backfill: str = Field(default="easy", description="Backfilling rule")
+
+
+@dg.asset(
+    key=["experiments", "ddppo_transfer"],
+    deps=[ddppo],
+    partitions_def=SOURCES,
+    group_name="experiments",
+    owners=OWNERS,
+    kinds={"numba"},
+    metadata=table_metadata("experiments.comparisons"),
+)
+def ddppo_transfer(
+    context: dg.AssetExecutionContext, config: DDPPOTransferConfig, warehouse: dg.ResourceParam[Warehouse]
+) -> dg.MaterializeResult:
+    """The paper's protocol: ten windows of 1,024 jobs, the same for all policies, each from an empty cluster, by four metrics. Beside it
+    one continuous replay of the whole log. Nothing was learned from this log."""
+    source = context.partition_key
+    if source == config.trained_on:
+        raise ValueError(f"{source}: these policies have learned from this log: judge them on another")
+    policies = _policies(warehouse, config)
+    trace = load_trace(warehouse, source)
+    windows = shared_windows(trace)
+    learned = [
+        (row, policy_from_bytes(read_model(row["file"], row["sha256"]))[0]) for row in policies.iter_rows(named=True)
+    ]
+    for metric in METRICS:
+        arena = arena_of_task(trace, PolicyTask(metric, config.backfill, "requested"))
+        entries = [ExperimentEntry(name, "requested", None, None, arena.costs(name, windows), None) for name in RULES]
+        for row, weights in learned:
+            rule = (
+                JudgedRule(name_of(row), "learned", config.backfill, weights=weights) if row["goal"] == metric else None
+            )
+            costs = arena.costs(weights, windows)
+            entries.append(ExperimentEntry(name_of(row), "requested", config.trained_on, row["seed"], costs, rule))
+        labels = {"experiment": "ddppo", "rules": "standard", "backfill": config.backfill, "goal": metric}
+        rows = costs_of(entries, windows, labels)
+        differences = comparisons(entries, windows, labels, RIVALS)
+        judged = {"experiment": "ddppo", "goal": metric}
+        plain = [JudgedRule(name, name, config.backfill) for name in RULES if name != "FCFS"]
+        shortest = JudgedRule("EASY-SJBF", backfill="easy-sjbf")
+        scored = range(int(SCORED_FROM * trace.rows.height), trace.rows.height)
+        verdicts = verdicts_on(trace, entries, [*plain, shortest, BOUNDED_KEY], scored, judged)
+        write_results(warehouse, source, "ddppo", rows, differences, [], verdicts)
+    return _metadata(warehouse, source)
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """What a policy is called in the tables: how it was tuned, and for what."""
+    return f"{row['policy']}, for {row['goal']}"
+
+
+def shared_windows(trace: Trace) -> Windows:
+    """The ten windows of RLScheduler's tables, of the first 10,000 jobs. Raises ValueError for a shorter log."""
+    if trace.rows.height < PUBLISHED_JOBS:
+        raise ValueError(
+            f"{trace.source}: {trace.rows.height:,} jobs, and the ten windows lie in the first {PUBLISHED_JOBS:,}: choose a longer log"
+        )
+    return Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
+
+
+def _policies(warehouse: Warehouse, config: DDPPOTransferConfig) -> pl.DataFrame:
+    with warehouse.read() as connection:
+        policies = connection.sql(
+            "SELECT policy, goal, seed, file, sha256 FROM experiments.policies "
+            "WHERE experiment = 'ddppo' AND source = $source AND backfill = $backfill ORDER BY ALL",
+            params={"source": config.trained_on, "backfill": config.backfill},
+        ).pl()
+    if policies.is_empty():
+        raise ValueError(
+            f"{config.trained_on!r} has no policies of experiments/ddppo under {config.backfill}: materialize it for that source first"
+        )
+    return policies.filter(pl.col("policy").is_in(list(VARIANTS)))
+
+
+def _metadata(warehouse: Warehouse, source: str) -> dg.MaterializeResult:
+    with warehouse.read() as connection:
+        costs, differences, verdicts = (
+            connection.sql(
+                f"FROM experiments.{name} WHERE source = $source AND experiment = 'ddppo'", params={"source": source}
+            ).pl()
+            for name in ("window_costs", "comparisons", "verdicts")
+        )
+    shown = verdicts.select("goal", "policy", "seed", "average_bounded_slowdown", "average_wait_s", "verdict")
+    return dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": costs.height,
+            "comparisons": table(differences.drop("source", "experiment", "rules")),
+            "verdicts": table(shown),
+            "windows": plot(boxes(costs)),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Pictures of the experiments, apart from their assets."""

@@ -1,0 +1,37 @@
+"""Policies of a large log are judged on a log that none of them has seen."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from assets.common.trace import load_trace
+from assets.experiments import ddppo as training
+from assets.experiments import ddppo_transfer as judging
+from tests.assets.experiments.ddppo_runs import CONFIG
+from tests.assets.experiments.runs import rows
+from warehouse import Warehouse
+
+
+def test_policies_are_judged_where_they_have_not_learned(ddppo_done: Warehouse) -> None:
+    costs = rows(ddppo_done, "window_costs")
+    assert set(costs["source"]) == {"other"} and set(costs["goal"]) == set(judging.METRICS)
+    names = {*judging.RULES, *(f"{variant}, for {goal}" for goal in CONFIG.goals for variant in training.VARIANTS)}
+    assert set(costs["policy"]) == names and costs.height == len(names) * len(judging.METRICS) * 5
+    differences = rows(ddppo_done, "comparisons")
+    same = differences.filter(pl.col("policy") == "SAF", pl.col("rival") == "SAF, requested")
+    assert same["difference"].to_list() == [0.0] * len(judging.METRICS)
+    assert differences["difference_low"].null_count() == 0
+    verdicts = rows(ddppo_done, "verdicts")
+    assert set(verdicts.filter(pl.col("goal") == "bsld")["policy"]) == {
+        *(*judging.RULES[1:], "EASY-SJBF", "bounded-key"),
+        *(f"{variant}, for bsld" for variant in training.VARIANTS),
+    }
+
+
+def test_what_cannot_be_judged_is_said(ddppo_done: Warehouse) -> None:
+    trace = load_trace(ddppo_done, "mine")
+    with pytest.raises(ValueError, match="choose a longer log"):
+        judging.shared_windows(trace)
+    with pytest.raises(ValueError, match="no policies of experiments/ddppo"):
+        judging._policies(ddppo_done, judging.DDPPOTransferConfig(trained_on="other"))
