@@ -171,7 +171,7 @@ def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: W
 
 
 def store_trained(warehouse: Warehouse, source: str, experiment: str, policies: pl.DataFrame) -> None:
-    """Replaces the policies of one experiment of a source for these goals, names and seeds; all others stay."""
+    """Replaces the policies of one experiment of a source for these goals, names and seeds. All others stay."""
     with warehouse.write() as connection:
         kept = connection.sql(
             "SELECT * EXCLUDE (source) FROM experiments.policies WHERE source = $source", params={"source": source}

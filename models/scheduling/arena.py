@@ -151,7 +151,7 @@ class Arena:
     def sample(
         self, weights: KernelWeights, windows: Windows, seed: int | IntArray, teacher: FloatArray | None = None
     ) -> Trajectories:
-        """Replays with every choice drawn, or the teacher's, and recorded; see simulator.agents.trajectories.sample_windows."""
+        """Replays with every choice drawn, or the teacher's, and recorded, by simulator.agents.trajectories.sample_windows."""
         return sample_windows(
             self.jobs,
             self.cluster_procs,

@@ -143,7 +143,7 @@ class KeySearchOptions(BaseModel):
 
 
 Launcher = Literal["torchrun", "ray"]
-"""What starts workers: torchrun, on one machine or inside an allocation; ray: Ray Train, on a Ray cluster."""
+"""torchrun starts workers on one machine or inside an allocation, and ray by Ray Train on a Ray cluster."""
 
 
 class WorkerOptions(BaseModel):
@@ -159,7 +159,7 @@ class WorkerOptions(BaseModel):
     )
     backlog_policy: str | None = Field(
         default=None,
-        description="Policy whose replay gives windows their backlogs, by name; default: the learning policy's, replayed in every epoch",
+        description="Name of the policy whose replay gives windows their backlogs. None takes the learning policy, in every epoch",
     )
     timeout_s: float = Field(
         default=60.0, gt=0, description="Seconds after which a worker that does not answer counts as lost"

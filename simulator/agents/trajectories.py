@@ -81,9 +81,9 @@ def sample_windows(
     """Replays windows of a trace, each on an initially empty cluster or from its backlog, recording every choice of a network.
 
     first: index of each window's first job, int64 (windows,). policy: a network that orders the queue, or a policy beside which a
-    network decides. teacher: scores of the jobs that are followed instead of drawing,
-    lowest first, float64 (num_jobs,). rules: with any rule set. seed: the draws of window k depend on (seed, k) alone; or what
-    `window_seeds` gave for each window, int64 (windows,). Raises as `replay_windows` does.
+    network decides. seed: the draws of window k depend on (seed, k) alone. Or what `window_seeds` gave for each window, int64
+    (windows,). teacher: scores of the jobs that are followed instead of drawing, lowest first, float64 (num_jobs,). rules: with any
+    rule set. Raises as `replay_windows` does.
     """
     first = np.asarray(first, dtype=np.int64)
     check_windows(jobs, first, window_jobs)

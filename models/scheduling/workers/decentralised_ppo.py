@@ -1,4 +1,4 @@
-"""Decentralised distributed PPO (Wijmans et al. 2019; for batch queues Sgambati et al. 2025): every worker replays its own windows, and
+"""Decentralised distributed PPO (Wijmans et al. 2019, and for batch queues Sgambati et al. 2025). Every worker replays its own windows, and
 all take the same steps. There is no server.
 
 An epoch is that of models.scheduling.learning.ppo: one list of windows for all workers. Whole families are dealt to the workers in

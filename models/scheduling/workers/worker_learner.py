@@ -116,7 +116,7 @@ class WorkerLearner(Learner):
         target: NDArray[np.float32],
         stopped: bool,
     ) -> FloatArray:
-        """Sums over this worker's decisions in one vector: derivatives of policy and critic; KL, entropy, decisions, and whether any
+        """Sums over this worker's decisions in one vector: derivatives of policy and critic, KL, entropy, decisions, and whether any
         is not finite."""
         shared, loss = self._gradients, ClippedLoss(self.options.clip, self.options.entropy_bonus)
         policy = np.zeros(self._policy_size)
