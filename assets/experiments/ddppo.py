@@ -22,6 +22,7 @@ from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
+from models.scheduling.workers.launching import OnWorkers, forget
 from warehouse import Warehouse
 
 VARIANTS: dict[str, dict[str, bool] | None] = {
@@ -32,9 +33,9 @@ VARIANTS: dict[str, dict[str, bool] | None] = {
 }
 """What tunes hyper-parameters: FT draws those that training begins with, PBT copies and changes them between generations. PPO has those of
 the options, and as many epochs as all members together. The number of workers changes no policy, so all run on the same."""
-CHOOSING_SHARE = 0.2
+SHARE_THAT_CHOOSES = 0.2
 """Last share of the jobs that are learned from, whose windows choose."""
-CHOOSING_WINDOWS = 64
+WINDOWS_THAT_CHOOSE = 64
 
 
 class DDPPOConfig(dg.Config):
@@ -64,8 +65,6 @@ def ddppo(
 ) -> dg.MaterializeResult:
     """Policies for four goals, learned from one log on many workers: tuned by population-based training, by a random search, by both and
     by neither, at equal decisions. `ddppo_transfer` judges them on logs that they have not seen."""
-    from models.scheduling.workers.launching import forget
-
     source = context.partition_key
     trace = load_trace(warehouse, source)
     recipe = Recipe(start=config.start, cautious=False, ppo=PPOOptions(**config.ppo.model_dump()))  # type: ignore[arg-type]
@@ -106,23 +105,21 @@ def setup_of(trace: Any, task: PolicyTask, most: int) -> TrainingSetup:
     are too few for a window of each."""
     arena = arena_of_task(trace, task)
     count = min(most, len(arena.jobs)) if most else len(arena.jobs)
-    learned = int((1 - CHOOSING_SHARE) * count)
+    learned = int((1 - SHARE_THAT_CHOOSES) * count)
     if learned < 2 * task.window_jobs or count - learned < 2 * task.window_jobs:
         raise ValueError(
             f"{trace.source}: {count} jobs are too few to learn from in windows of {task.window_jobs}: give smaller windows"
         )
     windows = Windows.spread(0, learned, task.window_jobs, max(learned // task.window_jobs, 1))
-    choose = Windows.spread(learned, count - task.window_jobs, task.window_jobs, CHOOSING_WINDOWS)
+    choose = Windows.spread(learned, count - task.window_jobs, task.window_jobs, WINDOWS_THAT_CHOOSE)
     lessons = Lessons(windows, windows.taken(windows.first[:0]), choose, after=task.window_jobs)
     return TrainingSetup(trace, task, arena, lessons, choose, count)
 
 
 def training_of(
     variant: str, config: DDPPOConfig, recipe: Recipe, context: dg.AssetExecutionContext
-) -> tuple[Any, Recipe]:
+) -> tuple[OnWorkers, Recipe]:
     """How a variant is trained, and for how long. Raises ValueError for another name."""
-    from models.scheduling.workers.launching import OnWorkers
-
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r}: expected one of {', '.join(VARIANTS)}")
     workers, tuned = WorkerOptions(**config.workers.model_dump()), VARIANTS[variant]

@@ -21,10 +21,10 @@ from models.scheduling.arena import Windows
 from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
-METRICS = ("bsld", "wait", "turnaround", "utilisation")
-RULES = ("FCFS", "SJF", "F1", "WFP3", "UNICEP", "SAF")
+JUDGED_METRICS = ("bsld", "wait", "turnaround", "utilisation")
+PAPER_RULES = ("FCFS", "SJF", "F1", "WFP3", "UNICEP", "SAF")
 """The paper's rules, and the one that orders by area."""
-RIVALS = (("SAF", "requested"), ("FCFS", "requested"))
+COMPARED_RIVALS = (("SAF", "requested"), ("FCFS", "requested"))
 SCORED_FROM = 0.2
 """Share of the log after which jobs of a continuous replay are scored."""
 
@@ -57,9 +57,11 @@ def ddppo_transfer(
     learned = [
         (row, policy_from_bytes(read_model(row["file"], row["sha256"]))[0]) for row in policies.iter_rows(named=True)
     ]
-    for metric in METRICS:
+    for metric in JUDGED_METRICS:
         arena = arena_of_task(trace, PolicyTask(metric, config.backfill, "requested"))
-        entries = [ExperimentEntry(name, "requested", None, None, arena.costs(name, windows), None) for name in RULES]
+        entries = [
+            ExperimentEntry(name, "requested", None, None, arena.costs(name, windows), None) for name in PAPER_RULES
+        ]
         for row, weights in learned:
             rule = (
                 JudgedRule(name_of(row), "learned", config.backfill, weights=weights) if row["goal"] == metric else None
@@ -68,9 +70,9 @@ def ddppo_transfer(
             entries.append(ExperimentEntry(name_of(row), "requested", config.trained_on, row["seed"], costs, rule))
         labels = {"experiment": "ddppo", "rules": "standard", "backfill": config.backfill, "goal": metric}
         rows = costs_of(entries, windows, labels)
-        differences = comparisons(entries, windows, labels, RIVALS)
+        differences = comparisons(entries, windows, labels, COMPARED_RIVALS)
         judged = {"experiment": "ddppo", "goal": metric}
-        plain = [JudgedRule(name, name, config.backfill) for name in RULES if name != "FCFS"]
+        plain = [JudgedRule(name, name, config.backfill) for name in PAPER_RULES if name != "FCFS"]
         shortest = JudgedRule("EASY-SJBF", backfill="easy-sjbf")
         scored = range(int(SCORED_FROM * trace.rows.height), trace.rows.height)
         verdicts = verdicts_on(trace, entries, [*plain, shortest, BOUNDED_KEY], scored, judged)

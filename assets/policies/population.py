@@ -20,6 +20,7 @@ from assets.policies.training import TrainingSetup, arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
 from assets.policies.workers import through_pipes
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
+from models.scheduling.workers.launching import OnWorkers, forget
 from warehouse import Warehouse, replace_partition
 
 TREE_COLUMNS = ("generation", "member", "parent", "policy_rate", "entropy_bonus", "minibatch", "cost", "chosen")
@@ -65,8 +66,6 @@ def population(
 ) -> dg.MaterializeResult:
     """Policies that are trained beside each other on many workers. After some epochs the worst go on from a copy of a better one with
     other hyper-parameters. The best challenges the champion as every trained policy does. No nightly run makes this asset."""
-    from models.scheduling.workers.launching import OnWorkers, forget
-
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     task, recipe = task_of(config), config.recipe()

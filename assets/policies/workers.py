@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import dagster as dg
+import dagster as dg
 
 WORKER_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 """What workers of one machine get unless something else is set: one thread each, and no detour over a network."""
@@ -18,8 +16,6 @@ def through_pipes(context: dg.AssetExecutionContext) -> Callable[[Sequence[str],
     """Runs workers' commands, as models.scheduling.workers.launching takes it: Dagster Pipes shows what worker 0 reports in the run."""
 
     def run_command(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
-        import dagster as dg
-
         dg.PipesSubprocessClient().run(context=context, command=list(command), env=WORKER_ENVIRONMENT | os.environ)
 
     return run_command

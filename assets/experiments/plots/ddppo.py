@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = (BLUE, ORANGE, GREEN, GREY)
-MEASURES = {"bsld": "bounded slowdown", "wait": "wait, s", "turnaround": "turnaround, s", "utilisation": "utilisation"}
+METRIC_LABELS = {
+    "bsld": "bounded slowdown",
+    "wait": "wait, s",
+    "turnaround": "turnaround, s",
+    "utilisation": "utilisation",
+}
 
 
 def reward_curves(rows: pl.DataFrame) -> Figure:
@@ -48,8 +53,8 @@ def boxes(costs: pl.DataFrame) -> Figure:
 
     costs: rows of experiments.window_costs of one source. Of the learned policies, those for the metric itself.
     """
-    canvas, axes = figure(height=2.6 * len(MEASURES), rows=len(MEASURES))
-    for ax, (metric, label) in zip(axes, MEASURES.items(), strict=True):
+    canvas, axes = figure(height=2.6 * len(METRIC_LABELS), rows=len(METRIC_LABELS))
+    for ax, (metric, label) in zip(axes, METRIC_LABELS.items(), strict=True):
         part = costs.filter(
             (pl.col("goal") == metric) & (pl.col("seed").is_null() | pl.col("policy").str.ends_with(f", for {metric}"))
         )

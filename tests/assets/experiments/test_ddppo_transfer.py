@@ -15,16 +15,19 @@ from warehouse import Warehouse
 
 def test_policies_are_judged_where_they_have_not_learned(ddppo_done: Warehouse) -> None:
     costs = rows(ddppo_done, "window_costs")
-    assert set(costs["source"]) == {"other"} and set(costs["goal"]) == set(judging.METRICS)
-    names = {*judging.RULES, *(f"{variant}, for {goal}" for goal in CONFIG.goals for variant in training.VARIANTS)}
-    assert set(costs["policy"]) == names and costs.height == len(names) * len(judging.METRICS) * 5
+    assert set(costs["source"]) == {"other"} and set(costs["goal"]) == set(judging.JUDGED_METRICS)
+    names = {
+        *judging.PAPER_RULES,
+        *(f"{variant}, for {goal}" for goal in CONFIG.goals for variant in training.VARIANTS),
+    }
+    assert set(costs["policy"]) == names and costs.height == len(names) * len(judging.JUDGED_METRICS) * 5
     differences = rows(ddppo_done, "comparisons")
     same = differences.filter(pl.col("policy") == "SAF", pl.col("rival") == "SAF, requested")
-    assert same["difference"].to_list() == [0.0] * len(judging.METRICS)
+    assert same["difference"].to_list() == [0.0] * len(judging.JUDGED_METRICS)
     assert differences["difference_low"].null_count() == 0
     verdicts = rows(ddppo_done, "verdicts")
     assert set(verdicts.filter(pl.col("goal") == "bsld")["policy"]) == {
-        *(*judging.RULES[1:], "EASY-SJBF", "bounded-key"),
+        *(*judging.PAPER_RULES[1:], "EASY-SJBF", "bounded-key"),
         *(f"{variant}, for bsld" for variant in training.VARIANTS),
     }
 
