@@ -23,15 +23,22 @@ def compare_placements(warehouse: Warehouse, source: str, one: str, other: str) 
 
     settings: those that differ. metrics: by name a, b and difference. paired: mean hop cost and wait of the jobs that started in both,
     with the shares of jobs for which it is lower, equal and higher. typical_block: ratios of hop cost and wait with their intervals.
-    Raises ValueError for unknown placements and for those that were not over the same jobs.
+    Raises ValueError for unknown placements, for those that were not over the same jobs, and for those that lack jobs.
     """
     with warehouse.read() as connection:
         rows = connection.sql("FROM replay.placements WHERE source = $source", params={"source": source}).pl()
         parameters = {"source": source, "placement_a": one, "placement_b": other}
         paired = connection.sql(sql.load("replay.paired_placements"), params=parameters).pl()
+        counts = "SELECT placement, count(*) FROM replay.placed_jobs WHERE source = ? GROUP BY ALL"
+        stored = dict(connection.execute(counts, [source]).fetchall())
     a, b = (_row(rows, source, name) for name in (one, other))
     if a["trace_sha256"] != b["trace_sha256"]:
         raise ValueError(f"{one!r} and {other!r} were not made of the same jobs: save one of them again")
+    for row in (a, b):
+        if stored.get(row["placement"], 0) != row["jobs"]:
+            raise ValueError(
+                f"{row['placement']!r} was saved by an earlier tracehouse, without the jobs that never ran: save it again"
+            )
     metrics = (*WAITS, *PLACEMENT_METRICS)
     settings = [name for name in a if name not in (*metrics, "placement", "source")]
     return {

@@ -1,5 +1,6 @@
 """Stage 5, beside the what-if runs: replays of a source on nodes below switches, saved by name."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:
     row: dict[str, Any] = {
         "placement": name,
         "topology": Path(nodes.topology).name,
+        "hops": ",".join(str(hops) for hops in run.ground.tree.hops.tolist()),
         "procs_per_node": run.ground.procs_per_node,
         "nodes": nodes.nodes,
         "place": nodes.place,
@@ -106,6 +108,7 @@ def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "policy": run.policy.portable_text,
         "backfill": run.settings.portable_backfill,
         "estimates": run.estimates,
+        "other_settings": other_settings_json(run),
         "procs": run.cluster.procs,
         "jobs": run.counts["jobs"],
         "trace_sha256": run.trace_sha256,
@@ -117,9 +120,20 @@ def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:
     return pl.DataFrame([row], schema_overrides={"period_s": pl.Int64(), "switches": pl.Utf8()})
 
 
+def other_settings_json(run: ReplayRun) -> str:
+    """The settings that decide starts and have no column of their own in replay.placements, where they are not the usual ones: JSON."""
+    settings = run.settings
+    other = settings.model_dump(exclude_defaults=True, exclude={"policy", "backfill", "estimates", "procs"})
+    if settings.inspector:
+        other["inspector"] = settings.portable_inspector
+    files = {"policy_sha256": run.policy.sha256, "agent_sha256": run.policy.agent_sha256}
+    return json.dumps(other | {name: digest for name, digest in files.items() if digest is not None}, sort_keys=True)
+
+
 def placed_rows(name: str, run: ReplayRun) -> pl.DataFrame:
-    """The rows of replay.placed_jobs (without `source`), one per job that started."""
+    """The rows of replay.placed_jobs (without `source`), one per job of the replay. One that never ran has no nodes."""
     assert run.ground is not None and run.placement is not None
+    started = pl.lit(pl.Series(run.schedule.started))
     start = pl.lit(pl.Series(run.schedule.start))
     of_jobs = placed_jobs(run.ground, run.placement)[run.cluster.waiting :]
     rows = run.rows.select(
@@ -127,14 +141,14 @@ def placed_rows(name: str, run: ReplayRun) -> pl.DataFrame:
         "job_index",
         start_time=pl.lit(run.trace.clock_zero) + pl.duration(seconds=start),
         wait_s=start - pl.col("submit_s"),
-    )
-    return rows.hstack(of_jobs).filter(pl.Series(run.schedule.started))
+    ).hstack(of_jobs)
+    return rows.with_columns(pl.when(started).then(pl.exclude("placement", "job_index")))
 
 
 CHECKS = [
     row_check(
         replay_placement,
         "checks.placed_jobs_are_possible",
-        "every placed job has nodes below at least one leaf, no more leaves than units, and no negative wait",
+        "every job that started has nodes below at least one leaf, no more leaves than units, and no negative wait",
     ),
 ]

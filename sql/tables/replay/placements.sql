@@ -3,6 +3,7 @@ CREATE TABLE IF NOT EXISTS replay.placements (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     placement VARCHAR NOT NULL, -- name of the placement; saving another under the same name replaces it
     topology VARCHAR NOT NULL, -- the tree of switches in words such as 16x8x4, or its file without the folder
+    hops VARCHAR, -- hops between two nodes by the level of their lowest common switch, such as 2,4,6 (NULL if saved before version 7)
     procs_per_node BIGINT NOT NULL, -- processors of a node
     nodes VARCHAR NOT NULL, -- shared, or whole where every job takes whole nodes
     place VARCHAR NOT NULL, -- who chose the nodes of a job: first, random, contiguous, tree, ring, dcas, scas or free
@@ -12,6 +13,7 @@ CREATE TABLE IF NOT EXISTS replay.placements (
     policy VARCHAR NOT NULL, -- as written after --policy, without the folder of a file
     backfill VARCHAR NOT NULL, -- as in replay.runs
     estimates VARCHAR NOT NULL, -- as in replay.runs
+    other_settings VARCHAR, -- further settings of the replay that are not the usual ones, JSON object (NULL if saved before version 7)
     procs BIGINT NOT NULL, -- processors of the cluster
     jobs BIGINT NOT NULL, -- jobs replayed
     trace_sha256 VARCHAR NOT NULL, -- hash over the jobs replayed: placements with the same one can be compared job by job

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import dagster as dg
 import pytest
 
 from assets.what_if.compare_placements import compare_placements, saved_placements
 from assets.what_if.replay_placement import PlacementConfig, ReplayPlacementConfig, replay_placement
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
 
@@ -19,6 +21,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         PlacementConfig(name="tree", topology="4x2x8"),
         PlacementConfig(name="patient", topology="4x2x8", switches="1@2h"),
         PlacementConfig(name="part", topology="4x2x8", window="0:100"),
+        PlacementConfig(name="by-request", topology="4x2x8", reserve_by="requested"),
     ]
     replay_placement(dg.build_asset_context(partition_key="mine"), ReplayPlacementConfig(placements=placements), made)
     return made
@@ -43,8 +46,44 @@ def test_patience_is_paid_in_waits(warehouse: Warehouse) -> None:
 
 
 def test_what_cannot_be_compared(warehouse: Warehouse) -> None:
-    assert saved_placements(warehouse, "mine") == ["first", "part", "patient", "tree"]
-    with pytest.raises(ValueError, match="no saved placement 'none'; it has first, part"):
+    assert saved_placements(warehouse, "mine") == ["by-request", "first", "part", "patient", "tree"]
+    with pytest.raises(ValueError, match="no saved placement 'none'; it has by-request, first"):
         compare_placements(warehouse, "mine", "first", "none")
     with pytest.raises(ValueError, match="not made of the same jobs"):
         compare_placements(warehouse, "mine", "first", "part")
+
+
+def test_other_settings_that_differ_are_shown(warehouse: Warehouse) -> None:
+    compared = compare_placements(warehouse, "mine", "tree", "by-request")
+    assert compared["settings"] == {"other_settings": ["{}", '{"reserve_by": "requested"}']}
+
+
+@pytest.fixture
+def with_cancelled(tmp_path: Path) -> Warehouse:
+    """J3 leaves the queue at 150, or starts at 100."""
+    log = "; MaxProcs: 4\n" + "".join([
+        swf_line(1, 0, 0, 100, 4, 100), swf_line(2, 10, 0, 100, 4, 100), swf_line(3, 20, 130, 0, 4, 10, status=5),
+        swf_line(4, 30, 0, 100, 2, 100),
+    ])  # fmt: skip
+    made = warehouse_of(tmp_path, log)
+    placements = [
+        PlacementConfig(name="fcfs", topology="2x2", cancelled=True),
+        PlacementConfig(name="sjf", topology="2x2", cancelled=True, policy="SJF"),
+    ]
+    replay_placement(dg.build_asset_context(partition_key="mine"), ReplayPlacementConfig(placements=placements), made)
+    return made
+
+
+def test_jobs_are_paired_by_their_place_whatever_their_index(with_cancelled: Warehouse) -> None:
+    before = compare_placements(with_cancelled, "mine", "fcfs", "sjf")
+    assert before["paired_jobs"] == 3
+    with with_cancelled.write() as connection:  # as if an earlier log had been ingested in between
+        connection.execute("UPDATE replay.placed_jobs SET job_index = job_index + 7 WHERE placement = 'sjf'")
+    assert compare_placements(with_cancelled, "mine", "fcfs", "sjf") == before
+
+
+def test_a_placement_that_lacks_jobs_is_refused(with_cancelled: Warehouse) -> None:
+    with with_cancelled.write() as connection:  # as version 6 of the tables kept it
+        connection.execute("DELETE FROM replay.placed_jobs WHERE start_time IS NULL")
+    with pytest.raises(ValueError, match=r"'fcfs' was saved by an earlier tracehouse.*save it again"):
+        compare_placements(with_cancelled, "mine", "fcfs", "sjf")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import dagster as dg
 import polars as pl
 import pytest
 
+import sql
 from assets.what_if.replay_placement import (
     ASSUMED_TREE,
     PlacementConfig,
@@ -15,8 +17,11 @@ from assets.what_if.replay_placement import (
     replay_placement,
     settings_of_placement,
 )
-from tests.tiny import busy_log, warehouse_of
+from assets.what_if.replay_runs import OutageConfig
+from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
+
+KEYS = ("source", "placement", "job_index")
 
 
 @pytest.fixture
@@ -50,6 +55,47 @@ def test_rows_are_those_of_the_jobs(warehouse: Warehouse) -> None:
     assert row["average_wait_s"] == pytest.approx(jobs["wait_s"].mean())
     assert row["average_leaves"] == pytest.approx(jobs["leaves"].mean())
     assert jobs["nodes"].str.contains(r"^n(\d|\[)").all()
+
+
+def test_jobs_that_never_ran_have_a_row_without_nodes(tmp_path: Path) -> None:
+    log = "; MaxProcs: 4\n" + "".join([
+        swf_line(1, 0, 0, 1000, 4, 1000),
+        swf_line(2, 10, 90, 0, 2, 300, status=5),  # leaves at 100
+        swf_line(3, 20, 980, 50, 1, 100),
+    ])  # fmt: skip
+    warehouse = warehouse_of(tmp_path, log)
+    result = save(warehouse, name="all", topology="2x2", cancelled=True)
+    rows = rows_of(warehouse, "replay.placed_jobs").sort("job_index")
+    assert rows["wait_s"].to_list() == [0, None, 980] and rows["nodes"].to_list() == ["n[0-3]", None, "n0"]
+    assert all(value is None for name, value in rows.row(1, named=True).items() if name not in KEYS)
+    assert rows_of(warehouse, "replay.placements")["jobs"].to_list() == [rows.height] and result.metadata
+
+
+def test_settings_without_a_column_of_their_own_are_kept(warehouse: Warehouse) -> None:
+    outage = OutageConfig(start=0, end=100, procs=4)
+    save(warehouse, name="plain", topology="4x2x8")
+    save(warehouse, name="other", topology="4x2x8", reserve_by="requested", correction="doubling", outages=[outage])
+    rows = rows_of(warehouse, "replay.placements").sort("placement")
+    other, plain = (json.loads(text) for text in rows["other_settings"])
+    assert plain == {} and rows["hops"].to_list() == ["2,4,6"] * 2
+    assert other == {
+        "reserve_by": "requested", "correction": "doubling", "outages": [{"start": 0, "end": 100, "procs": 4}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "impossible"),
+    [
+        ("nodes = NULL", True), ("leaves = 9", True), ("pods = NULL", True), ("wait_s = -1", True), ("hop_cost = -1", True),
+        ("start_time = NULL", True), ("wait_s = wait_s + 1", False),
+    ],
+)  # fmt: skip
+def test_impossible_jobs_are_noticed(warehouse: Warehouse, change: str, impossible: bool) -> None:
+    save(warehouse, name="mine", topology="4x2x8")
+    with warehouse.write() as connection:
+        connection.execute(f"UPDATE replay.placed_jobs SET {change} WHERE job_index = 5")
+        bad = connection.execute(sql.load("checks.placed_jobs_are_possible"), {"source": "mine"}).fetchall()
+    assert len(bad) == impossible
 
 
 def test_a_name_is_replaced_and_others_stay(warehouse: Warehouse) -> None:
