@@ -10,8 +10,8 @@ from typing import Any, TypedDict, Unpack
 import polars as pl
 
 from assets.common.storage import open_warehouse
-from assets.what_if.loading import check_log_estimates
-from assets.what_if.on_nodes import NodeSettings
+from assets.what_if.loading import catalogue_source, check_log_estimates, is_path
+from assets.what_if.on_nodes import NodeSettings, node_settings
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import Outage, RunSettings, check_settings, read_outages
 from assets.what_if.tables import run_jobs, run_row, run_series
@@ -204,7 +204,8 @@ def replay(
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster. `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
-        * `topology` (None): place jobs on nodes below switches: "16x8x4", or the file of a tree. `procs_per_node`, `nodes`, `place`,
+        * `topology` (None): place jobs on nodes below switches: "16x8x4", or the file of a tree. A source of the
+          catalogue may have one. `procs_per_node`, `nodes`, `place`,
           `period`, `switches` and `placing_seed` go with it (docs/topology.md).
 
     Returns
@@ -226,7 +227,7 @@ def replay(
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
     """
-    chosen, nodes = _settings_of(policy, backfill, settings)
+    chosen, nodes = _settings_of(policy, backfill, settings, log.given if isinstance(log, Log) else str(log))
     if not isinstance(log, Log):
         return Run(str(log), replay_trace(str(log), chosen, nodes=nodes))
     chosen = check_settings(chosen)
@@ -237,7 +238,7 @@ def replay(
 
 
 def _settings_of(
-    policy: str | Path | PolicyFile, backfill: str | Path | PolicyFile, settings: ReplaySettings
+    policy: str | Path | PolicyFile, backfill: str | Path | PolicyFile, settings: ReplaySettings, log: str
 ) -> tuple[RunSettings, NodeSettings | None]:
     unknown = settings.keys() - ReplaySettings.__annotations__.keys()
     if unknown:
@@ -251,7 +252,17 @@ def _settings_of(
     if isinstance(values.get("outages"), str | Path):
         values["outages"] = read_outages(Path(values["outages"]))
     of_nodes = {name: values.pop(name) for name in NodeSettings.model_fields if values.get(name) is not None}
-    if of_nodes and "topology" not in of_nodes:
-        raise ValueError(f"{next(iter(of_nodes))} needs the tree of switches: give topology, such as topology='16x8x4'")
-    nodes = NodeSettings(**of_nodes | {"topology": str(of_nodes["topology"])}) if of_nodes else None
+    nodes = _nodes(of_nodes, log) if of_nodes else None
     return RunSettings(**{name: value for name, value in values.items() if name in RunSettings.model_fields}), nodes
+
+
+def _nodes(given: dict[str, Any], log: str) -> NodeSettings:
+    if "topology" in given:
+        given = given | {"topology": str(given["topology"])}
+    nodes = node_settings(given, None if is_path(log) else catalogue_source(log))
+    if nodes is None:
+        raise ValueError(
+            f"{next(iter(given))} needs the tree of switches: give topology, such as topology='16x8x4', or `topology` of the source in "
+            "the catalogue"
+        )
+    return nodes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
 
 from assets.what_if.settings import RunSettings
 from models.allocation.free import free_allocation
@@ -29,6 +31,7 @@ from simulator.topology.slurm_tree import read_topology
 from simulator.topology.switches import parse_switches, replay_with_switches
 from simulator.topology.tree import IntArray, SwitchTree, parse_tree
 from simulator.topology.units import Units, units_of
+from traces.catalogue.sources import Source
 
 SOLVED = tuple(name for name in PLACES if name not in PLACE_RULES)
 """Rules that place the jobs of a second together."""
@@ -70,6 +73,19 @@ class NodeSettings(BaseModel):
         description="How long jobs wait for how few leaf switches, such as 1@2h (left out: not at all)",
     )
     placing_seed: int = Field(default=1, description="Seed of the rules random and free")
+    _declared_at: str = PrivateAttr(default="")  # where the catalogue declares the tree, for messages
+
+    @contextmanager
+    def naming_catalogue(self) -> Iterator[None]:
+        """Faults of a tree that comes from the catalogue say so."""
+        try:
+            yield
+        except ValueError as error:
+            if not self._declared_at:
+                raise
+            raise ValueError(
+                f"{self._declared_at} topology = {self.topology!r}: {error}. Correct it there, or give another tree"
+            ) from None
 
 
 @dataclass(frozen=True)
@@ -111,11 +127,29 @@ class Ground:
         return np.unique(self.units.switch[0, units]) if self.units.leaf else units
 
 
+def node_settings(given: dict[str, Any], source: Source | None) -> NodeSettings | None:
+    """The settings that are given. Tree and processors of a node are those of the source where they are not given. None without a tree.
+
+    given: settings by name. source: its entry in the catalogue, None for a log that has none.
+    """
+    if source is None:
+        return NodeSettings(**given) if "topology" in given else None
+    of_source = {"topology": source.topology, "procs_per_node": source.procs_per_node}
+    values = {name: value for name, value in of_source.items() if value is not None} | given
+    if "topology" not in values:
+        return None
+    nodes = NodeSettings(**values)
+    if "topology" not in given:
+        nodes._declared_at = f"{source.declared_at}: [sources.{source.name}]"
+    return nodes
+
+
 def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
     """The settings with a tree that can be read. Raises ValueError that names the option, what it takes and the remedy."""
     one_of("nodes", nodes.nodes, SHARING)
     one_of("place", nodes.place, PLACES)
-    read_tree(nodes.topology)
+    with nodes.naming_catalogue():
+        read_tree(nodes.topology)
     if not settings.is_standard:
         raise ValueError(
             "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard"
@@ -148,7 +182,8 @@ def read_tree(text: str) -> SwitchTree:
 def ground_of(nodes: NodeSettings, cluster_procs: int, procs_per_node: float) -> Ground:
     """The nodes of a cluster. procs_per_node: of the source. Raises ValueError where the tree has too few nodes."""
     per_node = nodes.procs_per_node or (int(procs_per_node) if float(procs_per_node).is_integer() else 1)
-    tree, remarks = fit_tree(read_tree(nodes.topology), cluster_procs, per_node, nodes.nodes == "whole")
+    with nodes.naming_catalogue():
+        tree, remarks = fit_tree(read_tree(nodes.topology), cluster_procs, per_node, nodes.nodes == "whole")
     units = units_of(tree, cluster_procs, per_node, nodes.nodes)
     return Ground(nodes, tree, units, per_node, remarks)
 

@@ -16,11 +16,13 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
 from assets.what_if.compare_placements import WAITS
-from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, check_nodes, placed_jobs
+from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, check_nodes, node_settings, placed_jobs
 from assets.what_if.replay_runs import OutageConfig
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
 from simulator.metrics.metrics import SEMANTICS
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.sources import Source
 from warehouse import Warehouse, replace_rows
 
 ASSUMED_TREE = "16x8x64"
@@ -29,9 +31,10 @@ ASSUMED_TREE = "16x8x64"
 
 class PlacementConfig(dg.Config, RunSettings, NodeSettings):
     name: str = Field(description="Name in replay.placements; a placement of the same name is replaced")
-    topology: str = Field(
-        default=ASSUMED_TREE,
-        description="The tree of switches, nodes per leaf x leaves per pod x pods, or a topology.conf",
+    topology: str | None = Field(  # type: ignore[assignment]
+        default=None,
+        description="The tree of switches, nodes per leaf x leaves per pod x pods, or a topology.conf (left out: that of the source in "
+        f"the catalogue, or {ASSUMED_TREE})",
     )
     outages: list[OutageConfig] = Field(default=[], description="Processors that are missing for a while")  # type: ignore[assignment]
 
@@ -67,7 +70,7 @@ def replay_placement(
         raise ValueError("two placements have the same name: give each a name of its own")
     rows, placed, pictures = [], [], {}
     for one in progress(config.placements, "placements", len(names)):
-        settings, nodes = settings_of_placement(one)
+        settings, nodes = settings_of_placement(one, load_catalogue().sources.get(source))
         trace = load_trace(warehouse, source, settings.cancelled)
         run = replay_run(trace, settings, choose_policy(settings, warehouse, source), nodes)
         rows.append(placement_row(one.name, run))
@@ -84,11 +87,13 @@ def replay_placement(
     )
 
 
-def settings_of_placement(config: PlacementConfig) -> tuple[RunSettings, NodeSettings]:
-    """The settings of the replay and of its nodes, checked, as the launchpad gives them."""
+def settings_of_placement(config: PlacementConfig, source: Source | None) -> tuple[RunSettings, NodeSettings]:
+    """The settings of the replay and of its nodes, checked, as the launchpad gives them. source: its entry in the catalogue."""
     values = config.model_dump()
     settings = check_settings(RunSettings(**{name: values[name] for name in RunSettings.model_fields}))
-    return settings, check_nodes(NodeSettings(**{name: values[name] for name in NodeSettings.model_fields}), settings)
+    of_nodes = {name: values[name] for name in NodeSettings.model_fields if values[name] is not None}
+    nodes = node_settings(of_nodes, source) or NodeSettings(**of_nodes | {"topology": ASSUMED_TREE})
+    return settings, check_nodes(nodes, settings)
 
 
 def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:

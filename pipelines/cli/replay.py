@@ -121,13 +121,13 @@ NODE_OPTIONS = ("topology", "procs_per_node", "nodes", "place", "period", "switc
     "--topology",
     metavar="TREE|FILE",
     help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
-    "(docs/topology.md).",
+    "(docs/topology.md). Default: that of the source in the catalogue.",
 )
 @click.option(
     "--procs-per-node",
     type=click.IntRange(1),
     metavar="NUMBER",
-    help="Processors of a node. Default: as the log says, or 1.",
+    help="Processors of a node. Default: as catalogue or log say, or 1.",
 )
 @click.option(
     "--nodes", type=click.Choice(SHARING), help="Whether jobs share nodes, or take whole ones. Default: shared."
@@ -212,7 +212,7 @@ def replay(
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
-    nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"])
+    nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"], trace_or_source)
     if save is not None:
         check_can_be_saved(trace_or_source, save)
     for name in ("placement", "schedule"):
@@ -233,17 +233,22 @@ def replay(
         _save(run, trace_or_source, save, quiet=as_json)
 
 
-def _nodes(given: dict[str, Any], placement: Path | None) -> NodeSettings | None:
-    """The nodes that the options ask for. Raises ClickException where they lack a tree."""
-    from assets.what_if.on_nodes import NodeSettings
+def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) -> NodeSettings | None:
+    """The nodes that the options ask for. Raises ClickException where neither they nor the catalogue have a tree."""
+    from assets.what_if.loading import catalogue_source, is_path
+    from assets.what_if.on_nodes import node_settings
 
     asked = {name: value for name, value in given.items() if value is not None}
     if not asked and placement is None:
         return None
-    if "topology" not in asked:
+    nodes = node_settings(asked, None if is_path(trace_or_source) else catalogue_source(trace_or_source))
+    if nodes is None:
         option = next(iter(asked), "placement").replace("_", "-")
-        raise click.ClickException(f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4")
-    return NodeSettings(**asked)
+        raise click.ClickException(
+            f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4, or `topology` of the source in the "
+            "catalogue"
+        )
+    return nodes
 
 
 def _write_files(

@@ -12,6 +12,7 @@ import tracehouse
 from assets.what_if.on_nodes import NodeSettings
 from assets.what_if.settings import RunSettings
 from tests.pipelines.command_line import fail, succeed
+from traces.catalogue.places import local_catalogue_path
 
 OUTAGES = "start,end,procs,announced\n1767300000,1767400000,8,\n"
 CASES: list[tuple[dict[str, Any], list[str]]] = [
@@ -110,3 +111,14 @@ def test_who_ran_where(log: Path) -> None:
         _ = tracehouse.replay(log).placement
     with pytest.raises(ValueError, match="switches needs the tree of switches"):
         tracehouse.replay(log, switches="1@1h")
+
+
+def test_a_tree_of_the_catalogue(log: Path) -> None:
+    catalogue = local_catalogue_path()
+    catalogue.parent.mkdir(parents=True, exist_ok=True)
+    catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\ntopology = "4x2x8"\n')
+    of_source, of_log = (
+        tracehouse.replay("mine", place="first"),
+        tracehouse.replay(log, topology="4x2x8", place="first"),
+    )
+    assert of_source.placement.equals(of_log.placement)

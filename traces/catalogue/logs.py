@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 from traces.catalogue.checking import Checker
 from traces.catalogue.sources import FORMATS, Source
 from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
 from traces.synthetic.workload import WorkloadOptions
+
+TOPOLOGY_SUFFIXES = (".conf", ".yaml", ".yml")
+"""How files of a tree of switches end."""
+_TREE_IN_WORDS = re.compile(r"\s*\d+\s*([x*]\s*\d+\s*)*")
 
 
 def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: str) -> Source:
@@ -32,7 +38,7 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
     procs = check.typed(table, "procs", int, name)
     if procs is not None and procs < 1:
         check.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}")
-    cluster = {key: check.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb")}
+    cluster = {key: check.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb", "procs_per_node")}
     for key, amount in cluster.items():
         if amount is not None and amount < 1:
             check.fail(name, key, f"{key} must be at least 1, found {amount}; leave it out where there are none")
@@ -51,9 +57,25 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
         check.typed(table, "columns", str, name) or "",
         _pseudonyms(check, name, table) if log_path else (),
         **cluster,
+        topology=_topology(check, name, table),
         generator=generator,
         declared_at=f"{check.path}:{check.line(name, None)}",
     )
+
+
+def _topology(check: Checker, name: str, table: dict[str, Any]) -> str | None:
+    """The tree of switches in words, or the path of its file, which is relative to the catalogue's folder."""
+    text = check.typed(table, "topology", str, name)
+    if text is None or _TREE_IN_WORDS.fullmatch(text):
+        return text
+    if Path(text).suffix not in TOPOLOGY_SUFFIXES:
+        check.fail(
+            name,
+            "topology",
+            "expected nodes per leaf x leaves per pod x pods, such as '16x8x3', or the path of a topology.conf or topology.yaml, "
+            f"found {text!r}",
+        )
+    return str((check.path.parent / text).resolve())
 
 
 def _pseudonyms(check: Checker, name: str, table: dict[str, Any]) -> tuple[str, ...]:

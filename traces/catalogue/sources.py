@@ -31,6 +31,8 @@ class Source:
     columns: of a Slurm log without a header line, as sacct calls them, between commas.
     pseudonyms: kinds of names (traces.common.pseudonyms.PSEUDONYM_KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
         says otherwise.
+    topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml; None where it
+        is not declared. procs_per_node: processors of a node of that tree; None leaves it to the log.
     generator: options of `traces.synthetic.workload.WorkloadOptions` for a generated source, else empty.
     declared_at: "file:line" of the declaration, for error messages.
     """
@@ -47,5 +49,7 @@ class Source:
     nodes: int | None = None
     gpus: int | None = None
     node_memory_gb: int | None = None
+    topology: str | None = None
+    procs_per_node: int | None = None
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""

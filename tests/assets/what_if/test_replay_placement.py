@@ -19,6 +19,7 @@ from assets.what_if.replay_placement import (
 )
 from assets.what_if.replay_runs import OutageConfig
 from tests.tiny import busy_log, swf_line, warehouse_of
+from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
 KEYS = ("source", "placement", "job_index")
@@ -114,7 +115,17 @@ def test_two_of_one_name_are_refused(warehouse: Warehouse) -> None:
 
 
 def test_settings_of_the_launchpad_are_checked() -> None:
-    settings, nodes = settings_of_placement(PlacementConfig(name="a", policy="SAF", place="first", period=30))
+    settings, nodes = settings_of_placement(PlacementConfig(name="a", policy="SAF", place="first", period=30), None)
     assert (settings.policy, nodes.place, nodes.period) == ("SAF", "first", 30)
     with pytest.raises(ValueError, match="unknown place"):
-        settings_of_placement(PlacementConfig(name="a", place="nowhere"))
+        settings_of_placement(PlacementConfig(name="a", place="nowhere"), None)
+
+
+def test_the_tree_is_that_of_the_launchpad_or_of_the_catalogue() -> None:
+    source = Source("mine", "swf", Path("log"), topology="2x4x2", procs_per_node=2)
+    trees = [
+        settings_of_placement(PlacementConfig(name="a", topology=given), entry)[1].topology
+        for given, entry in (("4x4", source), (None, source), (None, None))
+    ]
+    assert trees == ["4x4", "2x4x2", ASSUMED_TREE]
+    assert settings_of_placement(PlacementConfig(name="a"), source)[1].procs_per_node == 2

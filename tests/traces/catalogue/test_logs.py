@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.traces.catalogue.catalogues import GENERATED, GOOD, fault
+from traces.catalogue.catalogue import load_catalogue
 
 # Faults: the text after GOOD and a blank line (it starts on line 7), the line of the fault, what the message says.
 
@@ -38,6 +39,17 @@ FAULTS = {
     "procs is negative": (BAD + 'path = "x"\nprocs = -8\n', 10, "at least 1 processor, found -8"),
     "drop_wider is text": (BAD + 'path = "x"\ndrop_wider = "yes"\n', 10, "drop_wider must be a bool"),
     "description is a number": (BAD + 'path = "x"\ndescription = 5\n', 10, "description must be a str"),
+    "a tree of words": (
+        BAD + 'path = "x"\ntopology = "16 by 8"\n',
+        10,
+        "nodes per leaf x .*'16x8x3', .*found '16 by 8'",
+    ),
+    "a tree that is a number": (BAD + 'path = "x"\ntopology = 16\n', 10, "topology must be a str"),
+    "processors of a node": (
+        BAD + 'path = "x"\nprocs_per_node = 0\n',
+        10,
+        "procs_per_node must be at least 1, found 0",
+    ),
     "time zone": (BAD + 'path = "x"\ntime_zone = "Mars/Olympus"\n', 10, "'Mars/Olympus'; .*Europe/Berlin"),
     "time zone is a folder": (BAD + 'path = "x"\ntime_zone = "Europe"\n', 10, "'Europe'; .*Europe/Berlin"),
     "time zone is a number": (BAD + 'path = "x"\ntime_zone = 1\n', 10, "time zone 1; .*Europe/Berlin"),
@@ -123,3 +135,12 @@ def test_a_fault_in_a_table_of_generator_options_has_its_line(catalogue: Path) -
 def test_a_generated_source_needs_the_size_of_its_cluster(catalogue: Path) -> None:
     message = fault(catalogue, '[sources.bad]\nformat = "swf"\ngenerator = { jobs = 3, seed = 1 }\n')
     assert message.startswith(f"{catalogue}:3:") and "needs `procs`" in message
+
+
+def test_a_tree_is_words_or_a_file_beside_the_catalogue(catalogue: Path) -> None:
+    catalogue.write_text(f'{GOOD}topology = "16x8x3" # 16 thin nodes a frame\nprocs_per_node = 2\n')
+    good = load_catalogue().source("good")
+    assert (good.topology, good.procs_per_node) == ("16x8x3", 2)
+    catalogue.write_text(f'{GOOD}topology = "slurm/topology.conf"\n')
+    good = load_catalogue().source("good")
+    assert (good.topology, good.procs_per_node) == (str(catalogue.parent / "slurm" / "topology.conf"), None)
