@@ -29,7 +29,7 @@ from simulator.topology.placement import PLACE_RULES, Placement, Solver, compact
 from simulator.topology.rounding import in_periods, in_whole_nodes
 from simulator.topology.slurm_tree import read_topology
 from simulator.topology.switches import parse_switches, replay_with_switches
-from simulator.topology.tree import IntArray, SwitchTree, parse_tree
+from simulator.topology.tree import IntArray, SwitchTree, parse_tree, with_hops
 from simulator.topology.units import Units, units_of
 from traces.catalogue.sources import Source
 
@@ -57,6 +57,11 @@ class NodeSettings(BaseModel):
 
     topology: str = Field(
         description="The tree of switches: nodes per leaf x leaves per pod x pods, such as 16x8x4, or a topology.conf of Slurm"
+    )
+    hops: str | None = Field(
+        default=None,
+        description="Hops between two nodes by the level of their lowest common switch, from the leaf up, such as 2,4,6 (left out: those "
+        "of the file, or these)",
     )
     procs_per_node: int | None = Field(
         default=None, description="Processors of a node (left out: those of the source, or 1)"
@@ -148,8 +153,7 @@ def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
     """The settings with a tree that can be read. Raises ValueError that names the option, what it takes and the remedy."""
     one_of("nodes", nodes.nodes, SHARING)
     one_of("place", nodes.place, PLACES)
-    with nodes.naming_catalogue():
-        read_tree(nodes.topology)
+    tree_of(nodes)
     if not settings.is_standard:
         raise ValueError(
             "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard"
@@ -179,11 +183,19 @@ def read_tree(text: str) -> SwitchTree:
     return parse_tree(text)
 
 
+def tree_of(nodes: NodeSettings) -> SwitchTree:
+    """The whole tree of the settings, with their hops. Raises ValueError as `read_tree`, and for hops that do not fit its levels."""
+    with nodes.naming_catalogue():
+        tree = read_tree(nodes.topology)
+    return tree if nodes.hops is None else with_hops(tree, nodes.hops)
+
+
 def ground_of(nodes: NodeSettings, cluster_procs: int, procs_per_node: float) -> Ground:
     """The nodes of a cluster. procs_per_node: of the source. Raises ValueError where the tree has too few nodes."""
     per_node = nodes.procs_per_node or (int(procs_per_node) if float(procs_per_node).is_integer() else 1)
+    tree = tree_of(nodes)
     with nodes.naming_catalogue():
-        tree, remarks = fit_tree(read_tree(nodes.topology), cluster_procs, per_node, nodes.nodes == "whole")
+        tree, remarks = fit_tree(tree, cluster_procs, per_node, nodes.nodes == "whole")
     units = units_of(tree, cluster_procs, per_node, nodes.nodes)
     return Ground(nodes, tree, units, per_node, remarks)
 

@@ -20,7 +20,7 @@ import numpy as np
 from models.allocation.window import Window
 from simulator.topology.hostlists import expand_hostlist
 from simulator.topology.slurm_tree import read_topology
-from simulator.topology.tree import SwitchTree, default_hops, parse_tree, regular_tree
+from simulator.topology.tree import MOST_HOPS, SwitchTree, default_hops, parse_tree, regular_tree
 
 WINDOW_EXAMPLE = '{"tree": "16x8x4", "idle": [0, 1, 2], "jobs": [2, 1]}'
 MOST_TREE_NODES = 1_000_000
@@ -28,7 +28,6 @@ MOST_TREE_NODES = 1_000_000
 
 _KEYS = ("tree", "idle", "jobs")
 _SIZES = ("nodes_per_leaf", "leaves_per_pod", "pods")
-_MOST_HOPS = 1_000_000
 
 
 def read_window(path: Path) -> Window:
@@ -124,7 +123,7 @@ def _tree(value: Any, folder: Path) -> SwitchTree:
         raise ValueError(
             f'"hops" is {_shown(hops)}: expected {len(sizes)} numbers, one a level, such as [2, 4, 6]. Correct it'
         )
-    hops = [_whole(one, f'number {k} of "hops"', 0, _MOST_HOPS) for k, one in enumerate(hops, start=1)]
+    hops = [_whole(one, f'number {k} of "hops"', 0, MOST_HOPS) for k, one in enumerate(hops, start=1)]
     if hops != sorted(hops):
         raise ValueError(
             f'"hops" is {hops}: expected numbers that do not decrease from the leaf up, such as [2, 4, 6]. Correct it'

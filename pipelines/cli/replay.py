@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assets.what_if.on_nodes import NodeSettings
     from assets.what_if.run import ReplayRun
 
-NODE_OPTIONS = ("topology", "procs_per_node", "nodes", "place", "period", "switches", "placing_seed")
+NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period", "switches", "placing_seed")
 
 
 @click.command()
@@ -122,6 +122,11 @@ NODE_OPTIONS = ("topology", "procs_per_node", "nodes", "place", "period", "switc
     metavar="TREE|FILE",
     help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
     "(docs/topology.md). Default: that of the source in the catalogue.",
+)
+@click.option(
+    "--hops",
+    metavar="NUMBERS",
+    help="Hops between two nodes by the level of their lowest common switch, from the leaf up, such as 2,4,6.",
 )
 @click.option(
     "--procs-per-node",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simulator.topology.slurm_yaml import YAML_WORDS, switches_of_yaml
 from simulator.topology.switch_graph import Faults, SwitchDefinition, Words, switch_definition, tree_of_switches
-from simulator.topology.tree import SwitchTree
+from simulator.topology.tree import SwitchTree, with_hops
 
 CONF_WORDS = Words("SwitchName=", "Switches=", "Nodes=", "SwitchName=s0 Nodes=n[0-9]", "SwitchName=top Switches={}")
 
@@ -36,11 +36,17 @@ def read_topology(path: str | Path) -> SwitchTree:
     faults = Faults(path)
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     words = YAML_WORDS if is_yaml else CONF_WORDS
-    definitions = switches_of_yaml(text, faults) if is_yaml else list(_switches_of_conf(text, faults))
+    definitions, hops, line = (
+        switches_of_yaml(text, faults) if is_yaml else (list(_switches_of_conf(text, faults)), None, 0)
+    )
     if not definitions and not faults:
         what = "has no switch" if text.strip() else "is empty"
         faults.add(0, f"the file {what}: expected switches such as {words.leaf}. Write them")
-    return tree_of_switches(definitions, words, faults)
+    tree = tree_of_switches(definitions, words, faults)
+    try:
+        return tree if hops is None else with_hops(tree, hops)
+    except ValueError as error:
+        raise ValueError(f"{path}:{line}: {error}") from None
 
 
 def _text_of(path: Path) -> str:

@@ -1,8 +1,12 @@
-"""Switches of Slurm's `topology.yaml` (man page `topology.yaml(5)`, since Slurm 25.05), with the line of each."""
+"""Switches of Slurm's `topology.yaml` (man page `topology.yaml(5)`, since Slurm 25.05), with the line of each.
+
+A topology may have a key `hops` of ours, such as `hops: [2, 4, 6]`: hops between two nodes by the level of their lowest common switch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import yaml
 
@@ -16,24 +20,35 @@ _KINDS = ("tree", "block", "flat", "ring", "torus3d")
 _EXAMPLE = "- topology: NAME, with tree: and switches: below it"
 
 
-def switches_of_yaml(text: str, faults: Faults) -> list[SwitchDefinition]:
-    """The switches of the default topology, or of the only one. Adds faults for what is no tree of switches."""
+class YamlTopology(NamedTuple):
+    """switches: of a topology. hops: as its key `hops` has them, such as 2,4,6; None without that key. hops_line: of the key's value."""
+
+    switches: list[SwitchDefinition]
+    hops: str | None = None
+    hops_line: int = 0
+
+
+def switches_of_yaml(text: str, faults: Faults) -> YamlTopology:
+    """The default topology, or the only one. Adds faults for what is no tree of switches."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         faults.add(mark.line + 1 if mark else 0, f"no valid YAML: {problem or str(error).splitlines()[0]}. Correct it")
-        return []
+        return YamlTopology([])
     except RecursionError:
         faults.add(0, f"brackets are nested too deep: expected {_EXAMPLE}")
-        return []
+        return YamlTopology([])
     if root is None:
-        return []
+        return YamlTopology([])
     if not isinstance(root, yaml.SequenceNode) or not root.value:
         faults.add(_line_of(root), f"no list of topologies: expected {_EXAMPLE}")
-        return []
+        return YamlTopology([])
     topology = _chosen(root.value, faults)
-    return [] if topology is None else list(_switches(topology, faults))
+    if topology is None:
+        return YamlTopology([])
+    switches, hops = list(_switches(topology, faults)), topology.get("hops")
+    return YamlTopology(switches) if hops is None else YamlTopology(switches, _numbers(hops), _line_of(hops))
 
 
 def _chosen(topologies: list[yaml.Node], faults: Faults) -> dict[str, yaml.Node] | None:
@@ -95,6 +110,11 @@ def _table(node: yaml.Node, needed: str, faults: Faults) -> dict[str, yaml.Node]
         faults.add(_line_of(node), f"{needed}: is missing here, or is not {form}. Expected {_EXAMPLE}")
         table.pop(needed, None)
     return table
+
+
+def _numbers(node: yaml.Node) -> str:
+    """A list of numbers, or a text that has them, as text between commas."""
+    return ",".join(_text(one) for one in node.value) if isinstance(node, yaml.SequenceNode) else _text(node)
 
 
 def _text(node: yaml.Node | None) -> str:

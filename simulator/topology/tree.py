@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ IntArray = NDArray[np.int64]
 
 HOPS_PER_LEVEL = 2
 """Hops that each level of switches between two nodes costs by default: 2 in a leaf, 4 in a pod, 6 beyond (section III-A)."""
+MOST_HOPS = 1_000_000
+"""Of a level, where users give them: sums over pairs of nodes stay far from the largest number."""
 
 _REGULAR = re.compile(r"\s*(\d+)\s*(?:[x*]\s*(\d+)\s*)*")
 
@@ -107,6 +109,23 @@ def parse_tree(text: str) -> SwitchTree:
             "or name a topology.conf"
         )
     return regular_tree(tuple(int(part) for part in re.findall(r"\d+", text)))
+
+
+def with_hops(tree: SwitchTree, text: str) -> SwitchTree:
+    """The tree with other hops. text: `2,4,6`, hops by the level of the lowest common switch, from the leaf up.
+
+    Raises ValueError, with the number of levels and an example, for a text that does not fit.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    hops = [int(part) for part in parts if re.fullmatch(r"\d{1,7}", part) and int(part) <= MOST_HOPS]
+    if not len(parts) == len(hops) == tree.levels or hops != sorted(hops):
+        example = ",".join(map(str, default_hops(tree.levels)))
+        numbers = f"{tree.levels} whole numbers between commas" if tree.levels > 1 else "1 whole number"
+        raise ValueError(
+            f"hops {text!r}: expected {numbers}, one for each level of switches from the leaf up, such as {example}. They must not "
+            f"decrease, and be at most {MOST_HOPS:,}"
+        )
+    return replace(tree, hops=np.array(hops, dtype=np.int64))
 
 
 def first_nodes(tree: SwitchTree, count: int) -> SwitchTree:

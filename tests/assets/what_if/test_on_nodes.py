@@ -102,6 +102,14 @@ def test_who_ran_where(trace: Trace) -> None:
     assert (table["hop_cost"] + 1e-9 >= table["compact_hop_cost"]).all()
 
 
+def test_hops_weigh_the_levels(trace: Trace) -> None:
+    """Twice the hops cost twice as much, and with no hops but between pods a job of one pod costs nothing."""
+    plain, double, far = (run_on(trace, hops=hops) for hops in (None, "4,8,12", "0,0,1"))
+    assert plain.placement is not None and double.placement is not None and far.placement is not None
+    assert (double.placement.hops == 2 * plain.placement.hops).all()
+    assert ((far.placement.hops == 0) == (far.placement.pods == 1)).all() and far.placement.pods.max() > 1
+
+
 def test_a_tree_in_a_file(trace: Trace, tmp_path: Path) -> None:
     path = tmp_path / "topology.conf"
     path.write_text(
@@ -119,6 +127,7 @@ def test_a_tree_in_a_file(trace: Trace, tmp_path: Path) -> None:
     [
         ({}, {"topology": "8by4"}, "nodes per leaf x leaves per pod"),
         ({}, {"topology": "2x2"}, "give a tree of"),
+        ({}, {"hops": "2,4"}, "hops '2,4': expected 3 whole numbers"),
         ({}, {"place": "best"}, "unknown place 'best'; expected one of first"),
         ({}, {"nodes": "half"}, "unknown nodes 'half'"),
         ({}, {"switches": "1"}, "1@2h"),

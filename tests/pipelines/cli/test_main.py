@@ -24,7 +24,7 @@ OPTIONS = {
         "--inspector", "--correction", "--rules", "--window",
         "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
-        "--topology", "--procs-per-node", "--nodes", "--place", "--period", "--switches", "--placing-seed", "--placement",
+        "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--period", "--switches", "--placing-seed", "--placement",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
     "train": [

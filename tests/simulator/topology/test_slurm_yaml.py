@@ -126,3 +126,16 @@ def test_a_fault_is_reported_with_file_and_line(tmp_path: Path, text: str, messa
 def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nested too deep"):
         read_topology(write(tmp_path, "[" * 5000))
+
+
+@pytest.mark.parametrize("hops", ["[1, 9]", "1,9", "\n    - 1\n    - 9"])
+def test_a_topology_may_state_its_hops(tmp_path: Path, hops: str) -> None:
+    text = MANUAL.replace("  tree:\n", f"  hops: {hops}\n  tree:\n", 1)
+    assert read_topology(write(tmp_path, text)).hops.tolist() == [1, 9]
+    assert read_topology(write(tmp_path, MANUAL)).hops.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("hops", ["[1, 9, 20]", "[9, 1]", "{a: 1}", "[[1], 9]", "many"])
+def test_bad_hops_of_a_topology_have_their_line(tmp_path: Path, hops: str) -> None:
+    with pytest.raises(ValueError, match=r"topology\.yaml:4: hops .*: expected 2 whole numbers .* such as 2,4"):
+        read_topology(write(tmp_path, MANUAL.replace("  tree:\n", f"  hops: {hops}\n  tree:\n", 1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.topology.tree import SwitchTree, fat_tree, first_nodes, parse_tree, regular_tree
+from simulator.topology.tree import SwitchTree, fat_tree, first_nodes, parse_tree, regular_tree, with_hops
 
 
 def test_a_regular_tree_numbers_its_switches() -> None:
@@ -86,3 +86,23 @@ def test_the_first_nodes_keep_their_hops() -> None:
 def test_first_nodes_that_a_tree_does_not_have(count: int) -> None:
     with pytest.raises(ValueError, match=f"a tree of 8 nodes has first nodes from 1 to 8, got {count}"):
         first_nodes(regular_tree((2, 2, 2)), count)
+
+
+@pytest.mark.parametrize(
+    ("text", "hops"), [("1,3,9", [1, 3, 9]), (" 0, 0, 1000000 ", [0, 0, 1_000_000]), ("5,5,5", [5] * 3)]
+)
+def test_other_hops(text: str, hops: list[int]) -> None:
+    tree = regular_tree((2, 3, 2))
+    assert with_hops(tree, text).hops.tolist() == hops and tree.hops.tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    "text", ["2,4", "2,4,6,8", "4,2,6", "2,4,x", "", "2,,6", "-1,4,6", "2,4,1000001", "2,4,6.5", "2 4 6"]
+)
+def test_hops_that_do_not_fit_the_tree(text: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"hops '.*': expected 3 whole numbers .* such as 2,4,6\. They must not decrease"
+    ):
+        with_hops(regular_tree((2, 3, 2)), text)
+    with pytest.raises(ValueError, match="expected 1 whole number, one for each level"):
+        with_hops(regular_tree((5,)), "2,4")
