@@ -54,6 +54,7 @@ class ReplaySettings(TypedDict, total=False):
     place: str
     period: int | None
     switches: str | None
+    guard: int | None
     placing_seed: int
 
 
@@ -205,8 +206,8 @@ def replay(
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster. `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
-        * `topology` (None, or that of the catalogue): place jobs on nodes below switches: "16x8x4", or the file of a tree. `hops`,
-          `procs_per_node`, `nodes`, `place`, `period`, `switches` and `placing_seed` go with it (docs/topology.md).
+        * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
+          `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/topology.md).
 
     Returns
     -------

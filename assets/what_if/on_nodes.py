@@ -16,12 +16,13 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from assets.what_if.settings import RunSettings
 from models.allocation.free import free_allocation
+from models.allocation.looking_ahead import PAPERS_VALUES, replay_looking_ahead
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
-from simulator.jobs.words import PLACES, SHARING, one_of
+from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
 from simulator.policies.registry import Policy
 from simulator.topology.hostlists import HostNames
 from simulator.topology.machine import fit_tree
@@ -33,7 +34,7 @@ from simulator.topology.tree import IntArray, SwitchTree, parse_tree, with_hops
 from simulator.topology.units import Units, units_of
 from traces.catalogue.sources import Source
 
-SOLVED = tuple(name for name in PLACES if name not in PLACE_RULES)
+SOLVED = tuple(name for name in PLACES if name not in (*PLACE_RULES, TOGETHER))
 """Rules that place the jobs of a second together."""
 
 PLACEMENT_METRICS = (
@@ -77,7 +78,11 @@ class NodeSettings(BaseModel):
         default=None,
         description="How long jobs wait for how few leaf switches, such as 1@2h (left out: not at all)",
     )
-    placing_seed: int = Field(default=1, description="Seed of the rules random and free")
+    guard: int | None = Field(
+        default=None,
+        description="Periods after which nobody passes a waiting job, with place looking-ahead (left out: 11)",
+    )
+    placing_seed: int = Field(default=1, description="Seed of the rules random, free and looking-ahead")
     _declared_at: str = PrivateAttr(default="")  # where the catalogue declares the tree, for messages
 
     @contextmanager
@@ -127,6 +132,12 @@ class Ground:
         rules = policy, settings.backfill_rule, settings.correction
         return replay_with_switches(jobs, cluster, self.units, switches, *rules)
 
+    def replay_looking_ahead(self, jobs: Jobs) -> tuple[Schedule, Placement]:
+        """Schedule and nodes of jobs that are chosen together with their nodes."""
+        assert self.settings.period is not None
+        guard = PAPERS_VALUES.guard if self.settings.guard is None else self.settings.guard
+        return replay_looking_ahead(jobs, self.units, self.settings.period, guard, self.settings.placing_seed)
+
     def nodes_of(self, units: IntArray) -> IntArray:
         """Numbers of the nodes below these units, ascending."""
         return np.unique(self.units.switch[0, units]) if self.units.leaf else units
@@ -171,9 +182,27 @@ def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
                 f"--{name} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one of "
                 "them out"
             )
+    if nodes.place == TOGETHER:
+        _check_looking_ahead(nodes, settings)
+    elif nodes.guard is not None:
+        raise ValueError(f"--guard goes with --place {TOGETHER} alone: leave it out")
     if nodes.switches is not None and nodes.place != "tree":
         raise ValueError("jobs wait for few switches under the rule tree alone: leave --place out")
     return nodes
+
+
+def _check_looking_ahead(nodes: NodeSettings, settings: RunSettings) -> None:
+    """Raises ValueError, with the remedy, for settings that do not go with choosing jobs and nodes together."""
+    if nodes.period is None:
+        raise ValueError(f"--place {TOGETHER} chooses jobs at periods: give --period, such as --period 60")
+    if nodes.guard is not None and nodes.guard < 1:
+        raise ValueError(f"guard must be at least 1 period, got {nodes.guard}")
+    usual = RunSettings(policy=settings.policy if settings.policy.strip().upper() == "FCFS" else "FCFS")
+    for name in ("policy", "backfill", "estimates", "reserve_by", "admit_by", "correction", "outages", "cancelled"):
+        if getattr(settings, name) != getattr(usual, name):
+            raise ValueError(
+                f"--place {TOGETHER} decides all starts by itself, on a cluster that is whole: leave --{name.replace('_', '-')} out"
+            )
 
 
 def read_tree(text: str) -> SwitchTree:
@@ -196,6 +225,8 @@ def ground_of(nodes: NodeSettings, cluster_procs: int, procs_per_node: float) ->
     tree = tree_of(nodes)
     with nodes.naming_catalogue():
         tree, remarks = fit_tree(tree, cluster_procs, per_node, nodes.nodes == "whole")
+    if nodes.place == TOGETHER and nodes.nodes == "shared" and per_node > 1:
+        raise ValueError(f"--place {TOGETHER} gives jobs whole nodes: add --nodes whole")
     units = units_of(tree, cluster_procs, per_node, nodes.nodes)
     return Ground(nodes, tree, units, per_node, remarks)
 

@@ -131,6 +131,9 @@ def other_settings_json(run: ReplayRun) -> str:
     other = settings.model_dump(exclude_defaults=True, exclude={"policy", "backfill", "estimates", "procs"})
     if settings.inspector:
         other["inspector"] = settings.portable_inspector
+    assert run.ground is not None
+    if run.ground.settings.guard is not None:
+        other["guard"] = run.ground.settings.guard
     files = {"policy_sha256": run.policy.sha256, "agent_sha256": run.policy.agent_sha256}
     return json.dumps(other | {name: digest for name, digest in files.items() if digest is not None}, sort_keys=True)
 

@@ -26,6 +26,7 @@ from simulator.engine.replay import NeverStarts, replay
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import TOGETHER
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.policies.registry import Policy, assisted, parse_policy
@@ -277,6 +278,8 @@ def _on_nodes(
     rows: pl.DataFrame,
 ) -> tuple[Schedule, Placement, dict[str, int]]:
     """Schedule, nodes of all jobs, and fate of underestimated ones. rounded: jobs and cluster as `Ground.rounded` gives them."""
+    if ground.settings.place == TOGETHER:
+        return *ground.replay_looking_ahead(rounded[0]), {}
     if ground.settings.switches is None:
         schedule, fate = _schedule(trace, settings, policy, *rounded, rows)
         return schedule, ground.place(*rounded, schedule), fate

@@ -13,14 +13,14 @@ from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
 from pipelines.terminal import printable
-from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING
+from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
     from assets.what_if.on_nodes import NodeSettings
     from assets.what_if.run import ReplayRun
 
-NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period", "switches", "placing_seed")
+NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period", "switches", "guard", "placing_seed")
 
 
 @click.command()
@@ -138,7 +138,9 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "--nodes", type=click.Choice(SHARING), help="Whether jobs share nodes, or take whole ones. Default: shared."
 )
 @click.option(
-    "--place", type=click.Choice(PLACES), help="Who chooses the nodes of a job. Default: tree, Slurm's best fit."
+    "--place",
+    type=click.Choice(PLACES),
+    help="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead chooses the jobs, too.",
 )
 @click.option(
     "--period",
@@ -152,7 +154,16 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     help="Jobs wait so long for so few leaf switches, as with Slurm's --switches: 1@2h, 2@600s.",
 )
 @click.option(
-    "--placing-seed", type=click.IntRange(0), metavar="NUMBER", help="Seed of the rules random and free. Default: 1."
+    "--guard",
+    type=click.IntRange(1),
+    metavar="PERIODS",
+    help="With --place looking-ahead: nobody passes a job that has waited so long. Default: 11.",
+)
+@click.option(
+    "--placing-seed",
+    type=click.IntRange(0),
+    metavar="NUMBER",
+    help="Seed of the rules random, free and looking-ahead. Default: 1.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
@@ -231,8 +242,9 @@ def replay(
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))
-    if run.policy.placing is not None:
-        click.echo(f"{others['backfill']} decides all starts: nothing is ordered or reserved beside it", err=True)
+    alone = others["backfill"] if run.policy.placing is not None else TOGETHER
+    if run.policy.placing is not None or (nodes is not None and nodes.place == TOGETHER):
+        click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
     _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)

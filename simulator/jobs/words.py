@@ -14,7 +14,9 @@ RESERVE_BY = ("estimate", "requested")
 """What a reservation believes of jobs that run."""
 ADMIT_BY = ("estimate", "requested")
 """How long a job behind the blocked head is believed to run when it is decided whether it may go first."""
-PLACES = ("first", "random", "contiguous", "tree", "ring", "dcas", "scas", "free")
+TOGETHER = "looking-ahead"
+"""Chooses at periods which jobs start, and their nodes."""
+PLACES = ("first", "random", "contiguous", "tree", "ring", "dcas", "scas", "free", TOGETHER)
 """Who chooses the nodes of a job. scas and free place the jobs of a second together."""
 SHARING = ("shared", "whole")
 """Whether jobs share nodes."""

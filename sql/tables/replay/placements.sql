@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS replay.placements (
     hops VARCHAR, -- hops between two nodes by the level of their lowest common switch, such as 2,4,6 (NULL if saved before version 7)
     procs_per_node BIGINT NOT NULL, -- processors of a node
     nodes VARCHAR NOT NULL, -- shared, or whole where every job takes whole nodes
-    place VARCHAR NOT NULL, -- who chose the nodes of a job: first, random, contiguous, tree, ring, dcas, scas or free
+    place VARCHAR NOT NULL, -- who chose the nodes of a job: first, random, contiguous, tree, ring, dcas, scas, free or looking-ahead (which chose jobs, too)
     placing_seed BIGINT NOT NULL, -- seed of the rules random and free
     period_s BIGINT, -- seconds between two acts of the scheduler (NULL for one that always acts)
     switches VARCHAR, -- how long jobs waited for how few leaf switches, LEAVES@WAIT (NULL for not at all)

@@ -19,7 +19,7 @@ from assets.what_if.on_nodes import (
 )
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import RunSettings, check_settings
-from simulator.jobs.words import PLACES
+from simulator.jobs.words import PLACES, TOGETHER
 from tests.tiny import busy_log, warehouse_of
 
 TREE = "4x2x8"
@@ -35,7 +35,10 @@ def run_on(trace: Trace, settings: dict | None = None, **nodes) -> ReplayRun:
     return replay_run(trace, checked, choose_policy(checked, None, "mine"), NodeSettings(**{"topology": TREE} | nodes))
 
 
-@pytest.mark.parametrize("place", PLACES)
+RULES = tuple(place for place in PLACES if place != TOGETHER)
+
+
+@pytest.mark.parametrize("place", RULES)
 def test_placing_moves_no_start(trace: Trace, place: str) -> None:
     run, plain = (
         run_on(trace, place=place),
@@ -70,7 +73,7 @@ def test_jobs_of_a_queue_that_was_there_count_in_no_metric(trace: Trace) -> None
 
 
 def test_better_rules_cost_less(trace: Trace) -> None:
-    costs = {place: run_on(trace, place=place).placement_metrics()["average_hop_cost"] for place in PLACES}
+    costs = {place: run_on(trace, place=place).placement_metrics()["average_hop_cost"] for place in RULES}
     assert costs["tree"] < costs["first"] < costs["random"]
     assert run_on(trace, place="random", placing_seed=2).placement_metrics()["average_hop_cost"] != costs["random"]
 
@@ -84,6 +87,19 @@ def test_whole_nodes_and_periods_move_starts(trace: Trace) -> None:
     assert (periods.schedule.start % 60 == 0).all() and periods.schedule.start.tolist() != plain.schedule.start.tolist()
     waits = [run.metrics()["average_wait_s"] for run in (plain, periods)]
     assert waits[1] >= waits[0]
+
+
+def test_jobs_and_nodes_are_chosen_together(trace: Trace) -> None:
+    run, again, patient = (
+        run_on(trace, topology="2x2x4", place=TOGETHER, period=600, guard=guard) for guard in (None, None, 1)
+    )
+    assert run.placement is not None and patient.placement is not None
+    assert run.schedule.start.tolist() == again.schedule.start.tolist() != patient.schedule.start.tolist()
+    assert (run.schedule.start % 600 == 0).all() and (run.schedule.start >= run.jobs.submit).all()
+    assert run.placement.size.tolist() == run.jobs.procs.tolist()
+    assert run.schedule.backfilled.any() and run.metrics()["average_wait_s"] > 0
+    whole = run_on(trace, topology="2x2x4", place=TOGETHER, period=600, nodes="whole", procs_per_node=2)
+    assert whole.placement is not None and whole.placement.size.tolist() == (-(-trace.rows["procs"] // 2)).to_list()
 
 
 def test_switches_buy_compactness_with_waits(trace: Trace) -> None:
@@ -134,6 +150,16 @@ def test_a_tree_in_a_file(trace: Trace, tmp_path: Path) -> None:
         ({}, {"switches": "1@1h", "place": "first"}, "leave --place out"),
         ({}, {"switches": "1@1h", "period": 60}, "leave --switches or --period out"),
         ({}, {"nodes": "whole", "procs_per_node": 7}, "whole number of nodes"),
+        ({}, {"place": TOGETHER}, "give --period"),
+        ({}, {"guard": 5}, "--guard goes with --place looking-ahead"),
+        ({}, {"place": TOGETHER, "period": 60, "guard": 0}, "at least 1 period"),
+        ({"policy": "SJF"}, {"place": TOGETHER, "period": 60}, "leave --policy out"),
+        ({"backfill": "none"}, {"place": TOGETHER, "period": 60}, "leave --backfill out"),
+        ({"reserve_by": "requested"}, {"place": TOGETHER, "period": 60}, "leave --reserve-by out"),
+        ({"warm_start": True}, {"place": TOGETHER, "period": 60}, "--period cannot be combined"),
+        ({}, {"place": TOGETHER, "period": 60, "switches": "1@1h"}, "leave --switches or --period out"),
+        ({}, {"place": TOGETHER, "period": 60, "procs_per_node": 2}, "add --nodes whole"),
+        ({}, {"place": TOGETHER, "period": 60, "topology": "64"}, "all nodes are below one switch"),
         ({"warm_start": True}, {"period": 60}, "--period cannot be combined"),
         ({"inspector": "unfit"}, {"switches": "1@1h"}, "--switches cannot be combined"),
         ({"estimates": "live"}, {"switches": "1@1h"}, "--switches cannot be combined"),

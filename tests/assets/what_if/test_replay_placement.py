@@ -76,7 +76,10 @@ def test_settings_without_a_column_of_their_own_are_kept(warehouse: Warehouse) -
     outage = OutageConfig(start=0, end=100, procs=4)
     save(warehouse, name="plain", topology="4x2x8")
     save(warehouse, name="other", topology="4x2x8", reserve_by="requested", correction="doubling", outages=[outage])
+    save(warehouse, name="together", topology="4x2x8", place="looking-ahead", period=600, guard=50)
     rows = rows_of(warehouse, "replay.placements").sort("placement")
+    assert json.loads(rows["other_settings"][2]) == {"guard": 50}
+    rows = rows[:2]
     other, plain = (json.loads(text) for text in rows["other_settings"])
     assert plain == {} and rows["hops"].to_list() == ["2,4,6"] * 2
     assert other == {

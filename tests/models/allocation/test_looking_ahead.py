@@ -7,10 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.allocation.looking_ahead import CODES_VALUES, PAPERS_VALUES, StartValues, looking_ahead
+from models.allocation.looking_ahead import (
+    CODES_VALUES,
+    PAPERS_VALUES,
+    StartValues,
+    looking_ahead,
+    replay_looking_ahead,
+)
+from simulator.jobs.jobs import Jobs
 from simulator.topology.closed_loop import NodeJobs, PeriodState, published_jobs, run_closed_loop
 from simulator.topology.hops import hop_cost
+from simulator.topology.rounding import in_periods
 from simulator.topology.tree import regular_tree
+from simulator.topology.units import node_units, units_of
 from tests.models.allocation.windows import CODES_TREE, PAPERS_TREE
 
 TREE = regular_tree((2, 2, 2))
@@ -97,3 +106,17 @@ def test_values_that_make_no_search_are_refused(change: dict, says: str) -> None
 def test_a_tree_must_have_a_level_for_each_value() -> None:
     with pytest.raises(ValueError, match="below its top"):
         looking_ahead(regular_tree((4, 4)), PAPERS_VALUES, 0)
+
+
+def test_a_replay_is_the_protocol_on_the_units_of_a_machine() -> None:
+    """The published jobs, which are those of the protocol, start at the same seconds on the same nodes."""
+    work, tree = published_jobs(60, 3), regular_tree((4, 4, 3))
+    jobs = Jobs(work.arrival, work.runtime, work.size, work.runtime, work.runtime)
+    expected = run_closed_loop(tree, work, looking_ahead(tree, replace(PAPERS_VALUES, guard=5), 2))
+    rounded, _ = in_periods(jobs, tree.nodes, 60)
+    for units in (node_units(tree), units_of(tree, tree.nodes, 1)):
+        schedule, placement = replay_looking_ahead(rounded, units, 60, guard=5, seed=2)
+        assert schedule.start.tolist() == expected.start.tolist()
+        assert all(placement.units_of(job).tolist() == nodes.tolist() for job, nodes in enumerate(expected.nodes))
+    later = [bool((expected.start[:job] > start).any()) for job, start in enumerate(expected.start)]
+    assert schedule.backfilled.tolist() == later

@@ -25,6 +25,7 @@ OPTIONS = {
         "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
         "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--period", "--switches", "--placing-seed", "--placement",
+        "--guard",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
     "train": [

@@ -407,6 +407,13 @@ def test_jobs_are_placed_on_nodes(log: Path, tmp_path: Path) -> None:
     )
 
 
+def test_jobs_and_nodes_are_chosen_together(log: Path) -> None:
+    options = ("--topology", "4x2x2", "--place", "looking-ahead", "--period", "600")
+    guards = [told_of(log, *options, "--guard", guard)["average_wait_s"] for guard in ("1", "100000")]
+    assert guards[0] > guards[1] > 0
+    assert "looking-ahead decides all starts" in call("replay", log, *options).stderr
+
+
 def test_a_place_needs_a_tree_that_fits(log: Path) -> None:
     assert "--switches needs the tree of switches: give --topology" in fail("replay", log, "--switches", "1@1h")
     assert "give a tree of 16 nodes or more" in fail("replay", log, "--topology", "2x4")
