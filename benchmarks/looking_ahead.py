@@ -1,0 +1,70 @@
+"""Jobs and nodes chosen together on real logs: `python -m benchmarks.looking_ahead`, about 6 CPU-minutes.
+
+A scheduler that acts every minute, whole nodes, and the trees of `benchmarks.placements`. FCFS with EASY and best fit on the tree, with
+requested times, beside `--place looking-ahead` with guards of 11 minutes, 4 hours and a day. These reserve nothing and read no times.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from assets.what_if.on_nodes import NodeSettings, ground_of, placement_metrics
+from benchmarks.logs import SHARED, jobs_of
+from benchmarks.markdown import markdown
+from benchmarks.placements import LOGS, PlacedLog
+from simulator.engine.replay import replay
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.words import TOGETHER
+
+MINUTE_S = 60
+GUARDS = (11, 240, 1440)
+"""In periods."""
+
+
+def main() -> None:
+    if not SHARED.exists():
+        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    rows = [row for name, log in LOGS.items() for row in rows_of_log(name, log, jobs_of(SHARED / log.file))]
+    titles = ["log", "rule", "hop cost", "extra hops", "mean wait, s", "p99 wait, s", "longest, h"]
+    print(f"real logs\n\n{markdown(titles, rows)}")
+
+
+def rows_of_log(name: str, log: PlacedLog, jobs: Jobs) -> list[list[str]]:
+    """A row for EASY with best fit, and one for each guard."""
+    rows = []
+    for guard in (None, *GUARDS):
+        settings = NodeSettings(
+            topology=log.tree,
+            procs_per_node=log.procs_per_node,
+            nodes="whole",
+            period=MINUTE_S,
+            place="tree" if guard is None else TOGETHER,
+            guard=guard,
+        )
+        ground = ground_of(settings, log.procs, 1)
+        rounded, cluster = ground.rounded(jobs, Cluster(log.procs))
+        if guard is None:
+            schedule = replay(rounded, cluster)
+            placement = ground.place(rounded, cluster, schedule)
+        else:
+            schedule, placement = ground.replay_looking_ahead(rounded)
+        metrics, wait = placement_metrics(ground.units, placement, jobs), schedule.start - jobs.submit
+        rows.append(
+            [
+                name,
+                "EASY, tree" if guard is None else f"looking ahead, guard {guard:,}",
+                f"{metrics['average_hop_cost']:.2f}",
+                f"{metrics['area_weighted_extra_hops']:.3f}",
+                f"{wait.mean():,.0f}",
+                f"{np.percentile(wait, 99):,.0f}",
+                f"{wait.max() / 3600:,.1f}",
+            ]
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
