@@ -13,34 +13,29 @@ from dataclasses import replace
 
 import numpy as np
 
+from assets.experiments.topology_protocol import PUBLISHED_CLUSTERS, PublishedCluster, allocated, published_windows
 from models.allocation.annealing import PAPERS_ANNEALING, PUBLISHED_ANNEALING, annealed_allocation
 from models.allocation.exact import flow_allocation
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
-from models.allocation.sequential import greedy_allocation, sequential_allocation
+from models.allocation.sequential import sequential_allocation
 from models.allocation.window import Allocation, Window
-from simulator.topology.tree import SwitchTree, fat_tree, regular_tree
+from simulator.topology.tree import regular_tree
 
-EPOCHS, WINDOWS, MOST_JOBS, PERIOD_S = 10, 100, 5, 60
-TREES = {"public code's": (regular_tree((10, 4, 25), (1, 3, 5)), True), "paper's": (fat_tree(20, 10), False)}
-"""Tree, and whether costs are whole hops."""
+EPOCHS, WINDOWS, MOST_JOBS = 10, 100, 5
+CLUSTERS = {"public code's": PUBLISHED_CLUSTERS["code"], "paper's": PUBLISHED_CLUSTERS["paper"]}
 BIG_TREE = regular_tree((10, 25, 40))
 BIG_JOBS, BIG_IDLE = 130, 2915
-METHODS: dict[str, Callable[[Window, int], Allocation]] = {
-    "SA-500 as published": lambda window, seed: annealed_allocation(window, PUBLISHED_ANNEALING, seed),
-    "SA-1000 as published": lambda window, seed: annealed_allocation(
-        window, replace(PUBLISHED_ANNEALING, steps=1000), seed
-    ),
-    "SA-1000 as published, with undo": lambda window, seed: annealed_allocation(
-        window, replace(PUBLISHED_ANNEALING, steps=1000, undo=True), seed
-    ),
-    "SA-1000 by the paper's rules": lambda window, seed: annealed_allocation(
-        window, replace(PAPERS_ANNEALING, steps=1000), seed
-    ),
-    "largest first, cheapest entry": lambda window, seed: greedy_allocation(window),
-    "SCAS, exact": lambda window, seed: scas_allocation(window),
-    "free": lambda window, seed: free_allocation(window, seed),
+METHODS = {
+    "SA-500 as published": "SA-500 as published",
+    "SA-1000 as published": "SA-1000 as published",
+    "SA-1000 as published, with undo": "SA-1000 with undo",
+    "SA-1000 by the paper's rules": "SA-1000 by the paper's rules",
+    "largest first, cheapest entry": "largest first, cheapest entry",
+    "SCAS, exact": "SCAS, exact",
+    "free": "free",
 }
+"""Methods of the table, and their names in the protocol."""
 REFERENCE = {
     "SA-500 as published": (-11.6, -8.5),
     "SA-1000 as published": (-12.6, -9.1),
@@ -52,13 +47,13 @@ REFERENCE = {
 
 
 def main() -> None:
-    windows = {name: list(windows_of(tree, integer)) for name, (tree, integer) in TREES.items()}
+    windows = {name: list(windows_of(cluster)) for name, cluster in CLUSTERS.items()}
     print("cost per window, relative to the sequential allocation\n")
-    print("| method | " + " | ".join(f"{name} tree | reference" for name in TREES) + " |")
-    print("|---" + "|---:" * (2 * len(TREES)) + "|")
+    print("| method | " + " | ".join(f"{name} tree | reference" for name in CLUSTERS) + " |")
+    print("|---" + "|---:" * (2 * len(CLUSTERS)) + "|")
     for method in METHODS:
         cells = []
-        for place, name in enumerate(TREES):
+        for place, name in enumerate(CLUSTERS):
             reference = REFERENCE.get(method)
             cells += [f"{relative_cost(windows[name], method):+.1%}", f"{reference[place]:+.1f}%" if reference else ""]
         print(f"| {method} | {' | '.join(cells)} |", flush=True)
@@ -67,53 +62,15 @@ def main() -> None:
         print(line, flush=True)
 
 
-def windows_of(
-    tree: SwitchTree, integer: bool, epochs: int = EPOCHS, windows: int = WINDOWS, seed: int = 0
-) -> Iterator[Window]:
-    """Windows of closed loops under annealing as published: the workload of the paper's section VI-A.
-
-    Jobs come every 5 to 30 s, run 10 to 1,800 s and take 1 to 40 nodes. Those that waited most periods go first, the smaller first among
-    them, up to five or to the first that does not fit. A period without arrivals or releases is skipped.
-    """
+def windows_of(cluster: PublishedCluster, epochs: int = EPOCHS, windows: int = WINDOWS) -> Iterator[Window]:
+    """Windows of all epochs, at most five jobs in each."""
     for epoch in range(epochs):
-        yield from _epoch(tree, integer, windows, np.random.default_rng([seed, epoch]))
-
-
-def _epoch(tree: SwitchTree, integer: bool, windows: int, rng: np.random.Generator) -> Iterator[Window]:
-    idle = np.ones(tree.nodes, dtype=bool)
-    waiting: list[tuple[int, int, int]] = []  # minus the periods that a job waited, its size, its run time
-    running: list[tuple[int, np.ndarray]] = []
-    now, arrival = 0, int(rng.integers(5, 31))
-    while windows:
-        now += PERIOD_S
-        ended = [nodes for end, nodes in running if end <= now]
-        running = [(end, nodes) for end, nodes in running if end > now]
-        for nodes in ended:
-            idle[nodes] = True
-        arrived = arrival <= now
-        while arrival <= now:
-            waiting.append((0, int(rng.integers(1, 41)), int(rng.integers(10, 1801))))
-            arrival += int(rng.integers(5, 31))
-        if not arrived and not ended:
-            continue
-        waiting.sort()
-        fits = np.cumsum([size for _, size, _ in waiting[:MOST_JOBS]]) <= idle.sum()
-        started, waiting = waiting[: fits.sum()], waiting[fits.sum() :]
-        waiting = [(periods - 1, size, runtime) for periods, size, runtime in waiting]
-        if not started:
-            continue
-        window = Window(tree, np.flatnonzero(idle), np.array([size for _, size, _ in started]), integer)
-        allocation = annealed_allocation(window, PUBLISHED_ANNEALING, windows)
-        for (_, _, runtime), nodes in zip(started, allocation.nodes, strict=True):
-            idle[nodes] = False
-            running.append((now + runtime, nodes))
-        windows -= 1
-        yield window
+        yield from published_windows(cluster, windows, MOST_JOBS, 0, epoch)
 
 
 def relative_cost(windows: list[Window], method: str) -> float:
     """Sum of the costs of a method over that of the sequential allocation, less 1."""
-    cost = sum(METHODS[method](window, seed).cost for seed, window in enumerate(windows))
+    cost = sum(allocated(window, METHODS[method], seed).cost for seed, window in enumerate(windows))
     return cost / sum(sequential_allocation(window).cost for window in windows) - 1
 
 

@@ -8,35 +8,34 @@ nodes. A hop counts 1,000. The figures of the reference are ours, from running t
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from assets.experiments.topology_protocol import (
+    LOOP_SIZES,
+    PUBLISHED_CLUSTERS,
+    Lived,
+    PublishedCluster,
+    alone_costs,
+    live,
+    solving,
+)
 from benchmarks.markdown import markdown
-from models.allocation.annealing import PUBLISHED_ANNEALING, annealed_allocation
-from models.allocation.exact import flow_allocation
-from models.allocation.free import free_allocation, least_costs
+from models.allocation.free import least_costs
 from models.allocation.leaves import idle_leaves
 from models.allocation.looking_ahead import CODES_VALUES, PAPERS_VALUES, StartValues, looking_ahead
-from models.allocation.scas import MOST_SCAS_CELLS, scas_allocation, scas_cells
-from models.allocation.sequential import best_fit_allocation, sequential_allocation
-from models.allocation.window import Allocation, Window
-from simulator.topology.closed_loop import PeriodScheduler, PeriodState, published_jobs, run_closed_loop, selecting
-from simulator.topology.hops import pair_hops
-from simulator.topology.tree import IntArray, SwitchTree, regular_tree
+from models.allocation.window import Window
+from simulator.topology.closed_loop import PeriodScheduler, PeriodState
+from simulator.topology.tree import IntArray, SwitchTree
 
 EPOCHS, JOBS = 10, 300
-SIZES = (2, 40)
 MOST_JOBS = 5
 """Of a window, in the public code."""
 CLASSES = ((2, 10), (11, 20), (21, 30), (31, 40))
-HOP = 1000
-FLOW_SECONDS = 10.0
 FREE = "free, all that fit"
 """The rival: the shorter waits of the two readings."""
 CLAIRVOYANT = 2.0
@@ -46,12 +45,9 @@ NARROW_FIRST: dict[str, Any] = {"start": 1.87, "wait": 0.088, "power": 0.5, "gua
 
 
 @dataclass(frozen=True)
-class Loop:
-    """pair_cost: of a hop between two nodes, before it is divided by the nodes of the job. ideal: of the reference. values: of choosing
-    jobs and nodes together. reference: cost per job by method."""
+class Loop(PublishedCluster):
+    """ideal: of the reference. values: of choosing jobs and nodes together. reference: cost per job by method."""
 
-    tree: SwitchTree
-    pair_cost: float
     ideal: float
     values: StartValues
     reference: dict[str, float]
@@ -59,11 +55,10 @@ class Loop:
 
 LOOPS = {
     "paper's": Loop(
-        regular_tree((10, 10, 10)),
-        2.0 * HOP,
-        65_007,
-        PAPERS_VALUES,
-        {
+        **vars(PUBLISHED_CLUSTERS["paper"]),
+        ideal=65_007,
+        values=PAPERS_VALUES,
+        reference={
             "sequential": 84_657,
             "SA-1000 as published": 78_919,
             "SA-1000 with undo": 73_301,
@@ -72,11 +67,10 @@ LOOPS = {
         },
     ),
     "public code's": Loop(
-        regular_tree((10, 4, 25), (1, 3, 5)),
-        1.0 * HOP,
-        22_503,
-        CODES_VALUES,
-        {
+        **vars(PUBLISHED_CLUSTERS["code"]),
+        ideal=22_503,
+        values=CODES_VALUES,
+        reference={
             "sequential": 35_143,
             "SA-1000 as published": 31_802,
             "SA-1000 with undo": 28_563,
@@ -85,54 +79,33 @@ LOOPS = {
         },
     ),
 }
-_PUBLISHED = replace(PUBLISHED_ANNEALING, steps=1000)
-METHODS: dict[str, Callable[[Window, int], Allocation]] = {
-    "sequential": lambda window, seed: sequential_allocation(window),
-    "tree, one job at a time": lambda window, seed: best_fit_allocation(window),
-    "SA-1000 as published": lambda window, seed: annealed_allocation(window, _PUBLISHED, seed),
-    "SA-1000 with undo": lambda window, seed: annealed_allocation(window, replace(_PUBLISHED, undo=True), seed),
-    "SCAS, exact": lambda window, seed: _static(window),
-    "free": lambda window, seed: free_allocation(window, seed),
-}
-
-
-@dataclass(frozen=True)
-class Lived:
-    """What the jobs of all epochs had: size in nodes, cost and wait in seconds, each (jobs,); and the epoch of each."""
-
-    size: IntArray
-    cost: NDArray[np.float64]
-    wait: IntArray
-    epoch: IntArray
-
-    def of_class(self, least: int, most: int) -> Lived:
-        """The jobs of these sizes."""
-        rows = (self.size >= least) & (self.size <= most)
-        return Lived(self.size[rows], self.cost[rows], self.wait[rows], self.epoch[rows])
-
-    def cost_of_epochs(self) -> NDArray[np.float64]:
-        """Mean cost of a job by epoch."""
-        return np.bincount(self.epoch, self.cost) / np.bincount(self.epoch)
-
-    @property
-    def cost_per_node(self) -> float:
-        """Mean cost of the job that a node belongs to."""
-        return float((self.cost * self.size).sum() / self.size.sum())
+METHODS = (
+    "sequential",
+    "tree, one job at a time",
+    "SA-1000 as published",
+    "SA-1000 with undo",
+    "SCAS, exact",
+    "free",
+)
 
 
 def main() -> None:
     for name, loop in LOOPS.items():
-        capped = {method: live(loop, solving(loop.tree, method, MOST_JOBS)) for method in METHODS}
-        others = {method: live(loop, solving(loop.tree, method, None)) for method in METHODS}
+        capped = {method: _live(loop, solving(loop.tree, method, MOST_JOBS, JOBS)) for method in METHODS}
+        others = {method: _live(loop, solving(loop.tree, method, None, JOBS)) for method in METHODS}
         print(
             f"\nclosed loop, {name} tree: mean cost of a job\n\n{reproduction_table(loop, capped, others)}", flush=True
         )
         print(f"\nclosed loop, {name} tree: costs and waits by size\n\n{panel_table(loop, capped)}", flush=True)
         free = {f"free, at most {MOST_JOBS} jobs": capped["free"], FREE: others["free"]}
         watches = {method: Watched(loop.tree, values) for method, values in jointly(loop).items()}
-        joint = free | {method: live(loop, watched.of_epoch) for method, watched in watches.items()}
+        joint = free | {method: _live(loop, watched.of_epoch) for method, watched in watches.items()}
         print(f"\njobs and nodes together, {name} tree\n\n{joint_table(loop, joint, watches)}", flush=True)
         print(f"\njobs and nodes together, {name} tree: by size\n\n{panel_table(loop, joint)}", flush=True)
+
+
+def _live(loop: Loop, scheduler_of: Callable[[int], PeriodScheduler]) -> Lived:
+    return live(loop, scheduler_of, range(EPOCHS), JOBS)
 
 
 def jointly(loop: Loop) -> dict[str, StartValues]:
@@ -180,7 +153,7 @@ def joint_table(loop: Loop, methods: dict[str, Lived], watches: dict[str, Watche
         if method in watches:
             watched = watches[method]
             cells.append(f"{loop.pair_cost / 2 * np.mean(watched.alone):,.0f}")
-            cells += [f"{HOP * np.mean(watched.seconds):.0f}", f"{HOP * np.percentile(watched.seconds, 99):.0f}"]
+            cells += [f"{1000 * np.mean(watched.seconds):.0f}", f"{1000 * np.percentile(watched.seconds, 99):.0f}"]
         else:
             cells += ["", "", ""]
         lines.append([method, *cells])
@@ -188,38 +161,10 @@ def joint_table(loop: Loop, methods: dict[str, Lived], watches: dict[str, Watche
     return markdown([*titles, "each job alone", "mean CPU ms", "99 %"], lines)
 
 
-def solving(tree: SwitchTree, method: str, most: int | None) -> Callable[[int], PeriodScheduler]:
-    """The scheduler of an epoch that starts what section III-C selects. most: jobs of a window."""
-
-    def of_epoch(seed: int) -> PeriodScheduler:
-        windows = itertools.count(1)
-
-        def solve(idle: IntArray, sizes: IntArray) -> list[IntArray]:
-            return list(METHODS[method](Window(tree, idle, sizes), JOBS * seed + next(windows)).nodes)
-
-        return selecting(solve, most)
-
-    return of_epoch
-
-
-def live(
-    loop: Loop, scheduler_of: Callable[[int], PeriodScheduler], seeds: Iterable[int] = range(EPOCHS), count: int = JOBS
-) -> Lived:
-    """Epochs of `count` jobs, one for each seed. scheduler_of: of an epoch, by its seed."""
-    parts = []
-    for epoch, seed in enumerate(seeds):
-        jobs = published_jobs(count, seed, SIZES)
-        result = run_closed_loop(loop.tree, jobs, scheduler_of(seed))
-        cost = [loop.pair_cost * pair_hops(loop.tree, nodes) / len(nodes) for nodes in result.nodes]
-        parts.append((jobs.size, np.array(cost), result.start - jobs.arrival, np.full(count, epoch)))
-    return Lived(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def ideal_cost(loop: Loop, least: int = SIZES[0], most: int = SIZES[1], by_node: bool = False) -> float:
+def ideal_cost(loop: Loop, least: int = LOOP_SIZES[0], most: int = LOOP_SIZES[1], by_node: bool = False) -> float:
     """The expected cost of a job of a size from `least` to `most`, alone on an empty cluster. by_node: per node, not per job."""
     sizes = np.arange(least, most + 1)
-    costs = [loop.pair_cost * pair_hops(loop.tree, np.arange(size)) / size for size in sizes.tolist()]
-    return float(np.average(costs, weights=sizes if by_node else None))
+    return float(np.average(alone_costs(loop, sizes.tolist()), weights=sizes if by_node else None))
 
 
 def reproduction_table(loop: Loop, capped: dict[str, Lived], others: dict[str, Lived]) -> str:
@@ -249,7 +194,7 @@ def reproduction_table(loop: Loop, capped: dict[str, Lived], others: dict[str, L
 def panel_table(loop: Loop, methods: dict[str, Lived]) -> str:
     """Costs per job and per node, and waits, of all jobs and by size."""
     lines = []
-    for least, most in (SIZES, *CLASSES):
+    for least, most in (LOOP_SIZES, *CLASSES):
         sizes = f"{least} to {most}"
         for method, lived in methods.items():
             part = lived.of_class(least, most)
@@ -260,11 +205,6 @@ def panel_table(loop: Loop, methods: dict[str, Lived]) -> str:
         lines.append([sizes, "ideal", *(f"{cost:,.0f}" for cost in ideals), "", "", ""])
     waits_of = [f"{which} wait, s" for which in ("mean", "99 %", "longest")]
     return markdown(["nodes", "method", "cost of a job", "cost per node", *waits_of], lines)
-
-
-def _static(window: Window) -> Allocation:
-    few = scas_cells(window) <= MOST_SCAS_CELLS // 4
-    return scas_allocation(window) if few else flow_allocation(window, FLOW_SECONDS)
 
 
 if __name__ == "__main__":

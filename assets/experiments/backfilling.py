@@ -7,7 +7,7 @@ from assets.common.describe import plot, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
-from assets.experiments.agents_plots import queue_over_time, wait_by_tail, who_waits
+from assets.experiments.plots.agents import queue_over_time, wait_by_tail, who_waits
 from assets.ingest.core_jobs import jobs
 from assets.predictions.runtime_predictions import runtime_predictions
 from warehouse import Warehouse

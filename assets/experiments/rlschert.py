@@ -9,7 +9,7 @@ from pydantic import Field
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, VASP
 from assets.common.progress import progress_bar
-from assets.experiments.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
+from assets.experiments.plots.rlschert import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
 from assets.experiments.rlschert_runs import errors_of, observed_jobs
 from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
 from models.rlschert.ladder import train_side_by_side

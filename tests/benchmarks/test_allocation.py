@@ -1,17 +1,16 @@
-"""Windows of the closed loop, and the order of the methods on them."""
+"""The order of the methods on the windows of the closed loop."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from assets.experiments.topology_protocol import allocated
 from benchmarks.allocation import (
     BIG_IDLE,
     BIG_JOBS,
+    CLUSTERS,
     METHODS,
-    MOST_JOBS,
     REFERENCE,
-    TREES,
     big_windows,
     relative_cost,
     windows_of,
@@ -19,25 +18,12 @@ from benchmarks.allocation import (
 from tests.models.allocation.windows import check_allocation
 
 
-def test_the_windows_are_those_of_a_closed_loop() -> None:
-    tree, integer = TREES["paper's"]
-    windows = list(windows_of(tree, integer, epochs=2, windows=60))
-    again = list(windows_of(tree, integer, epochs=1, windows=60))
-    assert len(windows) == 120 and len(again) == 60
-    assert all((one.idle == other.idle).all() for one, other in zip(windows, again, strict=False))
-    assert len(windows[0].idle) == len(windows[60].idle) == 1000  # an epoch begins with an empty cluster
-    assert max(len(window.sizes) for window in windows) == MOST_JOBS
-    assert min(window.sizes.min() for window in windows) >= 1 and max(window.sizes.max() for window in windows) <= 40
-    assert np.mean([len(window.idle) for window in windows[40:60]]) < 200  # the load is above 1
-
-
-@pytest.mark.parametrize("name", list(TREES))
+@pytest.mark.parametrize("name", list(CLUSTERS))
 def test_methods_are_ordered_as_in_the_reference(name: str) -> None:
-    tree, integer = TREES[name]
-    windows = list(windows_of(tree, integer, epochs=2, windows=60))
+    windows = list(windows_of(CLUSTERS[name], epochs=2, windows=60))
     for seed, window in enumerate(windows[::10]):
-        for solve in METHODS.values():
-            check_allocation(window, solve(window, seed))
+        for method in METHODS.values():
+            check_allocation(window, allocated(window, method, seed))
     costs = [relative_cost(windows, method) for method in REFERENCE]
     assert costs == sorted(costs, reverse=True) and costs[0] < -0.03 and costs[-1] < -0.08
 

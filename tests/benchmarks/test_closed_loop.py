@@ -7,20 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import closed_loop as benchmark
+from assets.experiments.topology_protocol import live, solving
 from benchmarks.closed_loop import (
     CLASSES,
     FREE,
     LOOPS,
-    Lived,
     Watched,
     ideal_cost,
     joint_table,
     jointly,
-    live,
     panel_table,
     reproduction_table,
-    solving,
 )
 from simulator.topology.hops import hop_cost
 from simulator.topology.tree import regular_tree
@@ -40,26 +37,9 @@ def test_the_ideal_is_the_cost_of_first_nodes() -> None:
     assert ideal_cost(LOOPS["paper's"], 2, 3, by_node=True) == (2 * costs[0] + 3 * costs[1]) / 5
 
 
-def test_costs_per_job_per_node_and_by_epoch() -> None:
-    lived = Lived(np.array([2, 6, 30]), np.array([1.0, 3.0, 10.0]), np.array([5, 7, 9]), np.array([0, 0, 1]))
-    assert lived.cost_per_node == (2 + 18 + 300) / 38
-    assert lived.cost_of_epochs().tolist() == [2.0, 10.0]
-    assert lived.of_class(2, 10).wait.tolist() == [5, 7]
-
-
-def test_methods_start_the_same_jobs_and_the_optimum_is_below_the_first_nodes() -> None:
-    loop = LOOPS["public code's"]
-    lived = {name: live(loop, solving(loop.tree, name, 5), range(2), 120) for name in benchmark.METHODS}
-    waits = [part.wait.tolist() for part in lived.values()]
-    assert all(wait == waits[0] for wait in waits)
-    assert (lived["SCAS, exact"].cost_of_epochs() < lived["sequential"].cost_of_epochs()).all()
-    again = live(loop, solving(loop.tree, "free", 5), range(2), 120)
-    assert np.array_equal(again.cost, lived["free"].cost)
-
-
 def test_jobs_and_nodes_together_cost_less_and_do_not_make_jobs_wait() -> None:
     loop = LOOPS["public code's"]
-    lived = {FREE: live(loop, solving(loop.tree, "free", None), range(100, 102), 200)}
+    lived = {FREE: live(loop, solving(loop.tree, "free", None, 300), range(100, 102), 200)}
     watches = {name: Watched(loop.tree, replace(values, tries=60)) for name, values in jointly(loop).items()}
     lived |= {name: live(loop, watched.of_epoch, range(100, 102), 200) for name, watched in watches.items()}
     own = lived["looking ahead"]
@@ -74,7 +54,7 @@ def test_jobs_and_nodes_together_cost_less_and_do_not_make_jobs_wait() -> None:
 
 def test_tables_have_all_methods_and_sizes() -> None:
     loop = LOOPS["paper's"]
-    lived = {name: live(loop, solving(loop.tree, name, 5), range(1), 60) for name in ("sequential", "free")}
+    lived = {name: live(loop, solving(loop.tree, name, 5, 60), range(1), 60) for name in ("sequential", "free")}
     lines = reproduction_table(loop, lived, lived).splitlines()
     assert len(lines) == 2 + 3 and lines[2].startswith("| sequential |") and "| 84,657 | 1.000 |" in lines[2]
     panel = panel_table(loop, lived).splitlines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assets.experiments.rlschert_plots import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
+from assets.experiments.plots.rlschert import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
 
 RESULTS = pl.DataFrame(
     {
