@@ -1,4 +1,4 @@
 -- replay.placed_jobs has a row for every job of a replay; placements that are there lack jobs that never ran. New columns,
 -- replay.placements.hops and replay.placements.other_settings, are empty in rows that are there.
--- Two new tables, policies.population and policies.worker_iterations, are empty.
+-- Three new tables, policies.population, policies.worker_iterations and experiments.topology, are empty.
 SELECT 1;
