@@ -19,6 +19,8 @@ EVALUATE = (
 ) - PLACEMENT
 RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
 """Of the folders of VASP runs, not of the logs."""
+TOPOLOGY = dg.AssetSelection.assets("experiments/topology")
+"""Of no source: it generates its jobs."""
 
 
 def _job(name: str, selection: dg.AssetSelection, description: str):
@@ -39,7 +41,7 @@ population = _job("population", POPULATION, "A policy by decentralised PPO on ma
 placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
 experiments = _job(
     "experiments",
-    dg.AssetSelection.groups("experiments") - RLSCHERT,
+    dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY,
     "Compare scheduling policies: later jobs, the tables of RLScheduler, training curves; takes long",
 )
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
@@ -70,9 +72,16 @@ rlschert = dg.define_asset_job(
     description="Train and compare RLSchert's schedulers on synthetic VASP jobs; takes long",
 )
 
+topology = dg.define_asset_job(
+    "topology",
+    TOPOLOGY,
+    description="Compare ways of choosing nodes on generated jobs, as in Neural Simulated Annealing. Needs no source",
+)
+
 JOBS = [
     vasp,
     rlschert,
+    topology,
     vasp_ingest,
     vasp_watch,
     ingest,

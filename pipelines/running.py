@@ -65,27 +65,29 @@ def without_dagsters_faults() -> Iterator[None]:
 
 
 def run_job(
-    job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str = "sources"
+    job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str | None = "sources"
 ) -> dict[str, str]:
     """Runs a job for each source in turn; one that fails does not keep the others from running.
 
-    partitions: what the names are, "sources" or "vasp". Returns what went wrong by source, empty when all is well.
+    partitions: what the names are, "sources" or "vasp"; None for a job of no source, which runs once under the one name given. Returns
+    what went wrong by source, empty when all is well.
     """
 
     failures: dict[str, str] = {}
     with without_dagsters_faults(), dagster_instance() as instance:
-        register_sources(instance, sources, partitions)
+        if partitions:
+            register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)
         if closed:
             click.echo(f"{closed} run(s) of processes that died were closed as failed", err=True)
         for source in sources:
-            click.secho(f"{source}: {job}", bold=True, err=True)
+            click.secho(f"{source}: {job}" if partitions else job, bold=True, err=True)
             config = dict(run_config or {}) | {"loggers": {"steps": {"config": {}}}}
             try:
                 result = defs.resolve_job_def(job).execute_in_process(
                     run_config=config,
                     instance=instance,
-                    partition_key=source,
+                    partition_key=source if partitions else None,
                     tags=this_process(),
                     raise_on_error=True,
                 )

@@ -1,6 +1,7 @@
 """The documents' examples work: every SQL block and every `tracehouse` command of README and docs is run.
 
-They run on a tiny trace under the name of a bundled source, in a home in which every run that the documents save is saved.
+They run on a tiny trace under the name of a bundled source, in a home in which every run that the documents save is saved, and the
+experiment that needs no source has run with few jobs.
 Files that a document shows under their name are there. Of a run of the whole pipeline, which has made that home with quick
 settings, options and settings are checked. `make` verbs are checked to exist (CI and the README's own quick start run them),
 servers only explain themselves.
@@ -81,6 +82,9 @@ def home(finished: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
             if saves_runs(command):
                 done = run_in(own, folder, shlex.split(command)[1:], patch)
                 assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
+        (folder / "few.yaml").write_text("ops: {experiments__topology: {config: {epochs: 1, windows: 2, jobs: 9}}}\n")
+        done = run_in(own, folder, ["run", "--job", "topology", "--config", "few.yaml"], patch)
+        assert done.exit_code == 0, done.stderr
     return own
 
 

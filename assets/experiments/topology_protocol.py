@@ -86,7 +86,7 @@ ALLOCATION_METHODS = (
 
 
 def published_windows(
-    cluster: PublishedCluster, windows: int, most_jobs: int, seed: int, epoch: int
+    cluster: PublishedCluster, windows: int, most_jobs: int | None, seed: int, epoch: int
 ) -> Iterator[Window]:
     """Windows of a closed loop under annealing as published: the workload of section VI-A, from an empty cluster.
 
@@ -128,7 +128,7 @@ def published_windows(
 
 @dataclass(frozen=True)
 class Lived:
-    """What the jobs of all epochs had: size in nodes, cost and wait in seconds, each (jobs,); and the epoch of each."""
+    """What the jobs of all epochs had: size in nodes, cost, wait in seconds, and epoch. Each has the shape (jobs,)."""
 
     size: IntArray
     cost: NDArray[np.float64]

@@ -17,7 +17,9 @@ from traces.catalogue.places import inbox
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
 @click.option(
     "--job",
-    type=click.Choice(["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "everything"]),
+    type=click.Choice(
+        ["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "topology", "everything"]
+    ),
     default="everything",
     show_default=True,
     help="Part of the pipeline to run.",
@@ -33,6 +35,11 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
+    if job == "topology":
+        if names:
+            raise ValueError("the job topology generates its jobs and is of no source: leave out --source")
+        raise_failures(run_job(job, [job], read_config(config), partitions=None))
+        return
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
     failures = run_job(job, chosen, read_config(config))
     done = [name for name in chosen if name not in failures]

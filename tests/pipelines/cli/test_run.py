@@ -49,3 +49,18 @@ def test_report_before_anything_was_evaluated(loaded: tuple[Path, str]) -> None:
 
 def test_report_before_there_is_a_warehouse(catalogue: Path) -> None:
     assert "no warehouse yet" in fail("report")
+
+
+def test_the_job_of_generated_jobs_needs_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    use_home(monkeypatch, home.folder)
+    assert "is of no source: leave out --source" in fail("run", "-s", SOURCE, "--job", "topology")
+    config = tmp_path / "few.yaml"
+    few = "{trees: [code], methods: [free], epochs: 1, windows: 3, jobs: 20}"
+    config.write_text(f"ops: {{experiments__topology: {{config: {few}}}}}\n")
+    done = call("run", "--job", "topology", "--config", config)
+    assert done.exit_code == 0 and "experiments/topology" in done.stderr
+    made = home.tables()["experiments.topology"]
+    assert made.height == 5 and set(made["method"]) == {"sequential", "free", "ideal"}
+    config.write_text("ops: {experiments__topology: {config: {trees: [torus]}}}\n")
+    assert "torus" in fail("run", "--job", "topology", "--config", config)
