@@ -7,7 +7,6 @@ never undoes a rejected move.
 
     python -m benchmarks.neural_annealing --tree code --checkpoints FOLDER
     python -m benchmarks.neural_annealing --tree paper --variants paper --networks CNN-3 --recipe siblings --epochs 2
-    python -m benchmarks.neural_annealing --figure-5 --epochs 1 --checkpoints FOLDER
 
 What was trained is kept in FOLDER, and an interrupted run goes on from there. Each policy is written beside its checkpoint.
 """
@@ -40,7 +39,6 @@ HOP = 1000
 WINDOWS = 100
 CALIBRATION_WINDOWS = 20
 CALIBRATION_STEPS = 5000
-FIGURE_5_STEPS = (500, 600, 700, 800, 900, 1000)
 CURVE_POINTS = 8
 
 
@@ -72,17 +70,8 @@ Solver = Callable[[Window, list[int]], Allocation]
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.neural_annealing")
-    parser.add_argument("--tree", choices=list(CLUSTERS), default="code", help="cluster and costs")
+    add_training_options(parser)
     parser.add_argument("--variants", default="paper,code", help="what is trained, separated by commas")
-    parser.add_argument("--networks", default=",".join(REPAIR_NETWORKS), help="networks of Table II")
-    parser.add_argument("--recipe", choices=list(RECIPES), default="published", help="how they are trained")
-    parser.add_argument("--updates", type=int, default=40, help="updates of each training")
-    parser.add_argument("--epochs", type=int, default=10, help="epochs of 100 windows")
-    parser.add_argument("--seed", type=int, default=1, help="of the trainings")
-    parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
-    parser.add_argument(
-        "--figure-5", action="store_true", help="all networks and 500 to 1,000 steps instead of Table III"
-    )
     arguments = parser.parse_args()
     policies = {}
     for variant in arguments.variants.split(","):
@@ -92,12 +81,21 @@ def main() -> None:
         print_curves(variant, {network: curve for network, (_, curve) in curves.items()})
     cluster = CLUSTERS[arguments.tree]
     for name, policy in policies.items():
-        if not arguments.figure_5 and policy.network == "CNN-3":
+        if policy.network == "CNN-3":
             print_table_3(
                 f"{name}, {arguments.recipe} training, {arguments.tree}'s tree", cluster, policy, arguments.epochs
             )
-    if arguments.figure_5:
-        print_figure_5(cluster, policies, arguments.epochs)
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Which networks are trained, how, and on what; and how many epochs judge."""
+    parser.add_argument("--tree", choices=list(CLUSTERS), default="code", help="cluster and costs")
+    parser.add_argument("--networks", default=",".join(REPAIR_NETWORKS), help="networks of Table II")
+    parser.add_argument("--recipe", choices=list(RECIPES), default="published", help="how they are trained")
+    parser.add_argument("--updates", type=int, default=40, help="updates of each training")
+    parser.add_argument("--epochs", type=int, default=10, help="epochs of 100 windows")
+    parser.add_argument("--seed", type=int, default=1, help="of the trainings")
+    parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
 
 
 def train(arguments: argparse.Namespace, variant: str, network: str) -> tuple[RepairPolicy, list[RepairUpdate]]:
@@ -162,27 +160,6 @@ def print_table_3(title: str, cluster: Cluster, policy: RepairPolicy, epochs: in
             other = names.index(rival)
             gains = [1 - row[0][ours] / row[0][other] for row in rows]
             print(f"NSA-500{kind} is {100 * np.mean(gains):+.2f} % below {rival}, mean over epochs")
-
-
-def print_figure_5(cluster: Cluster, policies: dict[str, RepairPolicy], epochs: int) -> None:
-    """Mean cost by steps: every network, SA with twice the steps, and SA with the CPU time of the first network."""
-    first = next(iter(policies.values()))
-    for kind, rules in (("corrected", PAPERS_ANNEALING), ("published", PUBLISHED_ANNEALING)):
-        solvers: dict[str, Solver] = {}
-        for steps in FIGURE_5_STEPS:
-            solvers |= {f"NSA {name}, {steps}": neural(policy, rules, steps) for name, policy in policies.items()}
-            solvers[f"SA twice, {steps}"] = annealed(rules, 2 * steps)
-            equal = equal_steps(cluster, neural(first, rules, steps))
-            solvers[f"SA equal time, {steps}"] = annealed(rules, equal)
-        lead = next(iter(solvers))
-        means = np.mean([run_epoch(cluster, solvers, lead, epoch)[0] for epoch in range(epochs)], axis=0)
-        costs = dict(zip(solvers, means, strict=True))
-        print(
-            f"\n{kind} search\n\n| solver | {' | '.join(map(str, FIGURE_5_STEPS))} |\n|---|{'---|' * len(FIGURE_5_STEPS)}"
-        )
-        for name in [*(f"NSA {name}" for name in policies), "SA twice", "SA equal time"]:
-            cells = [f"{HOP * costs[f'{name}, {steps}']:,.0f}" for steps in FIGURE_5_STEPS]
-            print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def run_epoch(

@@ -27,8 +27,3 @@ def test_a_small_run_prints_curves_and_table_and_keeps_what_was_trained(
     assert costs[1] <= costs[0] and costs[-1] <= costs[0]  # no search ends above the sequential start
     policy, card = load_repair_policy(tmp_path / "repair-code-paper-CNN-3-published-1.json")
     assert policy.network == "CNN-3" and card["tree"] == "code"
-    monkeypatch.setattr(benchmark, "FIGURE_5_STEPS", (5, 10))
-    monkeypatch.setattr(sys, "argv", [*command, "--variants", "code", "--figure-5"])
-    benchmark.main()
-    printed = capsys.readouterr().out
-    assert "| NSA CNN-3, code |" in printed and printed.count("| SA equal time |") == 2
