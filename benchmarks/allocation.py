@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from assets.experiments.topology_protocol import PUBLISHED_CLUSTERS, PublishedCluster, allocated, published_windows
+from assets.experiments.protocols.topology import PUBLISHED_CLUSTERS, PublishedCluster, allocated, published_windows
 from models.allocation.annealing import PAPERS_ANNEALING, PUBLISHED_ANNEALING, annealed_allocation
 from models.allocation.exact import flow_allocation
 from models.allocation.free import free_allocation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from assets.experiments.published_windows import PUBLISHED_HEURISTICS
+from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS
 from benchmarks.backlogs import LOGS
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from assets.experiments.topology_protocol import (
+from assets.experiments.protocols.topology import (
     LOOP_SIZES,
     PUBLISHED_CLUSTERS,
     Lived,

@@ -10,7 +10,7 @@ import sys
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.experiments.published_windows import published_split
+from assets.experiments.protocols.published_windows import published_split
 from assets.policies.training import PolicyTask, TrainingSetup
 from benchmarks.backlogs import LOGS
 from benchmarks.logs import SHARED

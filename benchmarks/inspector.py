@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import tracehouse
-from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
+from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from assets.policies.training import PolicyTask, arena_of_task
 from benchmarks.backlogs import LOGS
 from benchmarks.logs import SHARED

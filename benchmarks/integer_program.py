@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from assets.experiments.topology_protocol import HOP_COST
+from assets.experiments.protocols.topology import HOP_COST
 from benchmarks.allocation import CLUSTERS, EPOCHS, WINDOWS, windows_of
 from benchmarks.markdown import markdown
 from models.allocation.exact import flow_allocation

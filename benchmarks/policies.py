@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
+from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from benchmarks.logs import SHARED
 from benchmarks.run import cpu_s
 from models.scheduling.arena import Arena, Windows

@@ -12,7 +12,7 @@ from itertools import product
 
 import tracehouse
 from assets.common.trace import Trace
-from assets.experiments.published_windows import PUBLISHED_HEURISTICS, published_split
+from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS, published_split
 from assets.policies.training import PolicyTask, arena_of_task
 from benchmarks.backlogs import LOGS
 from benchmarks.logs import SHARED

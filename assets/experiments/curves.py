@@ -7,7 +7,7 @@ from pydantic import Field
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
-from assets.experiments.published_windows import CHOOSING_WINDOWS
+from assets.experiments.protocols.published_windows import CHOOSING_WINDOWS
 from assets.experiments.tables import curve_rows, last_epochs
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig

@@ -13,7 +13,7 @@ from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
 from assets.experiments.ddppo import VARIANTS, ddppo
 from assets.experiments.plots.ddppo import boxes
-from assets.experiments.published_windows import PUBLISHED_JOBS, PUBLISHED_LENGTH, PUBLISHED_WINDOWS
+from assets.experiments.protocols.published_windows import PUBLISHED_JOBS, PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, verdicts_on, write_results
 from assets.policies.training import PolicyTask, arena_of_task
 from assets.policies.verdicts import BOUNDED_KEY, JudgedRule

@@ -7,7 +7,7 @@ from assets.common.describe import table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
-from assets.experiments.inspector_protocol import InspectorTrials, inspectors_by_own_rules
+from assets.experiments.protocols.inspector import InspectorTrials, inspectors_by_own_rules
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.predictions.runtime_predictions import runtime_predictions

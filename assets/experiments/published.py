@@ -8,7 +8,7 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
-from assets.experiments.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
+from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, trained_entries, write_results
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import EvolutionConfig, PPOConfig, text_field

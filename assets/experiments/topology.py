@@ -12,7 +12,7 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS
 from assets.common.progress import progress_bar
 from assets.experiments.plots.topology import allocation_costs
-from assets.experiments.topology_protocol import (
+from assets.experiments.protocols.topology import (
     ALLOCATION_METHODS,
     HOP_COST,
     PUBLISHED_CLUSTERS,

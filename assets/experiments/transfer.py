@@ -8,8 +8,8 @@ from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.storage import read_model
 from assets.common.trace import load_trace
+from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS, published_split
 from assets.experiments.published import published
-from assets.experiments.published_windows import PUBLISHED_HEURISTICS, published_split
 from assets.experiments.tables import ExperimentEntry, comparisons, costs_of, write_results
 from assets.policies.training import PolicyTask, arena_of_task
 from models.scheduling.policy_file import policy_from_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assets.experiments.topology_protocol import allocated
+from assets.experiments.protocols.topology import allocated
 from benchmarks.allocation import (
     BIG_IDLE,
     BIG_JOBS,

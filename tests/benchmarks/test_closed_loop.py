@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assets.experiments.topology_protocol import live, solving
+from assets.experiments.protocols.topology import live, solving
 from benchmarks.closed_loop import (
     CLASSES,
     FREE,

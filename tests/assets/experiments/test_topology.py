@@ -9,8 +9,8 @@ import dagster as dg
 import polars as pl
 import pytest
 
+from assets.experiments.protocols.topology import PUBLISHED_CLUSTERS, live, solving
 from assets.experiments.topology import TopologyConfig, topology
-from assets.experiments.topology_protocol import PUBLISHED_CLUSTERS, live, solving
 from tests.assets.experiments.runs import rows
 from warehouse import Warehouse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assets.experiments.topology_protocol import (
+from assets.experiments.protocols.topology import (
     ALLOCATION_METHODS,
     ANNEALERS,
     LOOP_SIZES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.experiments.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
+from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 
 
 def test_published_windows_are_kept_apart() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.experiments.inspector_protocol import own_split
+from assets.experiments.protocols.inspector import own_split
 
 
 def test_later_jobs_test() -> None:

@@ -1,0 +1,1 @@
+"""Protocols of published experiments: which windows, which jobs, which rules."""
