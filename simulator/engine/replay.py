@@ -353,9 +353,12 @@ def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> 
     if policy.fixed is not None:
         fixed[tasks.first : tasks.last] = policy.fixed(jobs, cluster_procs)
     weights = policy.weights or no_weights()
-    facts = np.zeros((len(tasks.submit), len(weights.facts)), dtype=np.float32)
-    if len(weights.facts):
-        facts[tasks.first : tasks.last] = facts_of(jobs, cluster_procs, weights.facts)
+    if len(weights.facts) and len(tasks.submit) == len(jobs):
+        facts = facts_of(jobs, cluster_procs, weights.facts)
+    else:
+        facts = np.zeros((len(tasks.submit), len(weights.facts)), dtype=np.float32)
+        if len(weights.facts):
+            facts[tasks.first : tasks.last] = facts_of(jobs, cluster_procs, weights.facts)
     program = policy.formula
     return Scoring(
         kind=policy.kind,

@@ -42,6 +42,7 @@ def test_layouts_of_agents_are_not_among_those_that_order_the_queue() -> None:
 
 def test_facts_by_hand() -> None:
     indices = n([FACTS.index(name) for name in ("procs_share", "estimate", "memory")])
+    assert facts_of(JOBS, 8, indices) is facts_of(JOBS, 8, indices)
     assert facts_of(JOBS, 8, indices).tolist() == pytest.approx(n([[0.125, 0.2, 0.5], [0.5, 0.5, 0.25]]))
     assert log_seconds(n([0, 1023])).tolist() == [0.0, 0.5]
 
