@@ -16,12 +16,14 @@ import polars as pl
 
 from assets.common.storage import data_folder
 from assets.common.trace import JOB_COLUMNS
+from assets.ingest.centre_log import write_centre_log
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
 from traces.catalogue.sources import Source
 from traces.common.log import log_files
 from traces.pbs.writer import write_pbs
 from traces.swf.writer import write_swf
+from traces.synthetic.centre import CentreOptions
 from traces.synthetic.workload import WorkloadOptions, generate_workload
 
 GENERATOR_VERSION = 1
@@ -31,12 +33,12 @@ LEFT_BEHIND_S = 3600
 
 
 def generated_log(source: Source) -> Path:
-    """The log of a generated source (a file or a folder of daily files), written on first use."""
+    """The log of a generated source, written on first use: a file, or a folder of daily or monthly files."""
     recipe = json.dumps(
         [GENERATOR_VERSION, source.format, source.procs, source.time_zone, source.generator], sort_keys=True
     )
     folder = written_once(source.name, recipe, lambda folder: _write(source, folder))
-    return folder if source.format == "pbs" else log_files(folder)[0]
+    return folder if source.format == "pbs" or "model" in source.generator else log_files(folder)[0]
 
 
 def written_once(name: str, recipe: str, write: Callable[[Path], None]) -> Path:
@@ -75,6 +77,9 @@ def _remove_older(folder: Path, changed_s: float) -> None:
 
 
 def _write(source: Source, folder: Path) -> None:
+    if "model" in source.generator:
+        write_centre_log(CentreOptions(**source.generator), folder, source.name)
+        return
     assert source.procs is not None  # the catalogue demands both of generated sources
     assert source.time_zone is not None
     options = WorkloadOptions(procs=source.procs, **source.generator)

@@ -10,6 +10,7 @@ from typing import Any
 from traces.catalogue.checking import Checker
 from traces.catalogue.sources import FORMATS, Source
 from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
+from traces.synthetic.centre import Centre, CentreOptions
 from traces.synthetic.workload import WorkloadOptions
 
 TOPOLOGY_SUFFIXES = (".conf", ".yaml", ".yml")
@@ -42,10 +43,13 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
     for key, amount in cluster.items():
         if amount is not None and amount < 1:
             check.fail(name, key, f"{key} must be at least 1, found {amount}; leave it out where there are none")
-    if generator:
+    centre = _centre(check, name, generator, log_format, procs) if "model" in generator else None
+    if centre:
+        procs, cluster["nodes"], time_zone = centre.procs, centre.nodes, centre.time_zone
+    elif generator:
         if procs is None:
             check.fail(name, "generator", "a generated source needs `procs`, the processors of its cluster")
-        _check_generator(check, name, generator, procs or 1)
+        _check_generator(check, name, WorkloadOptions, generator, procs or 1)
     return Source(
         name,
         log_format or "",
@@ -87,17 +91,27 @@ def _pseudonyms(check: Checker, name: str, table: dict[str, Any]) -> tuple[str, 
     return tuple(kinds)
 
 
-def _check_generator(check: Checker, name: str, options: dict[str, Any], procs: int) -> None:
-    """Fails when the options are not those of a `WorkloadOptions`."""
-    declared = {f.name: f for f in fields(WorkloadOptions) if f.name != "procs"}
-    for key in options:
+def _centre(check: Checker, name: str, generator: dict[str, Any], log_format: str | None, procs: int | None) -> Centre:
+    """The cluster that a generated log is modelled after."""
+    options = _check_generator(check, name, CentreOptions, generator)
+    if log_format != "swf":
+        check.fail(name, "format", f'a log after a model is written as "swf", found {log_format!r}')
+    if procs not in (None, options.centre.procs):
+        check.fail(name, "procs", f"{options.model} has {options.centre.procs} processors, found {procs}; leave it out")
+    return options.centre
+
+
+def _check_generator(check: Checker, name: str, kind: Any, given: dict[str, Any], procs: int | None = None) -> Any:
+    """The options of a generator, of the dataclass `kind`; fails where they are not. procs: for a kind that needs them."""
+    declared = {f.name: f for f in fields(kind) if f.name != "procs"}
+    for key in given:
         if key not in declared:
             expected = ", ".join(sorted(declared))
             check.fail(name, ("generator", key), f"unknown generator option {key!r}; expected {expected}")
-    missing = [key for key, option in declared.items() if option.default is MISSING and key not in options]
+    missing = [key for key, option in declared.items() if option.default is MISSING and key not in given]
     if missing:
         check.fail(name, "generator", f"generator options are missing: {', '.join(missing)}")
     try:
-        WorkloadOptions(procs=procs, **options)
+        return kind(**given) if procs is None else kind(procs=procs, **given)
     except ValueError as error:
         check.fail(name, "generator", f"bad generator options: {error}")

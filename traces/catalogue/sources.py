@@ -33,7 +33,8 @@ class Source:
         says otherwise.
     topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml; None where it
         is not declared. procs_per_node: processors of a node of that tree; None leaves it to the log.
-    generator: options of `traces.synthetic.workload.WorkloadOptions` for a generated source, else empty.
+    generator: options of a generated source, else empty: of `traces.synthetic.centre.CentreOptions` where they name a model, else of
+        `traces.synthetic.workload.WorkloadOptions`.
     declared_at: "file:line" of the declaration, for error messages.
     """
 

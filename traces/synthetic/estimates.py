@@ -77,10 +77,19 @@ def assign_estimates(
     return AssignedEstimates(requested, np.clip(run_times_s, 1, requested))
 
 
-def user_menus(rng: np.random.Generator, users: int, max_walltime_s: int) -> list[IntArray]:
-    """The values each user ever requests, ascending; the last is always the site's maximum."""
-    fits = max_walltime_s > ROUND_ESTIMATES_S
-    values, popularity = ROUND_ESTIMATES_S[fits], ROUND_POPULARITY[fits]
+def user_menus(
+    rng: np.random.Generator,
+    users: int,
+    max_walltime_s: int,
+    round_s: IntArray = ROUND_ESTIMATES_S,
+    round_popularity: FloatArray = ROUND_POPULARITY,
+) -> list[IntArray]:
+    """The values each user ever requests, ascending; the last is always the site's maximum.
+
+    round_s, round_popularity: the round values in seconds, and how often they are typed, both shape (values,).
+    """
+    fits = max_walltime_s > round_s
+    values, popularity = round_s[fits], round_popularity[fits]
     menus = []
     for _ in range(users):
         menu = [max_walltime_s]

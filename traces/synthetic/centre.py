@@ -1,0 +1,99 @@
+"""Two clusters whose logs are large and not public: what is published of them, and the options of a log generated after one.
+
+Source: Sgambati, Vakanski and Anderson, "DD-PPO for HPC scheduling" (2025), section 4.4. It gives nodes, cores, period, number
+of jobs, the longest job (7 days), and that jobs have from one core to all. Everything else of the model is guessed: see
+`traces.synthetic.population`, `traces.synthetic.weeks` and docs/ddppo.md, which has both in a table.
+
+The paper gives Lemhi 20,240 cores and 504 nodes. Those are 40.2 cores a node, so that 504 nodes of 40 are taken: 20,160.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import date
+
+DAYS_A_WEEK = 7
+
+
+@dataclass(frozen=True)
+class Centre:
+    """What is published of a cluster and its log.
+
+    first_day, last_day: of the log, in local dates; the model's log ends with the midnight that begins last_day. jobs: in that
+    time. max_walltime_s: no job runs longer, seconds. time_zone, users: guessed.
+    """
+
+    nodes: int
+    cores_per_node: int
+    first_day: date
+    last_day: date
+    jobs: int
+    max_walltime_s: int
+    time_zone: str
+    users: int
+
+    @property
+    def procs(self) -> int:
+        """Cores of the whole cluster."""
+        return self.nodes * self.cores_per_node
+
+    @property
+    def days(self) -> int:
+        """Days of the log."""
+        return (self.last_day - self.first_day).days
+
+    @property
+    def weeks(self) -> int:
+        """Weeks of the log; the last one may be shorter."""
+        return -(-self.days // DAYS_A_WEEK)
+
+
+CENTRES = {
+    "falcon": Centre(
+        972, 36, date(2014, 9, 24), date(2020, 8, 4), 11_318_441, 7 * 86_400, time_zone="America/Boise", users=600
+    ),
+    "lemhi": Centre(
+        504, 40, date(2019, 1, 23), date(2019, 12, 31), 383_845, 7 * 86_400, time_zone="America/Boise", users=250
+    ),
+}
+
+
+@dataclass(frozen=True)
+class CentreOptions:
+    """What to generate. Every field is checked; ValueError names the field, its value and what to do.
+
+    The jobs of a log are the first ones of every longer log of the same model, seed and load: fewer jobs are a shorter time on
+    the same cluster, not fewer jobs a day.
+    """
+
+    model: str  # a name in CENTRES
+    seed: int
+    jobs: int = 0  # 0: all of the model
+    offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use; assumed, nothing is published
+
+    def __post_init__(self) -> None:
+        words = {"str": (str, "a text"), "int": (int, "a whole number"), "float": ((int, float), "a number")}
+        for option in fields(self):
+            value, (kind, word) = getattr(self, option.name), words[str(option.type)]
+            if not isinstance(value, kind) or isinstance(value, bool):  # type: ignore[arg-type]
+                raise ValueError(f"{option.name} is {value!r}; use {word}")
+        if self.model not in CENTRES:
+            raise ValueError(f"model is {self.model!r}; choose one of {', '.join(CENTRES)}")
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed!r}; use a whole number from 0")
+        if not 0 <= self.jobs <= self.centre.jobs:
+            raise ValueError(f"jobs is {self.jobs!r}; {self.model} has 1 to {self.centre.jobs} jobs, and 0 means all")
+        if not 0.0 < self.offered_load <= 1.0:
+            raise ValueError(
+                f"offered_load is {self.offered_load!r}; use a number above 0 and up to 1, for example 0.7"
+            )
+
+    @property
+    def centre(self) -> Centre:
+        """The cluster."""
+        return CENTRES[self.model]
+
+    @property
+    def num_jobs(self) -> int:
+        """Jobs of the log."""
+        return self.jobs or self.centre.jobs
