@@ -64,3 +64,12 @@ def test_a_generated_log_is_read_as_a_real_one(log_format: str) -> None:
     if log_format == "swf":
         assert header_value(logs[0].header, "MaxProcs") == 32
     assert generated_log(source) == path
+
+
+def test_a_log_after_a_model_is_a_folder_of_months() -> None:
+    options = {"model": "lemhi", "jobs": 300, "seed": 3}
+    source = Source("large", "swf", None, procs=20_160, time_zone="America/Boise", generator=options)
+    path = generated_log(source)
+    assert [file.name for file in log_files(path)] == ["large-2019-01.swf"]
+    assert read_swf(log_files(path)[0]).accepted == 300
+    assert generated_log(source) == path

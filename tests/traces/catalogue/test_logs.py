@@ -144,3 +144,41 @@ def test_a_tree_is_words_or_a_file_beside_the_catalogue(catalogue: Path) -> None
     catalogue.write_text(f'{GOOD}topology = "slurm/topology.conf"\n')
     good = load_catalogue().source("good")
     assert (good.topology, good.procs_per_node) == (str(catalogue.parent / "slurm" / "topology.conf"), None)
+
+
+MODEL_FAULTS = {
+    "no such model": ('"swf"', "", '{ model = "eagle", seed = 1 }', 3, "model is 'eagle'; choose one of falcon, lemhi"),
+    "option of another": (
+        '"swf"',
+        "",
+        '{ model = "lemhi", seed = 1, users = 3 }',
+        3,
+        "unknown generator option 'users'; expected jobs, model",
+    ),
+    "seed left out": ('"swf"', "", '{ model = "lemhi" }', 3, "generator options are missing: seed"),
+    "too many jobs": ('"swf"', "", '{ model = "lemhi", seed = 1, jobs = 400000 }', 3, "lemhi has 1 to 383845 jobs"),
+    "another size": (
+        '"swf"',
+        "procs = 512",
+        '{ model = "lemhi", seed = 1 }',
+        3,
+        "lemhi has 20160 processors, found 512",
+    ),
+    "another format": ('"pbs"', "", '{ model = "lemhi", seed = 1 }', 2, "is written as \"swf\", found 'pbs'"),
+}
+
+
+@pytest.mark.parametrize(("log_format", "procs", "options", "line", "says"), MODEL_FAULTS.values(), ids=MODEL_FAULTS)
+def test_a_fault_in_a_model_names_file_line_and_remedy(
+    catalogue: Path, log_format: str, procs: str, options: str, line: int, says: str
+) -> None:
+    message = fault(catalogue, f"[sources.bad]\nformat = {log_format}\ngenerator = {options}\n{procs}\n")
+    assert message.startswith(f"{catalogue}:{4 if procs else line}:"), message
+    assert re.search(says, message), message
+
+
+def test_a_model_tells_its_cluster(catalogue: Path) -> None:
+    catalogue.write_text('[sources.large]\nformat = "swf"\ngenerator = { model = "lemhi", seed = 1, jobs = 9 }\n')
+    source = load_catalogue().source("large")
+    assert (source.procs, source.nodes, source.time_zone) == (20_160, 504, "America/Boise")
+    assert source.path is None and source.generator == {"model": "lemhi", "seed": 1, "jobs": 9}

@@ -1,0 +1,167 @@
+"""From a generated log of millions of jobs to features and a replay: `python -m benchmarks.large_log [--jobs N] [--model falcon]`.
+
+Every step runs in a process of its own: CPU time of all its threads, and the most resident memory of the process. Compiled code
+and imports are loaded before the clock starts, by the same step on a log of 2,000 jobs. With --folder, files are kept there and
+need about 400 bytes a job; otherwise they go with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+import sql
+from assets.common.trace import load_trace
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.generated import generated_log
+from assets.ingest.staging import replace_rows_of_query
+from assets.ingest.update import update_raw_log
+from assets.predictions.features import write_similar_jobs
+from benchmarks.markdown import markdown
+from simulator.engine.replay import replay
+from traces.catalogue.sources import Source
+from traces.common.log import log_files
+from traces.synthetic.centre import CENTRES
+from warehouse import Warehouse
+
+SEED = 2014
+WARM_JOBS = 2_000
+TITLES = ["step", "rows", "CPU-s", "wall s", "peak MiB"]
+
+
+def source_of(model: str, jobs: int, seed: int = SEED) -> Source:
+    """The source that a catalogue would declare. jobs: 0 for all."""
+    centre = CENTRES[model]
+    options = {"model": model, "jobs": jobs, "seed": seed}
+    return Source(model, "swf", None, centre.procs, centre.time_zone, nodes=centre.nodes, generator=options)
+
+
+def generate(source: Source, warehouse: Warehouse) -> int:
+    """Jobs, their schedule and the files."""
+    generated_log(source)
+    return source.generator["jobs"] or CENTRES[source.generator["model"]].jobs
+
+
+def ingest(source: Source, warehouse: Warehouse) -> int:
+    """Files into the raw tables."""
+    return update_raw_log(warehouse, source).outcome("accepted")
+
+
+def canonical(source: Source, warehouse: Warehouse) -> int:
+    """Raw tables into core.jobs."""
+    return write_jobs(warehouse, source.name)
+
+
+def health(source: Source, warehouse: Warehouse) -> int:
+    """What looks wrong in the log; rows are findings."""
+    return replace_rows_of_query(warehouse, "marts.trace_health", source.name, sql.load("marts.trace_health_of_source"))
+
+
+def job_features(source: Source, warehouse: Warehouse) -> int:
+    """What was known of each job at its submission."""
+    return replace_rows_of_query(
+        warehouse, "features.job_features", source.name, sql.load("features.job_features_of_source")
+    )
+
+
+def similar_jobs(source: Source, warehouse: Warehouse) -> int:
+    """Run times of the jobs most like each."""
+    return write_similar_jobs(warehouse, source.name)
+
+
+def load(source: Source, warehouse: Warehouse) -> int:
+    """The jobs out of the warehouse, as every replay and every training takes them."""
+    return len(load_trace(warehouse, source.name).jobs())
+
+
+def load_and_replay(source: Source, warehouse: Warehouse) -> int:
+    """The same, and a replay of the whole log under FCFS with EASY backfilling, which must give the log's own starts."""
+    trace = load_trace(warehouse, source.name)
+    schedule = replay(trace.jobs(), trace.cluster_procs, "FCFS", "easy")
+    assert (schedule.start == trace.rows["start_s"].to_numpy()).all()
+    return len(schedule.start)
+
+
+STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
+    "generate": ("generate, schedule, write", generate),
+    "ingest": ("read into the raw tables", ingest),
+    "canonical": ("canonical jobs", canonical),
+    "health": ("health of the log (rows: findings)", health),
+    "job_features": ("job features", job_features),
+    "similar_jobs": ("similar jobs", similar_jobs),
+    "load": ("load the trace", load),
+    "replay": ("load, replay FCFS with EASY", load_and_replay),
+}
+
+
+def measure(step: str, model: str, jobs: int, folder: Path) -> dict[str, float]:
+    """One step in this process: rows, CPU and wall time in seconds, and the most memory of the process so far in MiB."""
+    function = STEPS[step][1]
+
+    def run(name: str, count: int) -> int:
+        os.environ["TRACEHOUSE_HOME"] = str(folder / name)
+        return function(source_of(model, count), Warehouse(folder / name / "bench.duckdb"))
+
+    run("warm", WARM_JOBS)
+    wall, cpu = time.perf_counter(), time.process_time()
+    rows = run("log", jobs)
+    taken = {"rows": rows, "cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall}
+    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return taken | {"peak_mib": int(peak.group(1)) / 1024 if peak else 0.0}
+
+
+def measure_apart(step: str, model: str, jobs: int, folder: Path) -> dict[str, float]:
+    """`measure` in a process of its own."""
+    code = (
+        "import json, sys, pathlib; from benchmarks.large_log import measure; "
+        "print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4]))))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code, step, model, str(jobs), str(folder)])
+    return json.loads(printed.decode().splitlines()[-1])
+
+
+def row_of(step: str, taken: dict[str, float]) -> list[str]:
+    """A line of the table."""
+    seconds = [f"{taken[name]:,.1f}" for name in ("cpu_s", "wall_s")]
+    return [STEPS[step][0], f"{taken['rows']:,}", *seconds, f"{taken['peak_mib']:,.0f}"]
+
+
+def disk_bytes(folder: Path) -> tuple[int, int]:
+    """Bytes of the log, and of the warehouse."""
+    (log,) = (folder / "log" / "warehouse" / "data" / "logs").iterdir()
+    return sum(file.stat().st_size for file in log_files(log)), (folder / "log" / "bench.duckdb").stat().st_size
+
+
+def run_steps(model: str, jobs: int, folder: Path, steps: Iterable[str] = STEPS) -> None:
+    """Measures the steps one after the other, and prints the table as it grows."""
+    for name in ("warm", "log"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    print(markdown(TITLES, []), flush=True)
+    for step in steps:
+        print(f"| {' | '.join(row_of(step, measure_apart(step, model, jobs, folder)))} |", flush=True)
+    log, database = disk_bytes(folder)
+    print(f"\nlog {log / 1e9:.2f} GB, warehouse {database / 1e9:.2f} GB")
+
+
+@click.command()
+@click.option("--model", type=click.Choice(list(CENTRES)), default="falcon", show_default=True)
+@click.option("--jobs", type=int, default=1_000_000, show_default=True, help="0: all of the model.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Keeps the files there.")
+@click.option("--step", "steps", type=click.Choice(list(STEPS)), multiple=True, help="Only these, in a kept folder.")
+def main(model: str, jobs: int, folder: Path | None, steps: tuple[str, ...]) -> None:
+    """Prints the table."""
+    with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as temporary:
+        run_steps(model, jobs, folder or Path(temporary), steps or STEPS)
+
+
+if __name__ == "__main__":
+    main()
