@@ -17,7 +17,7 @@ import polars as pl
 
 from traces.synthetic.centre import DAYS_A_WEEK, Centre, CentreOptions
 from traces.synthetic.estimates import LEAST_PATIENCE, SMALLEST_USED_SHARE
-from traces.synthetic.population import SEVERAL_NODES, Population, new_population
+from traces.synthetic.population import ONE_NODE, SEVERAL_NODES, Population, new_population
 from traces.synthetic.workload import NORMAL_QUEUE_S, SHORT_QUEUE_S
 
 FloatArray = npt.NDArray[np.float64]
@@ -221,8 +221,8 @@ def _run_times(
 ) -> tuple[IntArray, IntArray]:
     """Requested and actual run times in seconds, both shape (jobs,), such that the jobs use `target` core seconds.
 
-    The run times of batches on several nodes are multiplied by one factor, since those are most of the work. A job that would
-    outlive its request is killed at it. noise: of each job around its batch.
+    The run times of batches on whole nodes are multiplied by one factor, since those are nearly all of the work. A job that
+    would outlive its request is killed at it. noise: of each job around its batch.
     """
     nodes = batches.procs // centre.cores_per_node
     limit_s = np.full(len(nodes), centre.max_walltime_s)
@@ -230,7 +230,7 @@ def _run_times(
         limit_s[nodes * part > centre.nodes] = seconds
     menu = population.menus[population.user[batches.program]]  # (batches, choices)
     borders = np.sqrt(menu[:, :-1].astype(np.float64) * menu[:, 1:])
-    scaled = (batches.size_class == SEVERAL_NODES) & ~batches.fails
+    scaled = (batches.size_class >= ONE_NODE) & ~batches.fails
     procs, factor = batches.procs[batch], 1.0
     for _ in range(LOAD_ROUNDS):
         typical_s = np.minimum(batches.run_time_s * np.where(scaled, factor, 1.0), limit_s)
