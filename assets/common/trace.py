@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+import duckdb
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -16,11 +17,16 @@ from models.waits.clock import LogClock
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
 from simulator.policies.observation import log_seconds
+from traces.common.log import LARGEST_S
 from traces.swf.reader import header_value
 from warehouse import Warehouse, first_row
 
 JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
+SLICE_JOBS = 500_000
+"""Jobs are taken out of the warehouse so many at a time: beside the result only a slice is in memory."""
+MEMORY_LIMIT = "512MiB"
+"""Of DuckDB meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +175,8 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
             )
-        parameters = {"source": source, "cancelled": cancelled}
-        rows = connection.sql(sql.load("core.replayable_jobs"), params=parameters).pl()
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        rows = _replayable_jobs(connection, source, cancelled)
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
         split = first_row(
             connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
@@ -197,6 +203,53 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
         time_zone=time_zone,
         procs_per_node=_procs_per_node(header),
         log_faults=faults,
+    )
+
+
+def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancelled: bool) -> pl.DataFrame:
+    """Trace.rows, from the statements core.replay_names, core.replay_extremes and core.replayable_jobs.
+
+    A column with the same value in all rows takes no memory, such as predictions that there are none of.
+    """
+    names = sql.load("core.replay_names")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
+    bounds: dict[str, object] = {"source": source, "cancelled": cancelled, "from_index": 0, "to_index": LARGEST_S}
+    extremes = sql.load("core.replay_extremes")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_extremes AS {extremes}", bounds)
+    last = first_row(connection, "SELECT last_index FROM replay_extremes")
+    assert last is not None
+    slices, constants = [], []
+    for begin in range(0, max(last[0], 0) + 1, SLICE_JOBS):
+        bounds |= {"from_index": begin, "to_index": begin + SLICE_JOBS}
+        rows = connection.sql(sql.load("core.replayable_jobs"), params=bounds).pl()
+        if rows.height:
+            constants.append(_constants(rows))
+            slices.append(rows.drop(constants[-1]))
+    return _joined(rows.schema, slices, constants) if slices else rows
+
+
+def _constants(rows: pl.DataFrame) -> dict[str, object]:
+    """The value of each numeric column that has the same in all rows, or none in all."""
+    values = {}
+    for column in rows:
+        if column.null_count() == len(column) or (
+            column.dtype.is_numeric() and not column.null_count() and column.min() == column.max()
+        ):
+            values[column.name] = column.min()
+    return values
+
+
+def _joined(schema: pl.Schema, slices: list[pl.DataFrame], constants: list[dict[str, object]]) -> pl.DataFrame:
+    """The slices with their constants as one frame; what is constant in all of them is kept as one value."""
+    common = {name: value for name, value in constants[0].items() if all(c.get(name, c) == value for c in constants)}
+    parts = [
+        rows.with_columns(pl.lit(value, schema[name]).alias(name) for name, value in c.items() if name not in common)
+        for rows, c in zip(slices, constants, strict=True)
+    ]
+    order = [name for name in schema if name not in common]
+    whole = pl.concat(part.select(order) for part in parts)
+    return whole.with_columns(pl.lit(value, schema[name]).alias(name) for name, value in common.items()).select(
+        list(schema)
     )
 
 

@@ -16,6 +16,8 @@ from warehouse import Warehouse, file_lock, first_row
 
 SPILL_ROWS = 120_000
 """So many rows are gathered in memory before they go into a file."""
+QUERY_MEMORY = "2GiB"
+"""Of DuckDB while a query over all jobs of a source runs; what needs more goes through files beside the warehouse."""
 
 
 @contextmanager
@@ -54,10 +56,13 @@ def replace_rows_of_query(warehouse: Warehouse, table: str, source: str, query: 
     with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
         file = folder / "rows.parquet"
         with warehouse.read() as connection:
+            connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
+            connection.execute("SET threads = 1")  # a second one wants memory of its own, and saves little time
             connection.execute(
                 f"COPY ({query}) TO {quoted(file)} (FORMAT parquet, COMPRESSION lz4)", {"source": source}
             )
         with warehouse.write() as connection:
+            connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
             connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
             row = first_row(connection, f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)", [str(file)])
     return int(row[0]) if row else 0

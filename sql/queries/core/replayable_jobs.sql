@@ -1,20 +1,9 @@
--- Jobs of one source that can be replayed (docs/semantics.md), in replay order, times in the log's own clock. With $cancelled
--- also those that were cancelled before they started: they would run for what they request, and leave the queue at cancel_s.
--- The last columns are what a learned policy can read of a job besides (docs/policies.md), 1 where the log does not know.
-WITH numbered AS (
-    SELECT
-        jobs.*,
-        dense_rank() OVER (ORDER BY jobs.user_name NULLS LAST) - 1 AS user_number,
-        dense_rank() OVER (ORDER BY jobs.group_name NULLS LAST) - 1 AS group_number,
-        dense_rank() OVER (ORDER BY jobs.executable NULLS LAST) - 1 AS executable_number,
-        epoch(jobs.submit_time - sources.clock_zero)::BIGINT AS submit_s,
-        epoch(jobs.start_time - sources.clock_zero)::BIGINT AS start_s,
-        coalesce(jobs.runtime_s, 0) <= 0 AND jobs.status = 'cancelled' AND jobs.wait_s >= 0 AND jobs.requested_walltime_s > 0
-            AS was_cancelled
-    FROM core.jobs AS jobs
-    INNER JOIN core.sources AS sources ON jobs.source = sources.source
-    WHERE jobs.source = $source
-)
+-- Jobs of one source that can be replayed (docs/semantics.md), in replay order, times in the log's own clock: those with an index
+-- from $from_index and before $to_index. With $cancelled also those that were cancelled before they started: they would run for what
+-- they request, and leave the queue at cancel_s. The last columns are what a learned policy can read of a job besides
+-- (docs/policies.md), 1 where the log does not know. The tables replay_names and replay_extremes hold the queries of these names.
+WITH
+{{ numbered_jobs }}
 
 SELECT
     numbered.job_index,
@@ -39,18 +28,14 @@ SELECT
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p80_s END AS runtime_p80_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p90_s END AS runtime_p90_s,
     CASE WHEN numbered.was_cancelled THEN numbered.requested_walltime_s ELSE predictions.runtime_p95_s END AS runtime_p95_s,
-    greatest(max(numbered.runtime_s) OVER (), 1) AS longest_runtime_s,
-    coalesce(numbered.requested_memory_kb / nullif(max(numbered.requested_memory_kb) OVER (), 0), 1) AS memory_share,
-    CASE WHEN numbered.user_name IS NULL THEN 1 ELSE numbered.user_number / greatest(max(numbered.user_number) OVER (), 1) END
-        AS user_place,
-    CASE WHEN numbered.group_name IS NULL THEN 1 ELSE numbered.group_number / greatest(max(numbered.group_number) OVER (), 1) END
-        AS group_place,
-    CASE
-        WHEN numbered.executable IS NULL THEN 1
-        ELSE numbered.executable_number / greatest(max(numbered.executable_number) OVER (), 1)
-    END AS executable_place
-FROM numbered
+    extremes.longest_runtime_s,
+    coalesce(numbered.requested_memory_kb / extremes.most_memory_kb, 1) AS memory_share,
+    CASE WHEN numbered.user_name IS NULL THEN 1 ELSE numbered.user_number / extremes.last_user END AS user_place,
+    CASE WHEN numbered.group_name IS NULL THEN 1 ELSE numbered.group_number / extremes.last_group END AS group_place,
+    CASE WHEN numbered.executable IS NULL THEN 1 ELSE numbered.executable_number / extremes.last_executable END
+        AS executable_place
+FROM replayable AS numbered
+CROSS JOIN replay_extremes AS extremes
 LEFT JOIN predictions.runtime_predictions AS predictions
     ON numbered.source = predictions.source AND numbered.job_index = predictions.job_index
-WHERE numbered.procs > 0 AND (numbered.runtime_s > 0 OR ($cancelled AND numbered.was_cancelled))
 ORDER BY numbered.job_index

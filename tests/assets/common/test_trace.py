@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 from assets.common.trace import Trace, load_clock, load_trace, trace_sha256, waiting_at
@@ -177,3 +178,34 @@ def test_live_estimates_tell_jobs_apart_as_features_do(tmp_path: Path) -> None:
     assert (ours.class_of == theirs.class_of).all()
     assert (ours.request == theirs.request).all()
     assert len(set(ours.class_of[0])) > len(set(ours.class_of[2])) > 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 7])
+def test_jobs_that_are_taken_out_in_slices_are_those_taken_out_at_once(
+    jobs: int, faulty: tuple[Trace, Trace], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of these slices have no job, and columns that are constant in one are not in another."""
+    warehouse = warehouse_of(tmp_path, FAULTY)
+    with warehouse.write() as connection:
+        index = faulty[0].rows["job_index"][-1]
+        values = ", ".join(["7.0"] * 9)
+        connection.execute(f"INSERT INTO predictions.runtime_predictions VALUES ('mine', {index}, 'x', 1, {values})")
+    whole = [load_trace(warehouse, "mine", cancelled).rows for cancelled in (False, True)]
+    assert whole[0]["predicted_runtime_s"].to_list() == [None] * (whole[0].height - 1) + [7.0]
+    assert (
+        whole[0]
+        .drop(cs.contains("runtime_p", "predicted"))
+        .equals(faulty[0].rows.drop(cs.contains("runtime_p", "predicted")))
+    )
+    monkeypatch.setattr("assets.common.trace.SLICE_JOBS", jobs)
+    for cancelled, rows in zip((False, True), whole, strict=True):
+        in_slices = load_trace(warehouse, "mine", cancelled).rows
+        assert in_slices.equals(rows) and in_slices.schema == rows.schema
+
+
+def test_what_is_the_same_for_all_jobs_takes_no_memory(tmp_path: Path) -> None:
+    lines = [swf_line(k, 10 * k, 5, 50 + k % 7, 1 + k % 4, 80, user=k % 9) for k in range(1, 2001)]
+    rows = load_trace(warehouse_of(tmp_path, "; MaxProcs: 16\n" + "".join(lines)), "mine").rows
+    assert rows.height == 2000 and rows["predicted_runtime_s"].null_count() == 2000
+    assert rows["longest_runtime_s"].to_list() == [56] * 2000
+    assert rows.estimated_size() < 2000 * 16 * 8  # of 26 columns
