@@ -230,7 +230,7 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
 
 def _constants(rows: pl.DataFrame) -> dict[str, object]:
     """The value of each numeric column that has the same in all rows, or none in all."""
-    values = {}
+    values: dict[str, object] = {}
     for column in rows:
         if column.null_count() == len(column) or (
             column.dtype.is_numeric() and not column.null_count() and column.min() == column.max()

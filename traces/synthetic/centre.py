@@ -19,8 +19,9 @@ DAYS_A_WEEK = 7
 class Centre:
     """What is published of a cluster and its log.
 
-    first_day, last_day: of the log, in local dates; the model's log ends with the midnight that begins last_day. jobs: in that
-    time. max_walltime_s: no job runs longer, seconds. time_zone, users: guessed.
+    first_day, last_day: of the log, in local dates. The model's log ends with the midnight that begins last_day. jobs: in that
+    time. max_walltime_s: no job runs longer, seconds. time_zone, users: guessed. whole_node_scale: of the run times of jobs on whole
+    nodes, chosen so that the jobs make about the load.
     """
 
     nodes: int
@@ -31,6 +32,7 @@ class Centre:
     max_walltime_s: int
     time_zone: str
     users: int
+    whole_node_scale: float
 
     @property
     def procs(self) -> int:
@@ -44,23 +46,39 @@ class Centre:
 
     @property
     def weeks(self) -> int:
-        """Weeks of the log; the last one may be shorter."""
+        """Weeks of the log. The last one may be shorter."""
         return -(-self.days // DAYS_A_WEEK)
 
 
 CENTRES = {
     "falcon": Centre(
-        972, 36, date(2014, 9, 24), date(2020, 8, 4), 11_318_441, 7 * 86_400, time_zone="America/Boise", users=600
+        nodes=972,
+        cores_per_node=36,
+        first_day=date(2014, 9, 24),
+        last_day=date(2020, 8, 4),
+        jobs=11_318_441,
+        max_walltime_s=7 * 86_400,
+        time_zone="America/Boise",
+        users=600,
+        whole_node_scale=1.0,
     ),
     "lemhi": Centre(
-        504, 40, date(2019, 1, 23), date(2019, 12, 31), 383_845, 7 * 86_400, time_zone="America/Boise", users=250
+        nodes=504,
+        cores_per_node=40,
+        first_day=date(2019, 1, 23),
+        last_day=date(2019, 12, 31),
+        jobs=383_845,
+        max_walltime_s=7 * 86_400,
+        time_zone="America/Boise",
+        users=250,
+        whole_node_scale=3.0,
     ),
 }
 
 
 @dataclass(frozen=True)
 class CentreOptions:
-    """What to generate. Every field is checked; ValueError names the field, its value and what to do.
+    """What to generate. Every field is checked. ValueError names the field, its value and what to do.
 
     The jobs of a log are the first ones of every longer log of the same model, seed and load: fewer jobs are a shorter time on
     the same cluster, not fewer jobs a day.
@@ -69,7 +87,7 @@ class CentreOptions:
     model: str  # a name in CENTRES
     seed: int
     jobs: int = 0  # 0: all of the model
-    offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use; assumed, nothing is published
+    offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use: assumed
 
     def __post_init__(self) -> None:
         words = {"str": (str, "a text"), "int": (int, "a whole number"), "float": ((int, float), "a number")}

@@ -20,12 +20,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 SERIAL, PART_OF_NODE, ONE_NODE, SEVERAL_NODES = range(4)
-CLASS_SHARES = np.array([0.26, 0.20, 0.24, 0.30])
-"""Share of the batches of each class; small jobs come in larger batches, and have a larger share of the jobs."""
-CLASS_LN_RUN_TIME = np.log([1_200.0, 1_500.0, 2_400.0, 3_000.0])
+CLASS_SHARES = np.array([0.34, 0.20, 0.22, 0.24])
+"""Share of the batches of each class. Small jobs come in larger batches, and have a larger share of the jobs."""
+CLASS_LN_RUN_TIME = np.log([1_200.0, 1_500.0, 1_800.0, 2_400.0])
 """Median of a class's run times, ln of seconds."""
 PROGRAM_SIGMA = 1.4
-"""Spread of the programs of a class around its median; ln(run time), as the two in `traces.synthetic.weeks`."""
+"""Spread of the programs of a class around its median, as ln(run time), like the two in `traces.synthetic.weeks`."""
 PART_SIZES = np.array([2, 4, 6, 8, 12, 16, 18, 20, 24, 32])
 PART_POPULARITY = np.array([5.0, 8, 2, 8, 5, 7, 3, 2, 4, 3])
 NODES_EXPONENT = 1.05
@@ -99,22 +99,29 @@ class Population(NamedTuple):
 
 
 def new_population(rng: np.random.Generator, centre: Centre) -> Population:
-    """Users and programs for the whole time of a log."""
+    """Users and programs for the whole time of a log.
+
+    centre: the cluster, whose nodes, users and weeks count.
+    """
     users, programs = centre.users, centre.users * PROGRAMS_A_USER
     user = np.repeat(np.arange(users), PROGRAMS_A_USER)
     rank = np.tile(np.arange(1, PROGRAMS_A_USER + 1), users)
     weight = user_activity(rng, users)[user] / rank
-    size_class = np.empty(programs, dtype=np.int64)
-    # Classes are dealt out by weight: else the one program that is used most would decide the shares.
-    shares = (rng.random() + np.arange(programs) * (np.sqrt(5.0) - 1.0) / 2.0) % 1.0
-    size_class[np.argsort(-weight)] = np.searchsorted(np.cumsum(CLASS_SHARES)[:-1], shares, side="right")
+    size_class = np.searchsorted(np.cumsum(CLASS_SHARES)[:-1], dealt(rng, weight), side="right")
+    normal = np.sort(rng.standard_normal(programs))
+    ln_run_time = np.empty(programs)
+    for kind in range(len(CLASS_SHARES)):
+        mine = size_class == kind
+        place = dealt(rng, weight[mine]) * (programs - 1)
+        ln_run_time[mine] = CLASS_LN_RUN_TIME[kind] + PROGRAM_SIGMA * np.interp(place, np.arange(programs), normal)
+    ln_run_time[size_class >= ONE_NODE] += np.log(centre.whole_node_scale)
     first_week = rng.uniform(-MEAN_STAY_WEEKS, centre.weeks, users)
     return Population(
         weight,
         user,
         size_class,
-        _program_procs(rng, size_class, centre),
-        CLASS_LN_RUN_TIME[size_class] + PROGRAM_SIGMA * rng.standard_normal(programs),
+        _program_procs(rng, size_class, weight, centre),
+        ln_run_time,
         first_week,
         first_week + rng.exponential(MEAN_STAY_WEEKS, users),
         _menus(rng, centre),
@@ -122,7 +129,20 @@ def new_population(rng: np.random.Generator, centre: Centre) -> Population:
     )
 
 
-def _program_procs(rng: np.random.Generator, size_class: IntArray, centre: Centre) -> IntArray:
+def dealt(rng: np.random.Generator, weight: FloatArray) -> FloatArray:
+    """Numbers from 0 to 1, spread evenly over the weight, shape (programs,), as weight.
+
+    A program that is used much has a middling number, and those near 0 and 1 are used little. Else the one program that is used
+    most would decide what the jobs of a log are like.
+    """
+    order = rng.permutation(len(weight))
+    upto = np.cumsum(weight[order])
+    place = np.empty(len(weight))
+    place[order] = (upto - weight[order] / 2.0) / upto[-1]
+    return place
+
+
+def _program_procs(rng: np.random.Generator, size_class: IntArray, weight: FloatArray, centre: Centre) -> IntArray:
     """Cores of each program's typical job, shape (programs,): parts of a node below one, else whole nodes up to half of them."""
     programs = len(size_class)
     fits = centre.cores_per_node > PART_SIZES
@@ -130,7 +150,10 @@ def _program_procs(rng: np.random.Generator, size_class: IntArray, centre: Centr
     part = rng.choice(PART_SIZES[fits], programs, p=popularity)
     most = centre.nodes // 2
     smallest = (2.0 / most) ** NODES_EXPONENT
-    nodes = np.floor(2.0 * rng.uniform(smallest, 1.0, programs) ** (-1.0 / NODES_EXPONENT)).astype(np.int64)
+    share = np.ones(programs)
+    several = size_class == SEVERAL_NODES
+    share[several] = smallest + (1.0 - smallest) * dealt(rng, weight[several])
+    nodes = np.floor(2.0 * share ** (-1.0 / NODES_EXPONENT)).astype(np.int64)
     usual = ROUND_NODES[np.searchsorted(np.sqrt(ROUND_NODES[:-1] * ROUND_NODES[1:]), nodes)]
     nodes = np.minimum(np.where(rng.random(programs) < ROUND_NODES_SHARE, usual, nodes), most)
     choices = [np.ones(programs, dtype=np.int64), part, np.full(programs, centre.cores_per_node)]
@@ -138,7 +161,7 @@ def _program_procs(rng: np.random.Generator, size_class: IntArray, centre: Centr
 
 
 def _menus(rng: np.random.Generator, centre: Centre) -> IntArray:
-    """`user_menus`, with values of several days, as one array; shorter menus repeat their last value, the maximum."""
+    """`user_menus`, with values of several days, as one array. Shorter menus repeat their last value, the maximum."""
     values = np.concatenate([ROUND_ESTIMATES_S, LONG_REQUESTS_S])
     popularity = np.concatenate([ROUND_POPULARITY, LONG_POPULARITY])
     menus = user_menus(rng, centre.users, centre.max_walltime_s, values, popularity)

@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 OF_POPULATION, OF_COUNTS, OF_LOADS, OF_WEEKS = range(4)
-"""Streams of random numbers; from the last on, one for each week."""
+"""Streams of random numbers, from the last on one for each week."""
 HOURS_A_DAY, HOUR_S = 24, 3_600
 WEEKDAY_SHARES = np.array([1.0, 1.08, 1.08, 1.04, 0.92, 0.36, 0.32])
 """Submissions of a day from Monday to Sunday, relative."""
@@ -33,7 +33,7 @@ OFFICE_HOURS = np.array([7, 6, 5, 5, 5, 7, 12, 28, 58, 82, 92, 92, 78, 88, 96, 9
 """Submissions of an hour of a day from Monday to Friday, relative: local time, a dip at noon."""
 WEEKEND_HOURS = np.array([12, 10, 8, 7, 7, 8, 10, 14, 22, 32, 38, 40, 40, 42, 42, 40, 38, 34, 30, 28, 26, 24, 20, 16.0])
 WEEK_SIGMA = 0.25
-"""Spread of the number of jobs of a week; ln."""
+"""Spread of ln(number of jobs of a week)."""
 ARRAY_SHARE = np.array([0.10, 0.08, 0.05, 0.01])
 """Share of the batches of each class of sizes that are arrays: equal jobs, submitted within seconds."""
 ARRAY_LN_JOBS, ARRAY_SIGMA, LEAST_ARRAY = np.log(25.0), 1.2, 5
@@ -46,7 +46,7 @@ ANOTHER_SIZE_SHARE = 0.3
 OTHER_SIZES = np.array([0.25, 0.5, 2.0, 4.0])
 """Of the batches that take several nodes: so many times as many as the program usually does."""
 BATCH_SIGMA, JOB_SIGMA = 0.7, 0.25
-"""Spread of a batch around its program, and of a job around its batch; ln(run time)."""
+"""Spread of a batch around its program, and of a job around its batch, as ln(run time)."""
 FAILING_SHARE, FAILING_S = 0.04, 40.0
 """Share of the batches whose jobs fail at once, and the longest time that takes."""
 THOUGHTLESS_SHARE = 0.1
@@ -81,11 +81,11 @@ class Batches(NamedTuple):
 
 
 def job_weeks(options: CentreOptions) -> Iterator[pl.DataFrame]:
-    """The jobs of each week in turn, ordered by submission; the frames together are the log.
+    """The jobs of each week in turn, ordered by submission. The frames together are the log.
 
-    Columns, all Int64: job_number (from 1), submit_s (seconds since local midnight of the first day), runtime_s (at least 1),
-    procs, requested_walltime_s (at least runtime_s), user_id, group_id, executable (all from 1), queue (1 short, 2 normal, 3
-    long) and status (1 completed, 0 failed or killed at its request).
+    Columns, all Int64: job_number (from 1), submit_s (seconds since local midnight of the first day), runtime_s (at least 1), procs
+    and requested_walltime_s (at least runtime_s). Then user_id, group_id and executable (all from 1), queue (1 short, 2 normal,
+    3 long) and status (1 completed, 0 failed or killed at its request).
     """
     centre, left = options.centre, options.num_jobs
     population = new_population(np.random.default_rng([options.seed, centre.procs, OF_POPULATION]), centre)
@@ -99,7 +99,7 @@ def job_weeks(options: CentreOptions) -> Iterator[pl.DataFrame]:
 
 
 def jobs_by_week(options: CentreOptions) -> IntArray:
-    """Jobs of each week of the whole log, however many are wanted; shape (weeks,), sums to all jobs of the model."""
+    """Jobs of each week of the whole log, however many are wanted. Shape (weeks,), sums to all jobs of the model."""
     centre = options.centre
     rng = np.random.default_rng([options.seed, centre.procs, OF_COUNTS])
     weight = rng.lognormal(0.0, WEEK_SIGMA, centre.weeks)

@@ -1,5 +1,5 @@
--- What core.replayable_jobs compares each job with: the largest values among the jobs of one source that can be replayed; one row.
--- It needs the table replay_names, too; the bounds of the index are to let all jobs in.
+-- What core.replayable_jobs compares each job with: the largest values among the jobs of one source that can be replayed. It is one
+-- row, and needs the table replay_names. The bounds of the index let all jobs in.
 WITH
 {{ numbered_jobs }}
 

@@ -49,8 +49,8 @@ def test_sizes_go_from_one_core_to_the_whole_machine_in_whole_nodes(model: str, 
     centre, procs = CENTRES[model], log(model, seed)["procs"].to_numpy()
     assert procs.min() == 1 and procs.max() == centre.procs
     assert (procs[procs > centre.cores_per_node] % centre.cores_per_node == 0).all()
-    assert 0.2 < (procs == 1).mean() < 0.6
-    assert 0.05 < (procs > centre.cores_per_node).mean() < 0.25
+    assert 0.15 < (procs == 1).mean() < 0.6 and 0.5 < (procs < centre.cores_per_node).mean() < 0.9
+    assert 0.04 < (procs > centre.cores_per_node).mean() < 0.3
     assert (procs > centre.procs // 8).sum() > 20
 
 
@@ -96,14 +96,15 @@ def test_jobs_come_in_office_hours_of_weekdays() -> None:
 
 def test_the_hours_are_those_of_the_clock_in_summer_and_in_winter() -> None:
     """Clocks are set back on 2 November 2014, in the sixth week; 8 hours of the clock are an hour more since midnight then."""
-    weeks = list(islice(job_weeks(CentreOptions("falcon", 2)), 9))
+    weeks = list(islice(job_weeks(CentreOptions("falcon", 2)), 21))
     morning = []
-    for week in (weeks[:5], weeks[6:]):
-        seconds = pl.concat(week)["submit_s"].to_numpy()
-        shares = np.bincount(seconds % 86_400 // 3600, minlength=24) / len(seconds)
-        morning.append(float(shares[:8].sum()))
+    for part in (weeks[:5], weeks[6:]):
+        hour = pl.col("submit_s") % 86_400 // 3600
+        batches = pl.concat(part).with_columns(hour, day=pl.col("submit_s") // 86_400)
+        seconds = batches.unique(["day", "user_id", "executable", "requested_walltime_s"])["submit_s"].to_numpy()
+        morning.append(float((seconds == 8).mean()))
     summer, winter = morning
-    assert summer > 1.25 * winter  # from 7 to 8 many come
+    assert 1.5 * winter < summer  # counted from midnight of a summer's day, 8 is 7 in winter
 
 
 def test_there_are_arrays_of_equal_jobs_within_seconds() -> None:
@@ -117,7 +118,8 @@ def test_requests_are_round_few_and_longer_than_what_is_used() -> None:
     jobs = log("falcon")
     values = jobs["requested_walltime_s"].value_counts(sort=True)
     assert values.height < 150 and values["count"][:10].sum() > 0.6 * JOBS
-    assert (values["requested_walltime_s"][:10] % 300 == 0).all()
+    round_values = values.filter(pl.col("requested_walltime_s") % 300 == 0)
+    assert round_values["count"].sum() > 0.8 * JOBS
     used = (jobs["runtime_s"] / jobs["requested_walltime_s"]).to_numpy()
     assert 0.15 < np.median(used) < 0.5 and (used > 0.9).mean() > 0.05
 
@@ -125,7 +127,7 @@ def test_requests_are_round_few_and_longer_than_what_is_used() -> None:
 def test_few_users_submit_most_and_a_program_has_its_run_time() -> None:
     jobs = log("falcon")
     by_user = jobs["user_id"].value_counts(sort=True)["count"]
-    assert by_user[:10].sum() > 0.5 * JOBS and by_user.len() > 60
+    assert by_user[:10].sum() > 0.4 * JOBS and by_user.len() > 60
     ln = jobs.select("executable", ln=pl.col("runtime_s").log())
     within = ln.group_by("executable").agg(pl.col("ln").var(), pl.len()).drop_nulls()
     explained = 1.0 - (within["ln"] * within["len"]).sum() / within["len"].sum() / ln["ln"].to_numpy().var()
