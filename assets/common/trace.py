@@ -221,10 +221,11 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
     slices, constants = [], []
     for begin in range(0, max(last[0], 0) + 1, SLICE_JOBS):
         bounds |= {"from_index": begin, "to_index": begin + SLICE_JOBS}
-        rows = connection.sql(sql.load("core.replayable_jobs"), params=bounds).pl()
+        # all columns of one batch share its memory: only as copies do those that stay let go of the others
+        rows = connection.sql(sql.load("core.replayable_jobs"), params=bounds).pl(batch_size=SLICE_JOBS // 4 + 1)
         if rows.height:
             constants.append(_constants(rows))
-            slices.append(rows.drop(constants[-1]))
+            slices.append(rows.drop(constants[-1]).rechunk())
     return _joined(rows.schema, slices, constants) if slices else rows
 
 
