@@ -94,16 +94,16 @@ class CentreOptions:
         for option in fields(self):
             value, (kind, word) = getattr(self, option.name), words[str(option.type)]
             if not isinstance(value, kind) or isinstance(value, bool):  # type: ignore[arg-type]
-                raise ValueError(f"{option.name} is {value!r}; use {word}")
+                raise ValueError(f"{option.name} is {value!r}: use {word}")
         if self.model not in CENTRES:
-            raise ValueError(f"model is {self.model!r}; choose one of {', '.join(CENTRES)}")
+            raise ValueError(f"model is {self.model!r}: choose one of {', '.join(CENTRES)}")
         if self.seed < 0:
-            raise ValueError(f"seed is {self.seed!r}; use a whole number from 0")
+            raise ValueError(f"seed is {self.seed!r}: use a whole number from 0")
         if not 0 <= self.jobs <= self.centre.jobs:
-            raise ValueError(f"jobs is {self.jobs!r}; {self.model} has 1 to {self.centre.jobs} jobs, and 0 means all")
+            raise ValueError(f"jobs is {self.jobs!r}: {self.model} has 1 to {self.centre.jobs} jobs, and 0 means all")
         if not 0.0 < self.offered_load <= 1.0:
             raise ValueError(
-                f"offered_load is {self.offered_load!r}; use a number above 0 and up to 1, for example 0.7"
+                f"offered_load is {self.offered_load!r}: use a number above 0 and up to 1, for example 0.7"
             )
 
     @property

@@ -147,7 +147,7 @@ def test_a_tree_is_words_or_a_file_beside_the_catalogue(catalogue: Path) -> None
 
 
 MODEL_FAULTS = {
-    "no such model": ('"swf"', "", '{ model = "eagle", seed = 1 }', 3, "model is 'eagle'; choose one of falcon, lemhi"),
+    "no such model": ('"swf"', "", '{ model = "eagle", seed = 1 }', 3, "model is 'eagle': choose one of falcon, lemhi"),
     "option of another": (
         '"swf"',
         "",

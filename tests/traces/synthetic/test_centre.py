@@ -26,14 +26,14 @@ def test_no_number_of_jobs_means_all() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"model": "eagle"}, "model is 'eagle'; choose one of falcon, lemhi"),
-        ({"model": 3}, "model is 3; use a text"),
-        ({"seed": -1}, "seed is -1; use a whole number from 0"),
-        ({"seed": True}, "seed is True; use a whole number"),
-        ({"jobs": 383_846}, "jobs is 383846; lemhi has 1 to 383845 jobs"),
+        ({"model": "eagle"}, "model is 'eagle': choose one of falcon, lemhi"),
+        ({"model": 3}, "model is 3: use a text"),
+        ({"seed": -1}, "seed is -1: use a whole number from 0"),
+        ({"seed": True}, "seed is True: use a whole number"),
+        ({"jobs": 383_846}, "jobs is 383846: lemhi has 1 to 383845 jobs"),
         ({"jobs": -1}, "jobs is -1"),
-        ({"jobs": 1.5}, "jobs is 1.5; use a whole number"),
-        ({"offered_load": 0}, "offered_load is 0; use a number above 0 and up to 1"),
+        ({"jobs": 1.5}, "jobs is 1.5: use a whole number"),
+        ({"offered_load": 0}, "offered_load is 0: use a number above 0 and up to 1"),
         ({"offered_load": 1.1}, "offered_load is 1.1"),
     ],
 )
