@@ -25,7 +25,7 @@ JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
 SLICE_JOBS = 500_000
 """Jobs are taken out of the warehouse so many at a time: beside the result only a slice is in memory."""
-MEMORY_LIMIT = "512MiB"
+TRACE_MEMORY = "512MiB"
 """Of DuckDB meanwhile."""
 
 
@@ -175,7 +175,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
             raise ValueError(
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
             )
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        connection.execute(f"SET memory_limit = '{TRACE_MEMORY}'")
         rows = _replayable_jobs(connection, source, cancelled)
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
         split = first_row(
