@@ -3,6 +3,7 @@
 import polars as pl
 
 import sql
+from assets.ingest.rows import MEMORY_LIMIT
 from models.runtime import similar
 from warehouse import Warehouse, replace_partition
 
@@ -10,9 +11,12 @@ from warehouse import Warehouse, replace_partition
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
     """Computes and stores features.similar_jobs of a source; returns the number of rows."""
     with warehouse.read() as connection:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
     rows = history.select("job_index").hstack(similar.similar_job_features(history))
+    del history
     with warehouse.write() as connection:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         return replace_partition(connection, "features.similar_jobs", source, rows)
 
 

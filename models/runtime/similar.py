@@ -84,14 +84,12 @@ def likeness_of(rows: pl.DataFrame) -> Likeness:
         (request_class, procs_class),
         (request_class,),
     )
-    numbers = rows.select(
-        pl.struct(part.alias(str(i)) for i, part in enumerate(parts)).rank("dense").cast(pl.Int64).alias(str(k)) - 1
-        for k, parts in enumerate(ladder)
-    )
+    class_of = np.empty((NUM_CLASSES, rows.height), dtype=np.int64)
+    for k, parts in enumerate(ladder):
+        alike = pl.struct(part.alias(str(i)) for i, part in enumerate(parts))
+        class_of[k] = rows.select(alike.rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
     asked = rows["requested_walltime_s"].fill_null(0).to_numpy().astype(np.float64)
-    return Likeness(
-        np.ascontiguousarray(numbers.to_numpy().T, dtype=np.int64), np.where(asked > 0, asked, float(NO_REQUEST_S))
-    )
+    return Likeness(class_of, np.where(asked > 0, asked, float(NO_REQUEST_S)))
 
 
 def no_memory(likeness: Likeness) -> Memory:
@@ -221,6 +219,18 @@ def similar_job_features(
     that ended before its submission alone. similar_inverse_per_s is the mean of 1 / max(run time, 10 s). similar_jobs counts the
     run times of the user's own jobs among those that were looked at.
     """
+    job, is_end = _submissions_and_ends(rows)
+    runtime = np.maximum(rows["runtime_s"].fill_null(0).to_numpy().astype(np.float64), 1.0)
+    likeness = likeness_of(rows)
+    features = np.zeros((rows.height, len(SIMILAR_FEATURES)))
+    memory, blend = no_memory(likeness), Blend(recency, np.array(doubt))
+    _pass(job, is_end, likeness, memory, runtime, blend, np.array(LEVELS), features)
+    del job, is_end, likeness, memory, runtime  # of a log of millions of jobs they take as much as the copy below
+    return pl.DataFrame(features, schema=list(SIMILAR_FEATURES))
+
+
+def _submissions_and_ends(rows: pl.DataFrame) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Which job is submitted or ends, and whether it ends, in the order of time; both shape (submissions and ends,)."""
     submit = rows["submit_time"].dt.epoch("us").to_numpy()
     has_ended = pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()
     ended = np.flatnonzero(rows.select(has_ended).to_series().to_numpy())
@@ -229,9 +239,4 @@ def similar_job_features(
     job = np.concatenate([np.arange(len(submit)), ended])
     is_end = np.concatenate([np.zeros(len(submit), dtype=np.bool_), np.ones(len(ended), dtype=np.bool_)])
     order = np.lexsort((job, is_end, np.concatenate([submit, end])))
-    runtime = np.maximum(rows["runtime_s"].fill_null(0).to_numpy().astype(np.float64), 1.0)
-    likeness = likeness_of(rows)
-    features = np.zeros((rows.height, len(SIMILAR_FEATURES)))
-    memory, blend = no_memory(likeness), Blend(recency, np.array(doubt))
-    _pass(job[order], is_end[order], likeness, memory, runtime, blend, np.array(LEVELS), features)
-    return pl.DataFrame(features, schema=list(SIMILAR_FEATURES))
+    return job[order], is_end[order]
