@@ -1,6 +1,6 @@
 """A log of years of a large cluster, generated week by week: memory does not depend on the number of jobs.
 
-What is published of the cluster is in `traces.synthetic.centre`; all else here and in `traces.synthetic.population` is guessed.
+What is published of the cluster is in `traces.synthetic.centre`; all else here and in `traces.synthetic.community` is guessed.
 A week depends on the model, the seed, the load and its own number alone.
 """
 
@@ -16,15 +16,15 @@ import numpy.typing as npt
 import polars as pl
 
 from traces.synthetic.centre import DAYS_A_WEEK, Centre, CentreOptions
+from traces.synthetic.community import ONE_NODE, SEVERAL_NODES, Community, new_community
 from traces.synthetic.estimates import LEAST_PATIENCE, SMALLEST_USED_SHARE
-from traces.synthetic.population import ONE_NODE, SEVERAL_NODES, Population, new_population
 from traces.synthetic.workload import NORMAL_QUEUE_S, SHORT_QUEUE_S
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-OF_POPULATION, OF_COUNTS, OF_LOADS, OF_WEEKS = range(4)
+OF_COMMUNITY, OF_COUNTS, OF_LOADS, OF_WEEKS = range(4)
 """Streams of random numbers, from the last on one for each week."""
 HOURS_A_DAY, HOUR_S = 24, 3_600
 WEEKDAY_SHARES = np.array([1.0, 1.08, 1.08, 1.04, 0.92, 0.36, 0.32])
@@ -64,7 +64,7 @@ LOAD_ROUNDS, MOST_FACTOR = 8, 20.0
 class Batches(NamedTuple):
     """Batches of similar jobs of one user; every array has shape (batches,).
 
-    length: jobs. program: number, from 0. size_class, procs: as in `Population`. run_time_s: median of its jobs. fails: whether
+    length: jobs. program: number, from 0. size_class, procs: as in `Community`. run_time_s: median of its jobs. fails: whether
     its jobs fail at once. used_share: the part of the request that its user expects to use. submit_s: of the first job, seconds
     of local wall clock since the week began. gap_s: mean time between its jobs.
     """
@@ -88,10 +88,10 @@ def job_weeks(options: CentreOptions) -> Iterator[pl.DataFrame]:
     3 long) and status (1 completed, 0 failed or killed at its request).
     """
     centre, left = options.centre, options.num_jobs
-    population = new_population(np.random.default_rng([options.seed, centre.procs, OF_POPULATION]), centre)
+    community = new_community(np.random.default_rng([options.seed, centre.procs, OF_COMMUNITY]), centre)
     number = 1
     for week, count in enumerate(jobs_by_week(options).tolist()):
-        jobs = _week(options, population, week, count).head(left)
+        jobs = _week(options, community, week, count).head(left)
         yield jobs.select(pl.Series("job_number", np.arange(number, number + jobs.height)), pl.all())
         number, left = number + jobs.height, left - jobs.height
         if not left:
@@ -110,19 +110,19 @@ def jobs_by_week(options: CentreOptions) -> IntArray:
     return np.diff(edges, prepend=0)
 
 
-def _week(options: CentreOptions, population: Population, week: int, count: int) -> pl.DataFrame:
+def _week(options: CentreOptions, community: Community, week: int, count: int) -> pl.DataFrame:
     """The columns of `job_weeks` but the number, for `count` jobs of one week."""
     centre = options.centre
     rng = np.random.default_rng([options.seed, centre.procs, OF_WEEKS + week])
     days = min(DAYS_A_WEEK, centre.days - DAYS_A_WEEK * week)
-    batches = _batches(rng, centre, population, week, count, days)
+    batches = _batches(rng, centre, community, week, count, days)
     batch = np.repeat(np.arange(len(batches.length)), batches.length)
     noise = rng.lognormal(0.0, JOB_SIGMA, count)
     submit_s = _submissions(rng, centre, batches, batch, week, days)
     target = _load_of(options, week) * centre.procs * days * HOURS_A_DAY * HOUR_S
-    requested_s, runtime_s = _run_times(centre, population, batches, batch, noise, target)
+    requested_s, runtime_s = _run_times(centre, community, batches, batch, noise, target)
     order = np.argsort(submit_s, kind="stable")
-    user = population.user[batches.program][batch]
+    user = community.user[batches.program][batch]
     completed = (runtime_s < requested_s) & ~batches.fails[batch]
     columns = {
         "submit_s": submit_s,
@@ -130,7 +130,7 @@ def _week(options: CentreOptions, population: Population, week: int, count: int)
         "procs": batches.procs[batch],
         "requested_walltime_s": requested_s,
         "user_id": user + 1,
-        "group_id": population.group[user],
+        "group_id": community.group[user],
         "executable": batches.program[batch] + 1,
         "queue": 1 + np.searchsorted([SHORT_QUEUE_S, NORMAL_QUEUE_S], requested_s),
         "status": completed.astype(np.int64),
@@ -145,16 +145,16 @@ def _load_of(options: CentreOptions, week: int) -> float:
 
 
 def _batches(
-    rng: np.random.Generator, centre: Centre, population: Population, week: int, count: int, days: int
+    rng: np.random.Generator, centre: Centre, community: Community, week: int, count: int, days: int
 ) -> Batches:
     """Batches of together `count` jobs."""
-    upto = np.cumsum(population.active(week))
+    upto = np.cumsum(community.active(week))
     program, length = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     is_array = np.zeros(0, dtype=np.bool_)
     while length.sum() < count:
         draws = 50 + count // 4
         more = np.minimum(np.searchsorted(upto, rng.random(draws), side="right"), len(upto) - 1)
-        size_class = population.size_class[more]
+        size_class = community.size_class[more]
         arrays = rng.random(draws) < ARRAY_SHARE[size_class]
         jobs = np.clip(rng.lognormal(ARRAY_LN_JOBS, ARRAY_SIGMA, draws), LEAST_ARRAY, MOST_ARRAY[size_class])
         series = np.clip(rng.lognormal(SERIES_LN_JOBS, SERIES_SIGMA, draws), 1, MOST_SERIES)
@@ -163,8 +163,8 @@ def _batches(
     length = length[: 1 + int(np.searchsorted(np.cumsum(length), count))]
     length[-1] -= length.sum() - count
     size, program, is_array = len(length), program[: len(length)], is_array[: len(length)]
-    size_class, procs = population.size_class[program], population.procs[program]
-    ln_run_time = population.ln_run_time[program] + BATCH_SIGMA * rng.standard_normal(size)
+    size_class, procs = community.size_class[program], community.procs[program]
+    ln_run_time = community.ln_run_time[program] + BATCH_SIGMA * rng.standard_normal(size)
     fails = rng.random(size) < FAILING_SHARE
     run_time_s = np.where(fails, rng.uniform(1.0, FAILING_S, size), np.exp(ln_run_time))
     nodes = procs // centre.cores_per_node
@@ -217,7 +217,7 @@ def _submissions(
 
 
 def _run_times(
-    centre: Centre, population: Population, batches: Batches, batch: IntArray, noise: FloatArray, target: float
+    centre: Centre, community: Community, batches: Batches, batch: IntArray, noise: FloatArray, target: float
 ) -> tuple[IntArray, IntArray]:
     """Requested and actual run times in seconds, both shape (jobs,), such that the jobs use `target` core seconds.
 
@@ -228,7 +228,7 @@ def _run_times(
     limit_s = np.full(len(nodes), centre.max_walltime_s)
     for part, seconds in reversed(WIDE_LIMITS):
         limit_s[nodes * part > centre.nodes] = seconds
-    menu = population.menus[population.user[batches.program]]  # (batches, choices)
+    menu = community.menus[community.user[batches.program]]  # (batches, choices)
     borders = np.sqrt(menu[:, :-1].astype(np.float64) * menu[:, 1:])
     scaled = (batches.size_class >= ONE_NODE) & ~batches.fails
     procs, factor = batches.procs[batch], 1.0

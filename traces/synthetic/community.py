@@ -71,7 +71,7 @@ LONG_REQUESTS_S = 3_600 * np.array([48, 72, 96, 120])
 LONG_POPULARITY = np.array([6.0, 6, 2, 2])
 
 
-class Population(NamedTuple):
+class Community(NamedTuple):
     """Programs and their users; a column has one entry a program, or a user where that is said.
 
     weight: how much the program is used, relative. user: its owner, from 0. size_class: one of the four above. procs: cores of
@@ -98,7 +98,7 @@ class Population(NamedTuple):
         return weight / total if total > 0 else self.weight / self.weight.sum()
 
 
-def new_population(rng: np.random.Generator, centre: Centre) -> Population:
+def new_community(rng: np.random.Generator, centre: Centre) -> Community:
     """Users and programs for the whole time of a log.
 
     centre: the cluster, whose nodes, users and weeks count.
@@ -116,7 +116,7 @@ def new_population(rng: np.random.Generator, centre: Centre) -> Population:
         ln_run_time[mine] = CLASS_LN_RUN_TIME[kind] + PROGRAM_SIGMA * np.interp(place, np.arange(programs), normal)
     ln_run_time[size_class >= ONE_NODE] += np.log(centre.whole_node_scale)
     first_week = rng.uniform(-MEAN_STAY_WEEKS, centre.weeks, users)
-    return Population(
+    return Community(
         weight,
         user,
         size_class,
