@@ -1,4 +1,7 @@
-"""One worker of a training: `python -m pipelines.worker FOLDER`, as torchrun starts it. Run from an asset it reports to Dagster."""
+"""What starts in the processes of a training: `python -m pipelines.worker FOLDER`. Run from an asset it reports to Dagster.
+
+torchrun starts it once for each worker. For Ray it starts once, and Ray starts the workers.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ import sys
 from pathlib import Path
 
 from models.scheduling.learning.training import EpochReport
+from models.scheduling.workers.ray_launcher import run_on_ray
+from models.scheduling.workers.task_folder import read_task
 from models.scheduling.workers.worker import die_with_parent, work
 
 
-def main() -> None:
+def work_and_report(folder: Path) -> None:
     """Trains as one worker. Worker 0 reports to the Dagster run that has started it, if one has."""
-    die_with_parent()
-    folder = Path(sys.argv[1])
     if os.environ.get("RANK") != "0" or "DAGSTER_PIPES_CONTEXT" not in os.environ:
         work(folder)
         return
@@ -26,6 +29,17 @@ def main() -> None:
             pipes.log.info(f"epoch {report.epoch}: {report.decisions} decisions{cost}")
 
         work(folder, report_epoch)
+
+
+def main() -> None:
+    """Trains as one worker, or has Ray start all of them."""
+    die_with_parent()
+    folder = Path(sys.argv[1])
+    options = read_task(folder).workers
+    if options.launcher == "ray":
+        run_on_ray(folder, options, work_and_report)
+    else:
+        work_and_report(folder)
 
 
 if __name__ == "__main__":

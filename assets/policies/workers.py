@@ -1,21 +1,24 @@
-"""Workers that an asset starts: a process beside the run, which reports to it."""
+"""Workers that an asset starts: processes beside the run, which report to it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import dagster as dg
 
-WORKER_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-"""What workers of one machine get unless something else is set: one thread each, and no detour over a network."""
+from models.scheduling.workers.launching import run_here
 
 
 def through_pipes(context: dg.AssetExecutionContext) -> Callable[[Sequence[str], Path, Callable[[], None]], None]:
-    """Runs workers' commands, as models.scheduling.workers.launching takes it: Dagster Pipes shows what worker 0 reports in the run."""
+    """Runs workers' commands, as models.scheduling.workers.launching takes it: Dagster Pipes shows what worker 0 reports in the run.
+
+    They end with the process of the run, however it ends.
+    """
 
     def run_command(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
-        dg.PipesSubprocessClient().run(context=context, command=list(command), env=WORKER_ENVIRONMENT | os.environ)
+        injector, reader = dg.PipesTempFileContextInjector(), dg.PipesTempFileMessageReader()
+        with dg.open_pipes_session(context, injector, reader) as session:
+            run_here(command, folder, each_time, session.get_bootstrap_env_vars())
 
     return run_command

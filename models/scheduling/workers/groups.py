@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -117,13 +120,31 @@ class GlooWorkers:
 
     def finish(self, iteration: str) -> None:
         """Says that this worker has finished an iteration."""
-        with self._answering():
-            self._counts.add(iteration, 1)
+        self._count(iteration, 1)
 
     def finished(self, iteration: str) -> int:
         """How many workers have finished an iteration."""
+        return self._count(iteration, 0)
+
+    def _count(self, iteration: str, more: int) -> int:
+        """Adds to a count. It waits beside a thread, since the store waits forever for a worker 0 that is stopped."""
+        answers: SimpleQueue[int | RuntimeError] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(self._counts.add(iteration, more))
+            except RuntimeError as error:
+                answers.put(error)
+
+        threading.Thread(target=ask, daemon=True).start()
         with self._answering():
-            return int(self._counts.add(iteration, 0))
+            try:
+                answer = answers.get(timeout=self._timeout_s)
+            except Empty:
+                raise RuntimeError("the store does not answer") from None
+            if isinstance(answer, RuntimeError):
+                raise answer
+            return answer
 
 
 @contextmanager
@@ -131,11 +152,14 @@ def connected_workers(timeout_s: float) -> Iterator[GlooWorkers]:
     """The workers among which torchrun, or Ray Train, has started this process."""
     import torch.distributed as distributed
 
-    ours = not distributed.is_initialized()
-    if ours:
-        distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=timeout_s))
+    if not distributed.is_initialized():  # by torchrun; Ray Train has connected its workers by now
+        if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"] and sys.platform == "linux":
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all are on this machine
+        try:
+            distributed.init_process_group("gloo", timeout=datetime.timedelta(seconds=timeout_s))
+        except RuntimeError as error:
+            raise WorkersLost(f"worker {os.environ['RANK']}: the others do not answer: {error}") from error
     try:
         yield GlooWorkers(timeout_s)
     finally:
-        if ours:
-            distributed.destroy_process_group()
+        distributed.destroy_process_group()  # also Ray's: the others wait until it is closed

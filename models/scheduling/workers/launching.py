@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,16 +19,23 @@ from models.scheduling.arena import Arena
 from models.scheduling.learning.checkpoint import TrainingProgress, read_checkpoint
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, WorkerOptions
-from models.scheduling.workers.decentralised_ppo import Stops, WorkerTask, parameters_of
+from models.scheduling.workers.decentralised_ppo import Stops, WorkerTask, parameters_of, state_at_first
+from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.population import Population, trained_population
+from models.scheduling.workers.ray_launcher import check_ray
 from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, PROGRESS, write_task
-from models.scheduling.workers.worker import die_with_parent
+from models.scheduling.workers.worker import die_with_parent, raise_failure
 from simulator.policies.network import KernelWeights
 
 ENTRY = "pipelines.worker"
-"""The module that torchrun starts in each worker process."""
+"""The module that torchrun starts in each worker process, and that has Ray start them."""
 POLL_S = 0.2
 """How often the launching process looks for finished epochs."""
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+"""Of torchrun. The last makes it forget the addresses of lost workers (github.com/pytorch/pytorch/issues/135712)."""
+SHUTDOWN_S = 2
+"""How long workers may take to end when torchrun is told to end: they have nothing to save. Where one is lost, torchrun gives the others
+30 s, of which one that is stopped takes all."""
 
 RunCommand = Callable[[Sequence[str], Path, Callable[[], None]], None]
 """Runs a command that works on a folder, and calls a function from time to time. Raises RuntimeError where it fails."""
@@ -44,11 +52,14 @@ def train_on_workers(
 
     folder: where the task and its checkpoint are; on many machines, on a file system that all of them have. An interrupted training goes
     on from it. torchrun: the command that starts workers, with its options, for many machines; default, torchrun on this one. Same
-    task and number of workers, same policy. Raises ValueError as the training does, and RuntimeError where workers are lost more often
-    than they may start again.
+    task, same policy, if no worker stops early. Raises ValueError as the training does and for a checkpoint of another one, OSError
+    where workers cannot write, and RuntimeError where they are lost more often than they may start again.
     """
-    (folder / FAILURE).unlink(missing_ok=True)
+    if task.workers.launcher == "ray":
+        check_ray()
+    state_at_first(LoneWorker(), folder / CHECKPOINT, task.fingerprint())  # workers would only find out seconds later
     write_task(folder, task)
+    (folder / FAILURE).unlink(missing_ok=True)
     reported = 0
 
     def report_new() -> None:
@@ -57,15 +68,13 @@ def train_on_workers(
             reported += 1
             on_epoch(report)
 
-    if task.workers.launcher == "ray":
-        from models.scheduling.workers.ray_launcher import run_on_ray
-
-        run_on_ray(folder, task.workers, report_new)
-    else:
+    try:
         (run_command or run_here)(command_of(folder, task.workers, torchrun), folder, report_new)
+    except RuntimeError:
+        raise_failure(folder)
+        raise
     report_new()
-    if (folder / FAILURE).exists():
-        raise ValueError(json.loads((folder / FAILURE).read_text())["error"])
+    raise_failure(folder)
     return result_of(folder, task)
 
 
@@ -120,22 +129,32 @@ def forget(checkpoint: Path) -> None:
 
 
 def command_of(folder: Path, options: WorkerOptions, torchrun: str | None = None) -> list[str]:
-    """What starts the workers: torchrun on this machine, or as given."""
-    if torchrun is not None:
+    """What starts the workers: torchrun on this machine, or as given; or what has Ray start them."""
+    if options.launcher == "ray":
+        launcher = [sys.executable]
+    elif torchrun is not None:
         launcher = shlex.split(torchrun)
     else:
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--shutdown-timeout={SHUTDOWN_S}"]
         launcher += [f"--nproc-per-node={options.workers}", f"--max-restarts={options.restarts}"]
     return [*launcher, "-m", ENTRY, str(folder)]
 
 
-def run_here(command: Sequence[str], folder: Path, each_time: Callable[[], None]) -> None:
-    """Runs the command as a child that ends with this process. Raises RuntimeError, with its last lines, where it fails."""
-    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"} | os.environ
+def run_here(
+    command: Sequence[str], folder: Path, each_time: Callable[[], None], environment: Mapping[str, str] | None = None
+) -> None:
+    """Runs the command as a child that ends with this process. environment: variables besides those of this process. Raises
+    RuntimeError, with what a worker said last, where it fails."""
+    variables = {**ENVIRONMENT, **os.environ, **(environment or {})}
     log = folder / "workers.log"
     with log.open("wb") as output:
         child = subprocess.Popen(
-            command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent
+            command,
+            env=variables,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,
         )
         try:
             while child.poll() is None:
@@ -145,7 +164,7 @@ def run_here(command: Sequence[str], folder: Path, each_time: Callable[[], None]
             stop(child)
             raise
     if child.returncode:
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("worker ")]
+        said = re.findall(r"worker \d+: [^;\n]*", log.read_text(errors="replace"))
         raise RuntimeError(
             f"training has stopped, since workers were lost ({said[-1] if said else f'{command[0]} ended with {child.returncode}'}). Its "
             f"epochs are kept: the same command goes on behind the last one. All that workers wrote is in {log}"

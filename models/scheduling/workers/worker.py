@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,15 +39,38 @@ def work(folder: Path, on_epoch: Callable[[EpochReport], None] = lambda report: 
 
     try:
         with connected_workers(task.workers.timeout_s) as workers:
-            if workers.rank == 0:
-                (folder / PROGRESS).unlink(missing_ok=True)
-            train(workers, task, report_epoch, folder / CHECKPOINT)
+            try:
+                if workers.rank == 0:
+                    (folder / PROGRESS).unlink(missing_ok=True)
+                train(workers, task, report_epoch, folder / CHECKPOINT)
+            except WorkersLost:
+                raise
+            except (ValueError, OSError, RuntimeError) as error:  # before the others notice that this worker ends
+                note_failure(folder, error)
     except WorkersLost as error:
         if not (folder / FAILURE).exists():  # another worker ended because it cannot go on
             print(f"{error}; all workers start again from the last epoch", file=sys.stderr)
             raise
-    except (ValueError, OSError) as error:
-        (folder / FAILURE).write_text(json.dumps({"error": str(error), "kind": type(error).__name__}))
+
+
+def note_failure(folder: Path, error: Exception) -> None:
+    """Leaves word in the folder of what no restart can mend: an empty file where the disk has no room for a word."""
+    kind = next(kind for kind in (OSError, ValueError, RuntimeError) if isinstance(error, kind))
+    text = f"{folder}: {error}" if kind is OSError and getattr(error, "filename", None) is None else str(error)
+    with suppress(OSError):
+        (folder / FAILURE).write_text(json.dumps({"error": text, "kind": kind.__name__}))
+
+
+def raise_failure(folder: Path) -> None:
+    """Raises what `note_failure` has noted, if anything: ValueError, OSError or RuntimeError."""
+    try:
+        text = (folder / FAILURE).read_text()
+    except FileNotFoundError:
+        return
+    if not text:
+        raise OSError(f"{folder}: workers cannot write there, since the disk is full: make room, and train again")
+    noted = json.loads(text)
+    raise {"OSError": OSError, "ValueError": ValueError, "RuntimeError": RuntimeError}[noted["kind"]](noted["error"])
 
 
 def die_with_parent() -> None:

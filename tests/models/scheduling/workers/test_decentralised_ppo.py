@@ -10,31 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from models.scheduling.arena import Arena
 from models.scheduling.learning.evolution import flatten
 from models.scheduling.learning.ppo import Learner, train_by_ppo
-from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
+from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PAPER_PPO, PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.rollouts import share_of
 from models.scheduling.workers.worker_learner import Lesson, WorkerLearner
 from simulator.agents.trajectories import join_trajectories
+from tests.models.scheduling.workers.quick import QUICK, same
 from tests.models.scheduling.workers.threads import on_threads
 
-QUICK = PPOOptions(epochs=3, filtered_epochs=1, trajectories=24, minibatch=0)
 CRITIC = QUICK.model_copy(update={"baseline": "critic", "siblings": 1, "reward": "waiting", "horizon_s": 20_000.0})
 PARTS = QUICK.model_copy(update={"minibatch": 400})
-
-
-@pytest.fixture(scope="session")
-def task(arena: Arena, lessons: Lessons) -> WorkerTask:
-    return WorkerTask(arena, replace(lessons, after=20), QUICK, 5)
-
-
-def same(ours: TrainedPolicy, theirs: TrainedPolicy) -> bool:
-    """Whether weights and curves are the same bits."""
-    return ours.curve == theirs.curve and np.array_equal(flatten(ours.weights), flatten(theirs.weights))
 
 
 @pytest.mark.parametrize("options", [QUICK, CRITIC], ids=["siblings", "critic"])
