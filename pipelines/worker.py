@@ -31,7 +31,7 @@ def work_and_report(folder: Path) -> None:
         work(folder, report_epoch)
 
 
-def main() -> None:
+def start() -> None:
     """Trains as one worker, or has Ray start all of them."""
     die_with_parent()
     folder = Path(sys.argv[1])
@@ -43,4 +43,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start()

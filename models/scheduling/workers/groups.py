@@ -152,7 +152,8 @@ def connected_workers(timeout_s: float) -> Iterator[GlooWorkers]:
     """The workers among which torchrun, or Ray Train, has started this process."""
     import torch.distributed as distributed
 
-    if not distributed.is_initialized():  # by torchrun; Ray Train has connected its workers by now
+    ours = not distributed.is_initialized()  # Ray Train has connected its workers by now, and parts them
+    if ours:
         if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"] and sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all are on this machine
         try:
@@ -162,4 +163,5 @@ def connected_workers(timeout_s: float) -> Iterator[GlooWorkers]:
     try:
         yield GlooWorkers(timeout_s)
     finally:
-        distributed.destroy_process_group()  # also Ray's: the others wait until it is closed
+        if ours:
+            distributed.destroy_process_group()

@@ -29,10 +29,12 @@ from simulator.policies.network import KernelWeights
 
 ENTRY = "pipelines.worker"
 """The module that torchrun starts in each worker process, and that has Ray start them."""
-POLL_S = 0.2
+EPOCH_POLL_S = 0.2
 """How often the launching process looks for finished epochs."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 """Of torchrun. The last makes it forget the addresses of lost workers (github.com/pytorch/pytorch/issues/135712)."""
+STOP_S = 10
+"""How long torchrun, or Ray, may take to end with its workers before it is killed."""
 SHUTDOWN_S = 2
 """How long workers may take to end when torchrun is told to end: they have nothing to save. Where one is lost, torchrun gives the others
 30 s, of which one that is stopped takes all."""
@@ -129,7 +131,7 @@ def forget(checkpoint: Path) -> None:
 
 
 def command_of(folder: Path, options: WorkerOptions, torchrun: str | None = None) -> list[str]:
-    """What starts the workers: torchrun on this machine, or as given; or what has Ray start them."""
+    """What starts the workers: torchrun, on this machine or as given, or Ray."""
     if options.launcher == "ray":
         launcher = [sys.executable]
     elif torchrun is not None:
@@ -159,7 +161,7 @@ def run_here(
         try:
             while child.poll() is None:
                 each_time()
-                time.sleep(POLL_S)
+                time.sleep(EPOCH_POLL_S)
         except BaseException:
             stop(child)
             raise
@@ -175,7 +177,7 @@ def stop(child: subprocess.Popen[bytes]) -> None:
     """Ends torchrun, which ends its workers. The ends of both are waited for."""
     child.terminate()
     try:
-        child.wait(timeout=10)
+        child.wait(timeout=STOP_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

@@ -24,17 +24,15 @@ from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, recor
 from models.scheduling.learning.ppo import Learner
 from models.scheduling.options import PPOOptions
 from models.scheduling.workers.groups import Workers
-from models.scheduling.workers.window_gradients import add_window_gradients
+from models.scheduling.workers.window_gradients import GRID, add_window_gradients
 from simulator.agents.trajectories import Trajectories
 from simulator.policies.network import KernelWeights
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-GRID = 2.0**-40
-"""What window sums are rounded to: float64 adds multiples of it exactly up to 8,192."""
 MOMENT_GRID = 2.0**-30
-"""The same of advantages, which are at most 1 when they are rounded."""
+"""What advantages are rounded to, as sums of windows are to GRID: they are at most 1 by then."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +129,8 @@ class WorkerLearner(Learner):
                 advantage,
                 loss,
                 shared.weights,
-                shared.gradients,
-                shared.flat,
+                (shared.gradients, shared.flat),
                 policy,
-                GRID,
             )
         value = self._value_derivatives(first, windows, queues, target)
         vector = np.concatenate([policy, value, [divergence, spread, counted, 0.0]])
