@@ -5,6 +5,8 @@ import click
 from assets.common.storage import open_warehouse
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.learning.distil import distil
+from pipelines.cli.learning.train import train
 from pipelines.cli.logs import export, health, ingest, pseudonym, sources
 from pipelines.cli.models import models, rollback
 from pipelines.cli.place import place
@@ -12,7 +14,6 @@ from pipelines.cli.query import sql
 from pipelines.cli.remove import remove
 from pipelines.cli.replay import compare, replay
 from pipelines.cli.run import report, run, ui
-from pipelines.cli.train import distil, train
 from pipelines.cli.vasp import vasp
 from pipelines.cli.wait import wait, walltime
 from pipelines.terminal import printable_output

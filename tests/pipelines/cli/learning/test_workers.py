@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from models.scheduling.options import Recipe
-from pipelines.cli.train_workers import reports_of, training_by_ppo, with_trajectories
-from tests.pipelines.command_line import fail, succeed, use_home
-from tests.tiny import busy_log
+from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories
+from tests.pipelines.command_line import fail, succeed
 
-QUICK = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories", "64")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with the source `mine`; tests may read it."""
-    folder = tmp_path_factory.mktemp("workers")
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(patch, folder / "home")
-        (folder / "mine.swf").write_text(busy_log(900))
-        succeed("ingest", folder / "mine.swf", "--time-zone", "UTC")
-        yield folder
+SHORT = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories", "64")
 
 
 def test_a_training_on_two_workers_and_the_same_again(home: Path) -> None:
     """With a stop rule the machine decides which windows are left out. The policy says which, and they can be left out again."""
     first, again = home / "first.json", home / "again.json"
-    succeed("train", "-s", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *QUICK)
+    succeed("train", "-s", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *SHORT)
     card = json.loads(first.read_text())["card"]
     assert card["parameters"]["workers"] == {"workers": 2, "sync_fraction": 0.4, "backlog_policy": None}
-    succeed("train", "-s", "mine", "-o", again, "--workers", "2", "--repeat", first, *QUICK)
+    succeed("train", "-s", "mine", "-o", again, "--workers", "2", "--repeat", first, *SHORT)
     documents = [json.loads(path.read_text()) for path in (first, again)]
     assert documents[0]["weights"] == documents[1]["weights"]
     assert documents[1]["card"]["parameters"]["families_done"] == card["parameters"]["families_done"]
-    assert not list(home.glob(".*checkpoint*"))
-    assert "trained on 2 workers" in fail("train", "-s", "mine", "--workers", "3", "--repeat", first, *QUICK)
+    assert not list(home.glob(".first.json.checkpoint*"))
+    assert "trained on 2 workers" in fail(
+        "train", "-s", "mine", "-o", again, "--workers", "3", "--repeat", first, *SHORT
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,13 +45,15 @@ def test_a_training_on_two_workers_and_the_same_again(home: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
-    assert said in fail("train", "-s", "mine", "--window-jobs", "48", *asked)
+    assert said in fail("train", "-s", "mine", "-o", home / "none.json", "--window-jobs", "48", *asked)
 
 
 def test_a_policy_of_one_process_has_nothing_to_repeat(home: Path) -> None:
     policy = home / "alone.json"
     succeed("train", "-s", "mine", "-o", policy, "--epochs", "1", "--seeds", "1", "--window-jobs", "48")
-    assert "nothing to repeat" in fail("train", "-s", "mine", "--workers", "2", "--repeat", policy)
+    assert "nothing to repeat" in fail(
+        "train", "-s", "mine", "-o", home / "none.json", "--workers", "2", "--repeat", policy
+    )
 
 
 def test_options_become_what_workers_are_given() -> None:

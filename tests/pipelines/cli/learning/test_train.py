@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,33 +10,8 @@ import pytest
 from models.scheduling.options import HindsightOptions, KeySearchOptions, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.observation import LAYOUTS, blank_network
-from tests.pipelines.command_line import fail, succeed, use_home
-from tests.tiny import busy_log
-
-QUICK = ("--epochs", "2", "--seeds", "1,2", "--window-jobs", "48")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with the source `mine`; tests may read it."""
-    folder = tmp_path_factory.mktemp("train")
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(patch, folder / "home")
-        (folder / "mine.swf").write_text(busy_log(900))
-        succeed("ingest", folder / "mine.swf", "--time-zone", "UTC")
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def policy(home: Path) -> Path:
-    path, picture = home / "policy.json", home / "curve.png"
-    text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert (
-        "bsld of 448 held-out jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text
-    )
-    assert "one replay of the whole log, over its later 450 jobs" in text
-    return path
+from tests.pipelines.cli.learning.conftest import QUICK
+from tests.pipelines.command_line import fail, succeed
 
 
 def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
@@ -69,7 +43,7 @@ class QuickRecipe(Recipe):
 
 
 def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.cli.train.Recipe", QuickRecipe)
+    monkeypatch.setattr("pipelines.cli.learning.train.Recipe", QuickRecipe)
     path = home / "other.json"
     for asked in (
         ("--method", "evolution", "--goal", "wait:max_user"),
@@ -80,17 +54,6 @@ def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         card = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *QUICK, *asked))
         assert card["file"] == str(path) and card["key"].startswith("formula:")
     assert card["parameters"]["ppo"]["passes"] == 80
-
-
-def test_distil(policy: Path) -> None:
-    text = succeed("distil", policy, "--source", "mine")
-    formula = text.splitlines()[0]
-    assert formula.startswith("formula:") and "of the policy's" in text
-    assert "one replay of the whole log, over its later 450 jobs" in text
-    found = json.loads(succeed("distil", policy, "--source", "mine", "--json"))
-    assert set(found["verdicts"]) == {"SAF", "policy", "formula"}
-    assert found["formula"] == formula and 0 < found["agreement"] <= 1
-    assert "average_wait_s" in json.loads(succeed("replay", "mine", "--policy", formula, "--json"))
 
 
 @pytest.mark.parametrize(
@@ -117,13 +80,6 @@ def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) ->
     assert not (home / "none.json").exists()
 
 
-def test_what_cannot_be_a_formula(home: Path) -> None:
-    path = home / "code.json"
-    text = succeed("train", "-s", "mine", "-o", path, *QUICK, "--rules", "rlscheduler")
-    assert "distil" not in text and "--rules rlscheduler" in text
-    assert "trained under the RLScheduler rules" in fail("distil", path, "--source", "mine")
-
-
 def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
     bad = home / "bad.json"
     bad.write_bytes(policy.read_bytes()[:300])
@@ -133,7 +89,7 @@ def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
 
 def test_agents_are_kept_and_replayed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By name, by file, and what is said where none is kept."""
-    monkeypatch.setattr("pipelines.cli.train.Recipe", QuickRecipe)
+    monkeypatch.setattr("pipelines.cli.learning.train.Recipe", QuickRecipe)
     wanted = "train one with `tracehouse train --source mine --learn {}`"
     assert wanted.format("backfilling") in fail("replay", "mine", "--backfill", "learned")
     assert wanted.format("inspector") in fail("replay", "mine", "--inspector", "learned")

@@ -1,4 +1,4 @@
-"""`tracehouse train` and `tracehouse distil`: a scheduling policy as a file, and as a formula."""
+"""`tracehouse train`: a scheduling policy as a file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from models.scheduling.options import (
     StartingPoint,
 )
 from pipelines.cli.errors import plain_errors
-from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_ratios, print_verdicts
-from pipelines.cli.train_workers import reports_of, training_by_ppo, with_trajectories, worker_options
+from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories, worker_options
+from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_verdicts
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
@@ -184,7 +184,6 @@ def train(
 
     \b
     tracehouse train --source lublin-256 --goal bsld
-    tracehouse train --source lublin-256 --method evolution --estimates predicted --layout informed
     tracehouse train --source lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
     tracehouse train --source lublin-256 --workers 2 --trajectories 1024 --population 8
     """
@@ -219,13 +218,27 @@ def train(
         forget(_checkpoint_of(path, seed))
     if as_json:
         click.echo(json.dumps(card | {"file": str(path), "key": key, "champion": happened}, indent=1))
-        return
+    else:
+        _print_trained(setup, best, path, key, costs, judged, happened)
+
+
+def _print_trained(
+    setup: TrainingSetup,
+    best: JudgedPolicy,
+    path: Path,
+    key: str,
+    costs: dict[str, float],
+    judged: dict[str, Any],
+    happened: str | None,
+) -> None:
+    """What the policy is worth, and how it is used. happened: to the champion, None for a policy that orders the queue."""
     print_costs(setup, costs)
     if judged:
         print_verdicts(setup, judged)
     _print_how_to_use(setup, best, path, key)
     if happened is not None:
-        click.echo(f"--{'backfill' if learn == 'backfilling' else learn} learned: {happened}")
+        option = "backfill" if setup.arena.agent is not None and setup.arena.agent.picking.by else "inspector"
+        click.echo(f"--{option} learned: {happened}")
 
 
 def _print_how_to_use(setup: TrainingSetup, best: JudgedPolicy, path: Path, key: str) -> None:
@@ -342,52 +355,6 @@ def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any
         ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
         ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
     return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
-
-
-@click.command()
-@click.argument("policy", type=click.Path(path_type=Path))
-@click.option("--source", "-s", required=True, help="The source whose decisions are copied.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the decisions that are met.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@plain_errors
-def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
-    """Write a trained policy as a short formula, as a PBS job_sort_formula would have it, and show what is lost.
-
-    The formula is fitted to the policy's choices in the first third of the source; both are replayed on the second half.
-
-    \b
-    tracehouse distil lublin-256-ppo.json --source lublin-256
-    """
-    from assets.common.trace import load_trace
-    from assets.policies.training import PolicyTask, arena_of_task, split_of
-    from assets.policies.verdicts import JudgedRule, judge_rules
-    from models.scheduling.distil import fit_formula
-    from models.scheduling.policy_file import load_policy
-
-    weights, card = load_policy(policy)
-    names = ("goal", "backfill", "estimates", "rules", "window_jobs")
-    if card.get("rules", "standard") != "standard":
-        raise ValueError(
-            f"{policy}: trained under the RLScheduler rules, which cannot follow a formula that looks at waits: distil a policy "
-            "of the standard rules"
-        )
-    trace = load_trace(open_warehouse(), load_catalogue().source(source).name)
-    task = PolicyTask(**{name: card[name] for name in names if name in card})
-    arena, split = arena_of_task(trace, task), split_of(trace, task.window_jobs)
-    fitted = fit_formula(arena, weights, split.learn.thinned(100), seed)
-    rules = (
-        JudgedRule("SAF", "SAF", task.backfill, task.estimates),
-        JudgedRule("policy", "learned", task.backfill, task.estimates, weights=weights),
-        JudgedRule("formula", fitted.formula, task.backfill, task.estimates),
-    )
-    judged = judge_rules(trace, rules, split.trained_jobs)
-    if as_json:
-        shown = asdict(fitted) | {"verdicts": {name: str(judgement.verdict) for name, judgement in judged.items()}}
-        click.echo(json.dumps(shown, indent=1))
-        return
-    click.echo(f"{fitted.formula}\n\nmakes {100 * fitted.agreement:.0f} % of the policy's {fitted.decisions:,} choices")
-    print_ratios(judged, trace.rows.height - split.trained_jobs)
-    click.echo(f'\nreplay it: tracehouse replay {source} --policy "{fitted.formula}"')
 
 
 def _seeds(text: str) -> list[int]:

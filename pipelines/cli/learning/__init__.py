@@ -1,0 +1,1 @@
+"""Commands that train policies and show what they have learned."""
