@@ -17,6 +17,9 @@ PLACEMENT = dg.AssetSelection.assets("replay/placement")
 EVALUATE = (
     dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets("marts/prediction_error")
 ) - PLACEMENT
+DDPPO = dg.AssetSelection.assets("experiments/ddppo")
+DDPPO_TRANSFER = dg.AssetSelection.assets("experiments/ddppo_transfer")
+"""Of large logs, and of logs that others have learned from: not of every source."""
 RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
 """Of the folders of VASP runs, not of the logs."""
 TOPOLOGY = dg.AssetSelection.assets("experiments/topology")
@@ -41,9 +44,11 @@ population = _job("population", POPULATION, "A policy by decentralised PPO on ma
 placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
 experiments = _job(
     "experiments",
-    dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY,
+    dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY - DDPPO - DDPPO_TRANSFER,
     "Compare scheduling policies: later jobs, the tables of RLScheduler, training curves; takes long",
 )
+ddppo = _job("ddppo", DDPPO, "Policies of a large log for four goals, on many workers; takes hours")
+ddppo_transfer = _job("ddppo_transfer", DDPPO_TRANSFER, "Judge policies of large logs on a log that they have not seen")
 report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTML report again")
 
 vasp = dg.define_asset_job(
@@ -91,6 +96,8 @@ JOBS = [
     everything,
     replay_runs,
     population,
+    ddppo,
+    ddppo_transfer,
     placement,
     experiments,
     report,

@@ -30,7 +30,9 @@ SCORED_FROM = 0.2
 
 
 class DDPPOTransferConfig(dg.Config):
-    trained_on: str = Field(description="Source whose policies of experiments/ddppo are judged")
+    trained_on: str = Field(
+        default="", description="Source whose policies of experiments/ddppo are judged; all others if empty"
+    )
     backfill: str = Field(default="easy", description="Backfilling rule")
 
 
@@ -49,9 +51,7 @@ def ddppo_transfer(
     """The paper's protocol: ten windows of 1,024 jobs, the same for all policies, each from an empty cluster, by four metrics. Beside it
     one continuous replay of the whole log. Nothing was learned from this log."""
     source = context.partition_key
-    if source == config.trained_on:
-        raise ValueError(f"{source}: these policies have learned from this log: judge them on another")
-    policies = _policies(warehouse, config)
+    policies = _policies(warehouse, source, config)
     trace = load_trace(warehouse, source)
     windows = shared_windows(trace)
     learned = [
@@ -67,7 +67,7 @@ def ddppo_transfer(
                 JudgedRule(name_of(row), "learned", config.backfill, weights=weights) if row["goal"] == metric else None
             )
             costs = arena.costs(weights, windows)
-            entries.append(ExperimentEntry(name_of(row), "requested", config.trained_on, row["seed"], costs, rule))
+            entries.append(ExperimentEntry(name_of(row), "requested", row["source"], row["seed"], costs, rule))
         labels = {"experiment": "ddppo", "rules": "standard", "backfill": config.backfill, "goal": metric}
         rows = costs_of(entries, windows, labels)
         differences = comparisons(entries, windows, labels, COMPARED_RIVALS)
@@ -94,16 +94,19 @@ def shared_windows(trace: Trace) -> Windows:
     return Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
 
 
-def _policies(warehouse: Warehouse, config: DDPPOTransferConfig) -> pl.DataFrame:
+def _policies(warehouse: Warehouse, source: str, config: DDPPOTransferConfig) -> pl.DataFrame:
+    """Policies that have not learned from this source. Raises ValueError where there are none."""
     with warehouse.read() as connection:
         policies = connection.sql(
-            "SELECT policy, goal, seed, file, sha256 FROM experiments.policies "
-            "WHERE experiment = 'ddppo' AND source = $source AND backfill = $backfill ORDER BY ALL",
-            params={"source": config.trained_on, "backfill": config.backfill},
+            "SELECT source, policy, goal, seed, file, sha256 FROM experiments.policies "
+            "WHERE experiment = 'ddppo' AND source <> $source AND backfill = $backfill "
+            "AND ($trained_on = '' OR source = $trained_on) ORDER BY ALL",
+            params={"source": source, "trained_on": config.trained_on, "backfill": config.backfill},
         ).pl()
     if policies.is_empty():
         raise ValueError(
-            f"{config.trained_on!r} has no policies of experiments/ddppo under {config.backfill}: materialize it for that source first"
+            f"no policies of experiments/ddppo under {config.backfill} from {config.trained_on or 'another source'} that {source!r} could "
+            "judge: materialize experiments/ddppo for a large log first"
         )
     return policies.filter(pl.col("policy").is_in(list(VARIANTS)))
 

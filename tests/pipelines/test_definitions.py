@@ -47,6 +47,8 @@ LINEAGE = {
     "experiments/held_out": {"predictions/runtime_predictions", "core/jobs"},
     "experiments/published": {"core/jobs"},
     "experiments/transfer": {"experiments/published"},
+    "experiments/ddppo": {"core/jobs"},
+    "experiments/ddppo_transfer": {"experiments/ddppo"},
     "experiments/curves": {"core/jobs"},
     "experiments/topology": set(),
     "raw/vasp_runs": set(),

@@ -36,5 +36,5 @@ def test_what_cannot_be_judged_is_said(ddppo_done: Warehouse) -> None:
     trace = load_trace(ddppo_done, "mine")
     with pytest.raises(ValueError, match="choose a longer log"):
         judging.shared_windows(trace)
-    with pytest.raises(ValueError, match="no policies of experiments/ddppo"):
-        judging._policies(ddppo_done, judging.DDPPOTransferConfig(trained_on="other"))
+    with pytest.raises(ValueError, match="no policies of experiments/ddppo under easy from"):
+        judging._policies(ddppo_done, "mine", judging.DDPPOTransferConfig())
