@@ -115,8 +115,10 @@ class OnWorkers:
         task = WorkerTask(arena, lessons, options, seed, start, self.workers, self.repeated, self.population)
         if checkpoint is not None:
             return train_on_workers(task_folder_of(checkpoint), task, on_epoch, self.torchrun, self.run_command)
-        with tempfile.TemporaryDirectory() as folder:
-            return train_on_workers(Path(folder), task, on_epoch, self.torchrun, self.run_command)
+        folder = Path(tempfile.mkdtemp(prefix="workers-"))  # stays where training stops, so that its log can be read
+        policy = train_on_workers(folder, task, on_epoch, self.torchrun, self.run_command)
+        shutil.rmtree(folder)
+        return policy
 
 
 def task_folder_of(checkpoint: Path) -> Path:
