@@ -1,4 +1,4 @@
-"""The Dagster code location: assets, checks, jobs, schedule, sensor. Loads without torch, xgboost, sklearn or matplotlib."""
+"""The Dagster code location: assets, checks, jobs, schedule, sensor. Loads without torch, xgboost, sklearn, scipy.optimize or matplotlib."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
 from models.allocation.best_set import least_cost_set, put_cheapest, set_tables
 from models.allocation.compiled import compiled
@@ -89,6 +87,8 @@ class _Master:
     """The linear programme over the columns so far. class_of, idle: of each leaf, int64 (leaves,). jobs: of each size, int64 (sizes,)."""
 
     def __init__(self, class_of: IntArray, idle: IntArray, jobs: IntArray) -> None:
+        from scipy import sparse
+
         self._classes = sparse.csr_matrix((np.ones(len(class_of)), (np.arange(len(class_of)), class_of)))
         self._capacity = idle @ self._classes
         self._jobs = jobs
@@ -104,6 +104,9 @@ class _Master:
 
     def solve(self) -> tuple[float, FloatArray]:
         """(least cost, price of a node of each class)."""
+        from scipy import sparse
+        from scipy.optimize import linprog
+
         kinds, costs = zip(*self._columns.values(), strict=True)
         nodes = np.frombuffer(b"".join(key[:-4] for key in self._columns), dtype=np.int64)
         of_classes = sparse.csc_matrix(nodes.reshape(len(kinds), -1).T, dtype=np.float64)

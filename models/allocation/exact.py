@@ -11,14 +11,16 @@ change no result. HiGHS first searches the cheapest arcs, then all that are left
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 from models.allocation.compiled import compiled, lean
 from models.allocation.scas import ring_costs, ring_nodes
 from models.allocation.window import TOLERANCE, Allocation, FloatArray, IntArray, Window
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 _RELAXATIONS = 2000
 """Rounds of the relaxation: with 40 jobs on 900 idle nodes the bound is then that of the linear programme, to 0.001 %."""
@@ -75,6 +77,9 @@ def _bound_of(solution: OptimizeResult, best: float) -> float:
 
 def _least_flow(costs: FloatArray, sizes: IntArray, jobs: IntArray, chosen: IntArray, seconds: float) -> OptimizeResult:
     """The least flow around the ring on chosen arcs. chosen: places in `costs`, as if it were flat."""
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     entries = costs.shape[1]
     kinds, starts = np.unravel_index(chosen, costs.shape)
     ends = starts + sizes[kinds]

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -44,6 +43,8 @@ class MeanEstimate(NamedTuple):
     @property
     def margin(self) -> FloatArray:
         """Half the width of the interval, float64 (...)."""
+        from scipy.special import stdtrit
+
         return stdtrit(self.effective_size - 1, (1 + CERTAINTY) / 2) * self.standard_error
 
     @property
@@ -81,6 +82,8 @@ class RatioInterval:
         distance = np.log(self.ratio) if is_below else -np.log(self.ratio)
         if self.standard_error == 0:
             return float(np.select([distance < 0, distance > 0], [0.0, 1.0], 0.5))
+        from scipy.special import stdtr
+
         return float(stdtr(self.effective_size - 1, distance / self.standard_error))
 
 
