@@ -44,12 +44,13 @@ def node_units(tree: SwitchTree) -> Units:
 
 
 def _units(switch: IntArray, hops: IntArray, leaf: int, procs: int) -> Units:
-    switch = np.ascontiguousarray(switch, dtype=np.int64)
+    # copies, which may be written as other arrays: functions would be compiled twice, for a tree's own, which may not, and for these
+    switch, hops = np.array(switch, dtype=np.int64, order="C"), np.array(hops, dtype=np.int64)
     switches = switch[:, -1] + 1
     first = np.full((len(switch), int(switches.max()) + 1), switch.shape[1], dtype=np.int64)
     for level, above in enumerate(switch):
         first[level, : switches[level]] = np.searchsorted(above, np.arange(switches[level]))
-    return Units(switch, np.ascontiguousarray(hops, dtype=np.int64), first, switches, leaf, procs)
+    return Units(switch, hops, first, switches, leaf, procs)
 
 
 class Idle(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -19,6 +20,13 @@ def test_shared_nodes_are_a_level_below_the_leaves() -> None:
 def test_whole_nodes() -> None:
     units = units_of(regular_tree((2, 2)), 12, 3, "whole")
     assert units.switch.shape == (2, 4) and (units.leaf, units.procs) == (0, 3)
+
+
+def test_all_units_are_of_one_kind_to_the_compiler() -> None:
+    """Arrays that may not be written are another kind: each function that takes units was compiled for both."""
+    tree = regular_tree((2, 2))
+    kinds = {numba.typeof(units) for units in (node_units(tree), units_of(tree, 8, 2), units_of(tree, 8, 2, "whole"))}
+    assert len(kinds) == 1
 
 
 def test_a_larger_tree_is_cut() -> None:
