@@ -1,4 +1,7 @@
-"""The Dagster code location: assets, checks, jobs, schedule, sensor. Loads without torch, xgboost, sklearn, scipy.optimize or matplotlib."""
+"""The Dagster code location: assets, checks, jobs, schedule, sensor.
+
+It loads without torch, xgboost, sklearn, scipy.optimize or matplotlib.
+"""
 
 from __future__ import annotations
 
