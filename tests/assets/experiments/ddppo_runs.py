@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -14,8 +12,7 @@ from assets.experiments import ddppo as training
 from assets.experiments import ddppo_transfer as judging
 from assets.experiments.ddppo import DDPPOConfig
 from assets.policies.population import MembersConfig, PopulationPPOConfig, WorkersConfig
-from models.scheduling.workers.groups import LoneWorker
-from models.scheduling.workers.worker import work
+from tests.assets.policies.one_worker import one_worker_here
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 
@@ -35,13 +32,9 @@ def made(folder: Path) -> Warehouse:
     warehouse = warehouse_of(folder, busy_log(700, seed=3))
     warehouse_of(folder, busy_log(300, seed=4), "other")
 
-    def here(command: Any, path: Path, each_time: Any) -> None:
-        work(path)
-
     with pytest.MonkeyPatch.context() as patch, dg.instance_for_test() as instance:
         patch.setenv("TRACEHOUSE_HOME", str(folder))
-        patch.setattr("models.scheduling.workers.worker.connected_workers", lambda timeout: nullcontext(LoneWorker()))
-        patch.setattr(training, "through_pipes", lambda context: here)
+        one_worker_here(patch, training)
         patch.setattr(judging, "PUBLISHED_JOBS", 300)
         patch.setattr(judging, "PUBLISHED_WINDOWS", (0, 60, 120, 180, 240))
         patch.setattr(judging, "PUBLISHED_LENGTH", 50)

@@ -1,4 +1,4 @@
-"""A population is trained by workers that report to the run, and its lineage is in the warehouse."""
+"""A population is trained, and its lineage is in the warehouse."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assets.policies.population import (
     MembersConfig,
     PopulationConfig,
     PopulationPPOConfig,
-    WorkersConfig,
     population,
     stop_rows,
 )
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
+from tests.assets.policies.one_worker import one_worker_here
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
 
@@ -29,7 +29,6 @@ CONFIG = PopulationConfig(
     goal="bsld",
     estimates="requested",
     seed=4,
-    workers=WorkersConfig(workers=2, sync_fraction=0.5),
     population=MembersConfig(members=2, interval=1, replaced=1),
     ppo=PopulationPPOConfig(epochs=2, trajectories=32),
 )
@@ -51,7 +50,7 @@ def happened(warehouse: Warehouse) -> str:
         return str(event.metadata["happened"].value)
 
 
-def test_a_population_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_population_and_what_is_kept_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
     warehouse = warehouse_of(tmp_path, busy_log(700, seed=3))
     trace = load_trace(warehouse, "mine")
@@ -59,6 +58,7 @@ def test_a_population_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lessons = Lessons(windows, windows, Windows.blocks(300, 360), Windows.blocks(360, 420), after=48)
     monkeypatch.setattr(module, "load_trained_trace", lambda *_: (trace, 420))
     monkeypatch.setattr(module, "lessons_of", lambda *_: lessons)
+    one_worker_here(monkeypatch, module)
     assert happened(warehouse) == "the first policy of this source is champion"
     with warehouse.read() as connection:
         rows = connection.sql("FROM policies.population ORDER BY generation, member").pl()
@@ -66,7 +66,6 @@ def test_a_population_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "SELECT generation, member, ancestor_generation, ancestor FROM policies.ancestors ORDER BY ALL"
         ).pl()
         policy = connection.sql("FROM policies.learned_policies").pl().row(0, named=True)
-        stops = connection.sql("FROM policies.worker_iterations").pl()
     assert rows.select("generation", "member").rows() == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert rows["chosen"].sum() == 1 and rows.filter("chosen")["cost"].item() == rows["cost"].min()
     first = rows.filter(pl.col("generation") == 1)["cost"]
@@ -77,8 +76,7 @@ def test_a_population_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyP
         *((2, 1, 1, best), (2, 1, 2, 1)),
     ]
     assert (policy["seed"], policy["champion"]) == (4, True)
-    done = json.loads(policy["parameters"])["families_done"]
-    assert stops.height == 2 * len(done)
+    assert json.loads(policy["parameters"])["lineage"] == rows.drop("source", "chosen").to_dicts()
 
 
 def test_stops_of_workers_are_rows() -> None:
