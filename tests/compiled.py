@@ -12,6 +12,8 @@ import polars as pl
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
+from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
+from models.rlschert.workload import Workload, draw_sequences
 from models.runtime.live import LiveSettings, replay_live
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
@@ -21,6 +23,8 @@ from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import assisted
 from simulator.published.rlscheduler import replay_rlscheduler
+from simulator.published.rlschert import KILLABLE
+from simulator.published.rlschert_view import WHOLE_QUEUE_HEURISTICS, teacher_kills
 from simulator.topology.placement import place_schedule
 from simulator.topology.switches import Switches, replay_with_switches
 from simulator.topology.tree import regular_tree
@@ -42,6 +46,22 @@ _LOG = pl.DataFrame({
     "requested_walltime_s": pl.Series([100, 10, 150], dtype=pl.Int64),
 })  # fmt: skip
 
+
+
+def _step_slots() -> None:
+    """What schedulers see of RLSchert's cluster, and what they do there. Its training starts processes, which would all compile it."""
+    sequences, setting = draw_sequences(Workload(jobs=10), 1, 1), Setting()
+    for images in (False, True):
+        cluster = SlotCluster(sequences, setting, images)
+        cluster.begin()
+        cluster.future()
+        cluster.step(np.zeros(1, dtype=np.int64))
+        killing = np.zeros((1, KILLABLE), dtype=np.bool_)
+        teacher_kills(sequences, setting.rules(), cluster.state, cluster.over, killing)
+    for heuristic in ("SAF", WHOLE_QUEUE_HEURISTICS[0]):
+        run_heuristic_on(sequences, setting, heuristic)
+
+
 CALLS: dict[str, Callable[[], object]] = {
     "the general engine": lambda: replay(_JOBS, 4, "WFP3", "easy"),
     "windows": lambda: replay_windows(_JOBS, 4, _FIRST, 2, "WFP3"),
@@ -55,6 +75,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "allocation": lambda: (free_allocation(_WINDOW, 1, prove=True), scas_allocation(_WINDOW)),
     "placement": lambda: place_schedule(_JOBS, 4, replay(_JOBS, 4, "FCFS", "easy"), _UNITS),
     "RLScheduler": lambda: replay_rlscheduler(_JOBS, 4, "FCFS", backfill=True),
+    "RLSchert": _step_slots,
     "the engine of fixed orders": lambda: replay(_JOBS, 4, "FCFS", "easy"),
 }
 """What compiles which functions. Those at the top need the general engine."""

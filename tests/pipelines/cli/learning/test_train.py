@@ -44,14 +44,14 @@ class QuickRecipe(Recipe):
 
 def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.cli.learning.train.Recipe", QuickRecipe)
-    path = home / "other.json"
+    path, quick = home / "other.json", ("--epochs", "1", "--seeds", "1", "--window-jobs", "48")
     for asked in (
         ("--method", "evolution", "--goal", "wait:max_user"),
         ("--method", "imitation", "--backfill", "none"),
         ("--rules", "rlscheduler", "--goal", "utilisation_as_coded"),
         ("--paper",),
     ):
-        card = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *QUICK, *asked))
+        card = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *quick, *asked))
         assert card["file"] == str(path) and card["key"].startswith("formula:")
     assert card["parameters"]["ppo"]["passes"] == 80
 
