@@ -47,7 +47,6 @@ _LOG = pl.DataFrame({
 })  # fmt: skip
 
 
-
 def _step_slots() -> None:
     """What schedulers see of RLSchert's cluster, and what they do there. Its training starts processes, which would all compile it."""
     sequences, setting = draw_sequences(Workload(jobs=10), 1, 1), Setting()
