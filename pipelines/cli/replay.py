@@ -11,7 +11,6 @@ import click
 
 from assets.common.storage import open_warehouse
 from assets.what_if.compare import compare_runs, saved_runs
-from assets.what_if.compare_placements import compare_placements, saved_placements
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
 from pipelines.terminal import printable
@@ -311,6 +310,8 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.
     """
+    from assets.what_if.compare_placements import compare_placements, saved_placements
+
     warehouse, name = open_warehouse(), load_catalogue().source(source).name
     if {run_a, run_b} <= set(saved_placements(warehouse, name)) - set(saved_runs(warehouse, name)):
         placements = compare_placements(warehouse, name, run_a, run_b)
