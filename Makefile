@@ -9,9 +9,6 @@ DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-# One process more than cores: some tests wait for other processes. Four at most, for the memory.
-TEST_PROCESSES := $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
-
 .PHONY: help setup run test ui lint bench results clean constraints
 
 help: ## Show this list
@@ -34,7 +31,7 @@ run: setup ## Run the pipeline on all sources: raw logs to leaderboard and repor
 
 test: export PYTHONDONTWRITEBYTECODE := # else each run rewrites the assertions of all test files again, in each process
 test: setup ## Run the tests
-	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 	@$(BIN)/tracehouse ui
