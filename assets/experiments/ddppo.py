@@ -1,5 +1,6 @@
 """The asset experiments/ddppo: policies by decentralised PPO on a large log, with and without tuning (Sgambati et al. 2025)."""
 
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -70,6 +71,7 @@ def ddppo(
     recipe = Recipe(start=config.start, cautious=False, ppo=PPOOptions(**config.ppo.model_dump()))  # type: ignore[arg-type]
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
+    checkpoints: list[Path] = []  # of finished trainings, too: a run that is killed goes on behind the last of them
     steps = [(goal, variant, seed) for goal in config.goals for variant in config.variants for seed in config.seeds]
     with progress_bar(f"dd-ppo on {source}", len(steps)) as bar:
         for goal, variant, seed in steps:
@@ -86,10 +88,12 @@ def ddppo(
                 | {"decisions": report.decisions}
                 for report in policy.trained.curve
             ]
-            forget(checkpoint)
+            checkpoints.append(checkpoint)
             context.log.info(f"{goal}, {variant}, seed {seed}: {policy.trained.validation_cost:.4g}")
             bar.update()
     store_trained(warehouse, source, "ddppo", pl.DataFrame(rows, infer_schema_length=None))
+    for checkpoint in checkpoints:
+        forget(checkpoint)
     shown = pl.DataFrame(rows).select("goal", "policy", "seed", "best_epoch", "validation_cost")
     return dg.MaterializeResult(
         metadata={

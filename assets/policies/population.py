@@ -79,7 +79,7 @@ def population(
     checkpoint = data_folder() / "models" / source / f"population-{config.seed}.checkpoint"
     (policy,) = setup.train(recipe, [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
     parameters = policy.trained.parameters
-    rows = lineage_rows(source, parameters)
+    rows = lineage_rows(source, parameters, policy.trained.best_epoch > 0)
     stops = stop_rows(source, parameters["families_done"])
     candidate = candidate_of(setup, policy, f"population-{config.seed}")
     judged = judged_jobs(test_position)
@@ -101,11 +101,16 @@ def population(
     )
 
 
-def lineage_rows(source: str, parameters: dict[str, Any]) -> pl.DataFrame:
-    """Rows of policies.population from a policy's parameters. The chosen member is the first of least cost."""
+def lineage_rows(source: str, parameters: dict[str, Any], learned: bool) -> pl.DataFrame:
+    """Rows of policies.population from a policy's parameters. The chosen member is the first of least cost.
+
+    learned: whether the policy is that member's, and not what training started from, which a cautious training may keep.
+    """
     rows = pl.DataFrame(parameters["lineage"], infer_schema_length=None).with_columns(pl.col("parent").cast(pl.Int64))
     best = rows["cost"].arg_min()
-    return rows.select(pl.lit(source).alias("source"), pl.all(), (pl.int_range(pl.len()) == best).alias("chosen"))
+    return rows.select(
+        pl.lit(source).alias("source"), pl.all(), ((pl.int_range(pl.len()) == best) & learned).alias("chosen")
+    )
 
 
 def stop_rows(source: str, stops: dict[str, list[int]]) -> pl.DataFrame:

@@ -46,8 +46,11 @@ def lineage(rows: pl.DataFrame, goal: str) -> Figure:
 
 
 def _line_of_chosen(at: dict[tuple[int, int], dict[str, object]]) -> set[tuple[int, int]]:
-    """The chosen member and its ancestors, as (generation, member)."""
-    (place,) = (place for place, row in at.items() if row["chosen"])
+    """The chosen member and its ancestors, as (generation, member). None where the policy is what training started from."""
+    places = [place for place, row in at.items() if row["chosen"]]
+    if not places:
+        return set()
+    place = places[0]
     line = {place}
     while (parent := at[place]["parent"]) is not None:
         assert isinstance(parent, int)

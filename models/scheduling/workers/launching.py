@@ -36,8 +36,8 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCH_DISAB
 STOP_S = 10
 """How long torchrun, or Ray, may take to end with its workers before it is killed."""
 SHUTDOWN_S = 2
-"""How long workers may take to end when torchrun is told to end: they have nothing to save. Where one is lost, torchrun gives the others
-30 s, of which one that is stopped takes all."""
+"""Seconds that torchrun waits for its workers when it has to end itself. Workers have nothing to save. Where one worker is lost torchrun
+waits 30 s for the others, whatever this says, and a suspended worker uses up all of them."""
 
 RunCommand = Callable[[Sequence[str], Path, Callable[[], None]], None]
 """Runs a command that works on a folder, and calls a function from time to time. Raises RuntimeError where it fails."""

@@ -13,5 +13,5 @@ CREATE TABLE IF NOT EXISTS policies.population (
     sampled_cost DOUBLE NOT NULL, -- the goal, mean over the windows that were replayed
     approx_kl DOUBLE NOT NULL, -- mean change of log probability at the last update
     entropy DOUBLE NOT NULL, -- mean entropy of the choices at the last update, nats
-    chosen BOOLEAN NOT NULL, -- whether its weights are those of the policy
+    chosen BOOLEAN NOT NULL, -- whether its weights are those of the policy; false in all rows where that is what training started from
 );

@@ -16,6 +16,7 @@ from assets.policies.population import (
     MembersConfig,
     PopulationConfig,
     PopulationPPOConfig,
+    lineage_rows,
     population,
     stop_rows,
 )
@@ -29,6 +30,7 @@ CONFIG = PopulationConfig(
     goal="bsld",
     estimates="requested",
     seed=4,
+    cautious=False,
     population=MembersConfig(members=2, interval=1, replaced=1),
     ppo=PopulationPPOConfig(epochs=2, trajectories=32),
 )
@@ -77,6 +79,12 @@ def test_a_population_and_what_is_kept_of_it(tmp_path: Path, monkeypatch: pytest
     ]
     assert (policy["seed"], policy["champion"]) == (4, True)
     assert json.loads(policy["parameters"])["lineage"] == rows.drop("source", "chosen").to_dicts()
+
+
+def test_no_member_is_chosen_where_the_start_was_kept() -> None:
+    parameters = {"lineage": [{"member": k, "parent": None, "cost": cost} for k, cost in enumerate([3.0, 1.0, 1.0])]}
+    assert lineage_rows("mine", parameters, learned=True)["chosen"].to_list() == [False, True, False]
+    assert lineage_rows("mine", parameters, learned=False)["chosen"].to_list() == [False, False, False]
 
 
 def test_stops_of_workers_are_rows() -> None:
