@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiled import inlined, inlined_late
+from simulator.compiled import inlined, inlined_late, lean
 from simulator.engine import episode as at
 from simulator.engine.episode import moment_of, scratch_of
 from simulator.engine.events import any_fits, change_usage, leave_queue
@@ -29,7 +29,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.policies.agents import NO_ONE
 from simulator.policies.network import VISIBLE_JOBS
 from simulator.policies.sampling import DRAW, FOLLOW, TAKE_BEST, draw_choice, record_choice
-from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, fill_scores
+from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNED, fill_scores, score_blocks
 
 
 @inlined_late
@@ -43,6 +43,9 @@ def order_queue(tasks, rules, scoring, episode):
     if scoring.kind == ASKED_CHOICE:
         return WANT_CHOICE if counters[at.QUEUED] > 1 else GO_ON
     moment = moment_of(tasks, rules, scoring, episode)
+    if draws_first(rules, scoring):
+        score_blocks(moment, scoring, scratch_of(episode), episode.score, 0, 0)
+        return GO_ON
     place, operation = fill_scores(moment, scoring, scratch_of(episode), episode.score)
     if place >= 0:
         counters[at.FAILED], counters[at.FAILED_OPERATION] = episode.queue[place], operation
@@ -51,6 +54,24 @@ def order_queue(tasks, rules, scoring, episode):
         for k in range(counters[at.QUEUED]):
             episode.score[k] = scoring.fixed[episode.queue[k]]
     return GO_ON
+
+
+@inlined
+def draws_first(rules, scoring):
+    """Whether the first of the order is drawn from the front of the queue. The rest is scored then only where it may be backfilled."""
+    return scoring.kind == LEARNED and rules.sample == DRAW and rules.picking.by == NO_ONE
+
+
+@lean
+def score_candidates(tasks, rules, scoring, episode, candidates):
+    """Scores what waits behind the front of the queue, where a candidate does."""
+    moment, order = moment_of(tasks, rules, scoring, episode), episode.order
+    scored = 0  # the front is
+    for i in range(candidates):
+        block = order[i] // VISIBLE_JOBS
+        if block > scored:
+            score_blocks(moment, scoring, scratch_of(episode), episode.score, block, block)
+            scored = block
 
 
 @inlined
@@ -126,7 +147,9 @@ def start_behind(tasks, rules, scoring, episode, head):
         return
     shadow, extra = kept_for_head(tasks, rules, episode, head)
     now = counters[at.NOW]
-    candidates = find_candidates(tasks, episode, head)
+    candidates = find_candidates(tasks, episode, head, shadow, extra)
+    if draws_first(rules, scoring):
+        score_candidates(tasks, rules, scoring, episode, candidates)
     while True:
         place, candidates = best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra)
         if place < 0:
@@ -174,36 +197,40 @@ def plan_head(tasks, episode, head):
 
 
 @inlined
-def find_candidates(tasks, episode, head):
-    """Fills `order` with the places behind the head whose jobs need no more processors than are free. Returns how many."""
-    queue, order, procs, free = episode.queue, episode.order, tasks.procs, episode.counters[at.FREE]
+def find_candidates(tasks, episode, head, shadow, extra):
+    """Fills `order` with the places behind the head whose jobs may start. Returns how many."""
+    queue, order = episode.queue, episode.order
     candidates = 0
     for k in range(episode.counters[at.QUEUED]):
-        if k != head and procs[queue[k]] <= free:
+        if k != head and may_start(tasks, episode, queue[k], shadow, extra):
             order[candidates] = k
             candidates += 1
     return candidates
 
 
 @inlined
+def may_start(tasks, episode, job, shadow, extra):
+    """Whether a job fits now, and does not delay the blocked head."""
+    counters, procs = episode.counters, tasks.procs[job]
+    fits = procs <= counters[at.FREE]
+    if fits and counters[at.PENDING] == 1:
+        fits = fits_now(episode.plan_time, episode.plan_room, counters[at.PLAN_STEPS], procs, tasks.admit[job])
+    elif fits:
+        fits = counters[at.NOW] + tasks.admit[job] <= shadow or procs <= extra
+    return fits
+
+
+@inlined
 def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
     """The place of the candidate that starts next, or -1, and how many candidates are left. One that is refused now would be
     refused later in the pass as well, and is dropped."""
-    queue, order, score = episode.queue, episode.order, episode.score
-    procs, estimate, admit = tasks.procs, tasks.estimate, tasks.admit
-    now, free = episode.counters[at.NOW], episode.counters[at.FREE]
+    queue, order, score, estimate = episode.queue, episode.order, episode.score, tasks.estimate
     place = np.int64(-1)
     kept = 0
     for i in range(candidates):
         k = order[i]
         job = queue[k]
-        fits = procs[job] <= free
-        if fits and episode.counters[at.PENDING] == 1:
-            steps = episode.counters[at.PLAN_STEPS]
-            fits = fits_now(episode.plan_time, episode.plan_room, steps, procs[job], admit[job])
-        elif fits:
-            fits = now + admit[job] <= shadow or procs[job] <= extra
-        if not fits:
+        if not may_start(tasks, episode, job, shadow, extra):
             continue
         order[kept] = k
         kept += 1

@@ -190,9 +190,15 @@ def _formula(moment, scoring, scratch, score):
 
 @lean
 def _network(moment, scoring, scratch, score):
-    """Minus the network's output, block by block; the front of the queue last, so that its rows and outputs stay for a choice."""
+    score_blocks(moment, scoring, scratch, score, 0, (moment.queued - 1) // VISIBLE_JOBS)
+
+
+@lean
+def score_blocks(moment, scoring, scratch, score, first, last):
+    """Minus the network's output, for blocks `first` to `last` of VISIBLE_JOBS waiting jobs each. The first of them comes last, so that
+    its rows and outputs stay for a choice."""
     inputs = NetworkInputs(scoring.weights, scoring.facts)
-    for block in range((moment.queued - 1) // VISIBLE_JOBS, -1, -1):
+    for block in range(last, first - 1, -1):
         begin = block * VISIBLE_JOBS
         visible = min(moment.queued - begin, VISIBLE_JOBS)
         observe(moment, inputs, begin, visible, scratch.room, scratch.rows)
