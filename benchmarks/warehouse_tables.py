@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from assets.common.storage import read_model
+from benchmarks.ddppo_tables import ddppo_tables
 from benchmarks.experiment_tables import experiment_tables
 from benchmarks.markdown import markdown
 from benchmarks.vasp_tables import vasp_tables
@@ -86,7 +87,7 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         ).pl()
         scores = connection.sql("FROM replay.period_scores").pl()
         runtimes = connection.sql("FROM predictions.runtime_scores WHERE user_class = 'all users'").pl()
-        tables = experiment_tables(connection) | vasp_tables(connection)
+        tables = experiment_tables(connection) | ddppo_tables(connection) | vasp_tables(connection)
     for (source,), part in held_out.group_by("source", maintain_order=True):
         tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
     for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):

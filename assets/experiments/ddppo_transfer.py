@@ -22,9 +22,9 @@ from models.scheduling.policy_file import policy_from_bytes
 from warehouse import Warehouse
 
 JUDGED_METRICS = ("bsld", "wait", "turnaround", "utilisation")
-PAPER_RULES = ("FCFS", "SJF", "F1", "WFP3", "UNICEP", "SAF")
-"""The paper's rules, and the one that orders by area."""
-COMPARED_RIVALS = (("SAF", "requested"), ("FCFS", "requested"))
+PAPER_RULES = ("FCFS", "SJF", "F1", "WFP3", "UNICEP", "SAF", "bounded-key")
+"""The paper's rules, and two that anybody can have."""
+COMPARED_RIVALS = ("SAF", "bounded-key", "FCFS")
 SCORED_FROM = 0.2
 """Share of the log after which jobs of a continuous replay are scored."""
 
@@ -70,7 +70,8 @@ def ddppo_transfer(
             entries.append(ExperimentEntry(name_of(row), "requested", row["source"], row["seed"], costs, rule))
         labels = {"experiment": "ddppo", "rules": "standard", "backfill": config.backfill, "goal": metric}
         rows = costs_of(entries, windows, labels)
-        differences = comparisons(entries, windows, labels, COMPARED_RIVALS)
+        rivals = [(name, "requested") for name in (*COMPARED_RIVALS, *(f"{tuned}, for {metric}" for tuned in VARIANTS))]
+        differences = comparisons(entries, windows, labels, rivals)
         judged = {"experiment": "ddppo", "goal": metric}
         plain = [JudgedRule(name, name, config.backfill) for name in PAPER_RULES if name != "FCFS"]
         shortest = JudgedRule("EASY-SJBF", backfill="easy-sjbf")

@@ -109,7 +109,10 @@ def comparisons(
     labels: dict[str, str],
     rivals: Sequence[tuple[str, str]] = COMPARED_WITH,
 ) -> pl.DataFrame:
-    """Rows of experiments.comparisons: each policy, its seeds together, against each rival (policy and estimates) that is there."""
+    """Rows of experiments.comparisons: each policy, its seeds together, against each rival (policy and estimates) that is there.
+
+    A rival that was trained is that from the same source, all its seeds together.
+    """
     groups: dict[tuple[str, str, str | None], list[ExperimentEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.policy, entry.estimates, entry.trained_on), []).append(entry)
@@ -117,14 +120,15 @@ def comparisons(
     for (policy, estimates, trained_on), members in groups.items():
         costs = np.stack([entry.costs for entry in members])
         for name, rival_estimates in rivals:
-            rival = groups.get((name, rival_estimates, None))
+            rival = groups.get((name, rival_estimates, None)) or groups.get((name, rival_estimates, trained_on))
             if rival is None:
                 continue
+            others = np.stack([entry.costs for entry in rival])
             rows.append(
                 labels
                 | {"policy": policy, "estimates": estimates, "trained_on": trained_on, "seeds": len(members)}
                 | {"windows": len(windows), "cost": float(costs.mean()), "rival": f"{name}, {rival_estimates}"}
-                | _interval(costs, rival[0].costs, windows)
+                | _interval(costs, others, windows)
             )
     columns = {"trained_on": pl.Utf8} | dict.fromkeys(INTERVAL_COLUMNS, pl.Float64)
     return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
@@ -157,15 +161,15 @@ def verdicts_on(
 
 
 def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: Windows) -> dict[str, float | None]:
-    """How costs (seeds, windows) compare with a rival's (windows,): by the ratio in the typical block of a continuous replay, and
-    by the difference where windows are apart."""
+    """How costs (seeds, windows) compare with a rival's: by the ratio in the typical block of a continuous replay, and by the
+    difference where windows are apart."""
     values: dict[str, float | None] = dict.fromkeys(INTERVAL_COLUMNS)
     if not windows.continuous:
         apart = paired_difference(costs, rival, windows, 1)
         return values | {"difference": apart.mean, "difference_low": apart.low, "difference_high": apart.high}
     values["difference"] = float(costs.mean() - rival.mean())
     if (costs > 0).all() and (rival > 0).all():
-        typical = ratio_interval(costs.mean(axis=0), rival)
+        typical = ratio_interval(costs.mean(axis=0), rival.mean(axis=0))
         values |= {"ratio": typical.ratio, "ratio_low": typical.low, "ratio_high": typical.high}
     return values
 

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS experiments.comparisons (
     seeds BIGINT NOT NULL, -- training seeds averaged over; 1 for a heuristic
     windows BIGINT NOT NULL, -- windows averaged over
     cost DOUBLE NOT NULL, -- mean
-    rival VARCHAR NOT NULL, -- SAF, by the estimates it believed
+    rival VARCHAR NOT NULL, -- policy and estimates that it is compared with; a trained one is from the same source
     difference DOUBLE NOT NULL, -- cost minus the rival's; negative is better
     difference_low DOUBLE, -- lower end of the 95 % interval; NULL for blocks of one replay, and with fewer than four windows apart
     difference_high DOUBLE, -- upper end
