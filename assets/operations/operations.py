@@ -33,11 +33,13 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
         queues = rows("SELECT * FROM marts.waits_by_queue WHERE source = $source ORDER BY month, queue")
         failures = rows("SELECT * EXCLUDE (source) FROM marts.failures WHERE source = $source ORDER BY month, queue")
         hours, months = rows(sql.load("marts.mean_wait_by_hour")), rows(sql.load("marts.core_hours_by_month"))
+        submitted = rows(sql.load("marts.submissions"))
         used, accounts = rows(sql.load("marts.walltime_used")), rows(sql.load("marts.usage_by_account"))
     return dg.MaterializeResult(
         metadata={
             "waits": plot(plots.waits_by_queue(queues)),
             "waits_by_hour": plot(plots.waits_by_hour(hours)),
+            "submissions": plot(plots.submissions(submitted)),
             "usage": plot(plots.core_hours_by_account(months)),
             "walltime": plot(plots.walltime_used(used["share"].to_numpy())),
             "accounts": table(accounts),

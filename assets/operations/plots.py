@@ -60,6 +60,32 @@ def waits_by_hour(waits: pl.DataFrame) -> Figure:
     return canvas
 
 
+def submissions(jobs: pl.DataFrame) -> Figure:
+    """When jobs are submitted, and how wide they are (like figure 3 of Sgambati et al. 2025).
+
+    jobs: weekday 1 to 7, hour_of_day, procs_up_to (the next power of two), jobs (how many).
+    """
+    canvas, (ax,) = figure(height=2.6)
+    ax.remove()
+    panels = (("hour_of_day", "hour of submission"), ("weekday", "weekday"), ("procs_up_to", "processors, up to"))
+    for k, (column, label) in enumerate(panels):
+        counts = jobs.group_by(column).agg(pl.col("jobs").sum()).sort(column)
+        values = counts[column].to_list()
+        places = range(len(values)) if column == "procs_up_to" else values
+        panel = canvas.add_subplot(1, 3, k + 1)
+        panel.bar(places, 100 * counts["jobs"].to_numpy() / max(jobs["jobs"].sum(), 1), color=BLUE, width=0.8)
+        panel.set_xlabel(label, fontsize=9)
+        panel.tick_params(labelsize=8)
+        panel.spines[["top", "right"]].set_visible(False)
+        if column == "weekday":
+            panel.set_xticks(range(1, 8), WEEKDAYS, fontsize=8)
+        if column == "procs_up_to":
+            panel.set_xticks(places[::3], [f"{value:,}" for value in values[::3]], fontsize=8)
+        if k == 0:
+            panel.set_ylabel("jobs, %", fontsize=9)
+    return canvas
+
+
 def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
     """core_hours: month, account, core_hours; stacked by account."""
     canvas, (ax,) = figure(height=3.0)

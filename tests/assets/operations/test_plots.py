@@ -42,6 +42,12 @@ def test_hours_without_jobs_stay_empty() -> None:
     assert shown.count() == 2 and shown[6, 23] == 3
 
 
+def test_submissions_are_shares_by_hour_weekday_and_size() -> None:
+    jobs = pl.DataFrame({"weekday": [1, 7, 7], "hour_of_day": [8, 8, 9], "procs_up_to": [1, 1, 64], "jobs": [2, 1, 1]})
+    by_hour, by_day, by_size = ([bar.get_height() for bar in ax.patches] for ax in plots.submissions(jobs).axes)
+    assert by_hour == [75, 25] and by_day == [50, 50] and by_size == [75, 25]
+
+
 def test_used_share_and_capacity() -> None:
     (axes,) = plots.walltime_used(np.array([0.1, 0.5, 3.0])).axes
     assert sum(bar.get_height() for bar in axes.patches) > 99.9  # what is over 1.2 is in the last bar
