@@ -30,7 +30,7 @@ def experiment_tables(connection: DuckDBPyConnection) -> Tables:
     ).pl()
     curves = connection.sql(
         "SELECT source, experiment, variant, epoch, avg(validation_cost) AS cost, min(validation_cost) AS least, "
-        "max(validation_cost) AS most FROM experiments.curves GROUP BY ALL ORDER BY ALL"
+        "max(validation_cost) AS most FROM experiments.curves WHERE experiment IN ('networks', 'filtering') GROUP BY ALL ORDER BY ALL"
     ).pl()
     tables: Tables = {}
     of_paper = rows.filter(pl.col("experiment") != "transfer")

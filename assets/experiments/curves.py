@@ -1,21 +1,20 @@
 """The asset experiments/curves: training curves (RLScheduler, figures 8 and 9)."""
 
 import dagster as dg
-import polars as pl
 from pydantic import Field
 
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.protocols.published_windows import CHOOSING_WINDOWS
-from assets.experiments.tables import curve_rows, last_epochs
+from assets.experiments.tables import curve_rows, last_epochs, store_curves
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import Lessons
 from models.scheduling.trajectory_filter import filter_trajectories
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse
 
 
 class CurvesConfig(dg.Config):
@@ -54,12 +53,7 @@ def curves(
     choosing = Windows.spread(scored.start, scored.stop, min(split.learn.jobs, len(scored) // 5), CHOOSING_WINDOWS)
     lessons = Lessons(split.learn, kept.kept_windows, choosing)
     rows = curve_rows(arena, lessons, config.ppo, config.networks, config.filtering, config.seeds)
-    with warehouse.write() as connection:
-        others = connection.sql(
-            "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
-        ).pl()
-        others = others.filter(~pl.col("experiment").is_in(rows["experiment"].unique().to_list())).select(rows.columns)
-        replace_partition(connection, "experiments.curves", source, pl.concat([others, rows], how="vertical_relaxed"))
+    store_curves(warehouse, source, rows, ["experiment"])
     return dg.MaterializeResult(
         metadata={"dagster/row_count": rows.height, "skewness": kept.skewness, "last": table(last_epochs(rows))}
     )

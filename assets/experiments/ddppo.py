@@ -13,14 +13,14 @@ from assets.common.progress import progress_bar
 from assets.common.storage import data_folder
 from assets.common.trace import load_trace
 from assets.experiments.plots.ddppo import reward_curves
-from assets.experiments.tables import EXPERIMENT_CARD, store_trained
+from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import text_field
 from assets.policies.population import MembersConfig, PopulationPPOConfig, WorkersConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy
 from assets.policies.workers import through_pipes
 from models.scheduling.arena import Windows
-from models.scheduling.learning.training import Lessons
+from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
 from models.scheduling.workers.launching import OnWorkers, forget
@@ -83,15 +83,13 @@ def ddppo(
             by_ppo, asked = training_of(variant, config, recipe, context)
             (policy,) = setup.train(asked, [seed], checkpoint_of=dict.fromkeys([seed], checkpoint).get, by_ppo=by_ppo)
             rows.append(_stored(setup, policy, variant))
-            curves += [
-                {"goal": goal, "variant": variant, "seed": seed, "epoch": report.epoch, "cost": report.sampled_cost}
-                | {"decisions": report.decisions}
-                for report in policy.trained.curve
-            ]
+            curves += [_report_row(f"ddppo, {goal}", variant, seed, report) for report in policy.trained.curve]
             checkpoints.append(checkpoint)
             context.log.info(f"{goal}, {variant}, seed {seed}: {policy.trained.validation_cost:.4g}")
             bar.update()
     store_trained(warehouse, source, "ddppo", pl.DataFrame(rows, infer_schema_length=None))
+    learned = pl.DataFrame(curves, infer_schema_length=None)
+    store_curves(warehouse, source, learned, ["experiment", "variant", "seed"])
     for checkpoint in checkpoints:
         forget(checkpoint)
     shown = pl.DataFrame(rows).select("goal", "policy", "seed", "best_epoch", "validation_cost")
@@ -99,7 +97,7 @@ def ddppo(
         metadata={
             "dagster/row_count": len(rows),
             "policies": table(shown),
-            "reward": plot(reward_curves(pl.DataFrame(curves))),
+            "reward": plot(reward_curves(learned)),
         }
     )
 
@@ -133,6 +131,14 @@ def training_of(
         return OnWorkers(workers, run_command=through_pipes(context)), recipe.with_epochs(epochs)
     population = PopulationOptions(**members | tuned)
     return OnWorkers(workers, population, run_command=through_pipes(context)), recipe
+
+
+def _report_row(experiment: str, variant: str, seed: int, report: EpochReport) -> dict[str, Any]:
+    """A row of experiments.curves: an epoch, or a generation of a population."""
+    names = ("epoch", "phase", "decisions", "sampled_cost", "validation_cost")
+    return {"experiment": experiment, "variant": variant, "seed": seed} | {
+        name: getattr(report, name) for name in names
+    }
 
 
 def _stored(setup: TrainingSetup, policy: JudgedPolicy, variant: str) -> dict[str, Any]:

@@ -253,6 +253,16 @@ def curve_rows(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def store_curves(warehouse: Warehouse, source: str, rows: pl.DataFrame, same: list[str]) -> None:
+    """Replaces the rows of experiments.curves of a source that are alike in the columns `same`. All others stay."""
+    with warehouse.write() as connection:
+        others = connection.sql(
+            "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
+        ).pl()
+        others = others.join(rows, on=same, how="anti").select(rows.columns)
+        replace_partition(connection, "experiments.curves", source, pl.concat([others, rows], how="vertical_relaxed"))
+
+
 def last_epochs(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean over seeds of the last epoch of every variant."""
     last = rows.filter(pl.col("epoch") == pl.col("epoch").max())

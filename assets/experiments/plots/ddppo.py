@@ -24,8 +24,9 @@ METRIC_LABELS = {
 def reward_curves(rows: pl.DataFrame) -> Figure:
     """What sampled windows cost over decisions, by goal and variant, mean of the seeds (figure 9).
 
-    rows: goal, variant, seed, epoch (epoch, or generation of a population), cost, decisions.
+    rows: of experiments.curves of one source. An epoch of a population is a generation.
     """
+    rows = rows.with_columns(goal=pl.col("experiment").str.strip_prefix("ddppo, "))
     goals = rows["goal"].unique(maintain_order=True).to_list()
     canvas, axes = figure(height=2.3 * len(goals), rows=len(goals))
     for ax, goal in zip(axes, goals, strict=True):
@@ -36,11 +37,11 @@ def reward_curves(rows: pl.DataFrame) -> Figure:
                 .sort("seed", "epoch")
                 .with_columns(pl.col("decisions").cum_sum().over("seed"))
                 .group_by("epoch")
-                .agg(pl.col("cost", "decisions").mean())
+                .agg(pl.col("sampled_cost", "decisions").mean())
                 .sort("epoch")
             )
-            ax.plot(mean["decisions"] / 1e6, mean["cost"], color=colour, linewidth=1.4, label=variant)
-        if (part["cost"] > 0).all():
+            ax.plot(mean["decisions"] / 1e6, mean["sampled_cost"], color=colour, linewidth=1.4, label=variant)
+        if (part["sampled_cost"] > 0).all():
             log_axis(ax.yaxis)
         ax.set_ylabel(f"{goal}, sampled", fontsize=9)
     axes[0].legend(frameon=False, fontsize=9, ncols=4)

@@ -31,6 +31,13 @@ def test_every_variant_learns_from_as_many_windows(ddppo_done: Warehouse, tmp_pa
         if "lineage" in options:
             assert sum(1 for each in options["lineage"] if each["parent"] is not None) == 2
     assert set(replayed.values()) == {4}
+    curves = rows(ddppo_done, "curves")
+    assert set(curves["experiment"]) == {f"ddppo, {goal}" for goal in CONFIG.goals}
+    epochs = {row["variant"]: row["len"] for row in curves.group_by("variant").len().to_dicts()}
+    assert epochs == {
+        "ppo": 8,
+        **dict.fromkeys(("dd-ppo", "without PBT", "without FT"), 4),
+    }  # epochs or generations, two goals
 
 
 def test_what_cannot_be_trained_or_judged_is_said(ddppo_done: Warehouse, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ def test_rewards_are_drawn_over_decisions_of_all_epochs() -> None:
     rows = pl.DataFrame(
         [
             {
-                "goal": "bsld",
+                "experiment": "ddppo, bsld",
                 "variant": variant,
                 "seed": seed,
                 "epoch": epoch,
-                "cost": 10.0 / epoch,
+                "sampled_cost": 10.0 / epoch,
                 "decisions": 500_000,
             }
             for variant in ("dd-ppo", "ppo")
