@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from assets.common.plots import BLUE, GREEN, GREY, ORANGE, POLICY_COLOURS, figure, log_axis
+from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, POLICY_COLOURS, figure, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,4 +117,17 @@ def waits_by_class(
     ax.set_title(title, fontsize=10, loc="left")
     ax.set_ylabel("average wait, hours", fontsize=9)
     ax.legend(frameon=False, fontsize=9)
+    return canvas
+
+
+def logged_and_replayed(logged: np.ndarray, replayed: np.ndarray) -> Figure:
+    """Shares of jobs that waited longer than so many hours, in the log and in a replay. Both in seconds, one value a job."""
+    canvas, (ax,) = figure(height=2.8)
+    for waits, colour, label in ((logged, INK, "log"), (replayed, BLUE, "replay")):
+        hours = np.sort(waits)[::-1] / 3600
+        ax.plot(np.maximum(hours, 1 / 60), 100 * np.arange(1, len(hours) + 1) / len(hours), color=colour, label=label)
+    log_axis(ax.xaxis)
+    ax.set_xlabel("wait, h (a minute and less at the left)", fontsize=9)
+    ax.set_ylabel("jobs that waited longer, %", fontsize=9)
+    ax.legend(frameon=False, fontsize=8)
     return canvas

@@ -243,12 +243,21 @@ def replay(
     )
     results = summary(run, trace_or_source)
     click.echo(json.dumps(results) if as_json else replay_text(results))
-    alone = others["backfill"] if run.policy.placing is not None else TOGETHER
-    if run.policy.placing is not None or (nodes is not None and nodes.place == TOGETHER):
-        click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
+    _remark(run, nodes, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)
+
+
+def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> None:
+    """What is to be known beside the figures. graded: the source whose grade is printed, if it is."""
+    from pipelines.cli.replaying import say_grade
+
+    alone = run.settings.backfill if run.policy.placing is not None else TOGETHER
+    if run.policy.placing is not None or (nodes is not None and nodes.place == TOGETHER):
+        click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
+    if graded is not None:
+        say_grade(graded)
 
 
 def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) -> NodeSettings | None:

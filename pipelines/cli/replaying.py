@@ -12,12 +12,14 @@ import polars as pl
 from assets.common.storage import open_warehouse
 from assets.what_if import plots as replay_plots
 from assets.what_if.compare_placements import saved_placements
+from assets.what_if.grade import grade_text
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.settings import AskedProcs, RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
+from pipelines.terminal import printable
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import first_row
 
@@ -184,6 +186,17 @@ def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings 
 def _absolute(topology: str) -> str:
     """A file of a tree whatever the folder; words as they are."""
     return str(Path(topology).resolve()) if Path(topology).exists() else topology
+
+
+def say_grade(trace_or_source: str) -> None:
+    """Says how far replays of a source can be trusted, where that was found out."""
+    if is_path(trace_or_source):
+        return
+    source = catalogue_source(trace_or_source).name
+    if is_loaded(source):
+        said = grade_text(open_warehouse(), source)
+        if said is not None:
+            click.echo(f"\nHow far replays of {source} can be trusted: {printable(said)}", err=True)
 
 
 @contextmanager

@@ -36,6 +36,7 @@ LINEAGE = {
     },
     "marts/operations": {"core/jobs"},
     "marts/trace_health": {"core/jobs"},
+    "replay/fidelity": {"core/jobs"},
     "replay/runs": {"core/jobs"},
     "replay/placement": {"core/jobs"},
     "marts/prediction_error": {"predictions/runtime_evaluation"},

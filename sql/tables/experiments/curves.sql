@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS experiments.curves (
     source VARCHAR NOT NULL, -- source trained on
     experiment VARCHAR NOT NULL, -- networks, filtering, or ddppo with its goal
-    variant VARCHAR NOT NULL, -- which network; filtered, unfiltered or relative (reward measured from SJF's on the same window); what tunes DD-PPO
+    variant VARCHAR NOT NULL, -- which network, filtered, unfiltered or relative (reward measured from SJF's on the same window), or what tunes DD-PPO
     seed BIGINT NOT NULL, -- training seed
     epoch BIGINT NOT NULL, -- from 1; a generation of a population
     phase VARCHAR NOT NULL, -- filtered or all windows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+import pytest
 
 import sql
 from assets.evaluation import plots
@@ -52,3 +54,10 @@ def test_waits_are_bars_by_class() -> None:
     (ax,) = plots.waits_by_class(waits, "by length", ("FCFS", "SJF")).axes
     assert [bar.get_height() for bar in ax.patches] == [1.0, 2.0, 0.0, 0.0]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["short", "long"]
+
+
+def test_waits_of_log_and_replay_fall_from_all_jobs_to_the_longest_wait() -> None:
+    (ax,) = plots.logged_and_replayed(np.array([0, 3600, 7200]), np.array([60, 60, 36_000])).axes
+    assert [line.get_label() for line in ax.lines] == ["log", "replay"]
+    assert list(ax.lines[0].get_xdata()) == [2.0, 1.0, 1 / 60] and ax.lines[1].get_xdata()[0] == 10.0
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(100)

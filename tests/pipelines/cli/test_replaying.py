@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import replaying
-from pipelines.cli.replaying import check_can_be_saved, say_if_slow, warn_of_peak
+from pipelines.cli.replaying import check_can_be_saved, say_grade, say_if_slow, warn_of_peak
 
 
 def test_what_cannot_be_saved_is_refused_at_once(catalogue: Path, tmp_path: Path) -> None:
@@ -37,3 +37,16 @@ def test_a_guessed_size_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     warn_of_peak(8, "peak")
     assert "took the peak of processors in use (8)" in capsys.readouterr().err
+
+
+def test_the_grade_of_a_source_is_said(
+    catalogue: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_grade("lublin-256")  # which is not loaded
+    monkeypatch.setattr(replaying, "is_loaded", lambda source: True)
+    monkeypatch.setattr(replaying, "grade_text", lambda warehouse, source: None)
+    say_grade("lublin-256")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(replaying, "grade_text", lambda warehouse, source: "grade B")
+    say_grade("lublin-256")
+    assert capsys.readouterr().err == "\nHow far replays of lublin-256 can be trusted: grade B\n"

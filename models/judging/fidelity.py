@@ -1,0 +1,103 @@
+"""How well a replay gives back the waits that a log holds, as a grade. Definitions: docs/semantics.md, "Fidelity"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.metrics.metrics import bounded_slowdown
+
+IntArray = NDArray[np.int64]
+
+ALIKE_S, ALIKE_SHARE = 60, 0.1
+"""Two waits of a job are alike if they differ by at most a minute, or by a tenth of the longer."""
+OFFSET_S = 60.0
+"""Added to waits before their logarithm is taken: a second or a minute is the same to whoever waits."""
+FEWEST_WAITING = 100
+"""Jobs that must have waited longer than ALIKE_S in the log, so that there is a grade."""
+GRADES = ("A", "B", "C", "D")
+MEANING = {
+    "A": "the replay gives back what happened",
+    "B": "the replay resembles what happened: who waits, and how long on average",
+    "C": "the replay goes the same way as what happened; its figures are rough",
+    "D": "the replay has little to do with what happened: trust no what-if figure",
+}
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the waits of the same jobs agree, in the log and in a replay. Times in seconds.
+
+    alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's; None where all waits are equal in one of the two.
+    distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by how much a wait is off, up or
+    down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
+    """
+
+    jobs: int
+    waited: int
+    logged_wait_s: float
+    replayed_wait_s: float
+    logged_median_wait_s: float
+    replayed_median_wait_s: float
+    logged_p95_wait_s: float
+    replayed_p95_wait_s: float
+    logged_bounded_slowdown: float
+    replayed_bounded_slowdown: float
+    alike: float
+    rank_correlation: float | None
+    distance: float
+    factor: float
+
+    @property
+    def wait_ratio(self) -> float:
+        """Replayed mean wait over the logged one, with OFFSET_S added to both."""
+        return (self.replayed_wait_s + OFFSET_S) / (self.logged_wait_s + OFFSET_S)
+
+    @property
+    def grade(self) -> str | None:
+        """One of GRADES; None where too few jobs waited to say anything."""
+        if self.waited < FEWEST_WAITING:
+            return None
+        off = max(self.wait_ratio, 1 / self.wait_ratio)
+        rank = self.rank_correlation if self.rank_correlation is not None else 0.0
+        if self.alike >= 0.95 and off <= 1.05:
+            return "A"
+        if rank >= 0.8 and off <= 1.25 and self.distance <= 0.15:
+            return "B"
+        if rank >= 0.5 and off <= 2.0 and self.distance <= 0.3:
+            return "C"
+        return "D"
+
+
+def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agreement:
+    """How two waits of each job agree. All int64 (jobs,), seconds. Raises ValueError without jobs."""
+    from scipy.stats import ks_2samp, spearmanr
+
+    if not len(logged):
+        raise ValueError("no job has a known wait: there is nothing to compare a replay with")
+    off = np.abs(replayed - logged)
+    alike = off <= np.maximum(ALIKE_S, ALIKE_SHARE * np.maximum(logged, replayed))
+    varied = np.ptp(logged) > 0 and np.ptp(replayed) > 0
+    return Agreement(
+        jobs=len(logged),
+        waited=int((logged > ALIKE_S).sum()),
+        logged_wait_s=float(logged.mean()),
+        replayed_wait_s=float(replayed.mean()),
+        logged_median_wait_s=float(np.median(logged)),
+        replayed_median_wait_s=float(np.median(replayed)),
+        logged_p95_wait_s=float(np.quantile(logged, 0.95)),
+        replayed_p95_wait_s=float(np.quantile(replayed, 0.95)),
+        logged_bounded_slowdown=float(bounded_slowdown(logged, runtime).mean()),
+        replayed_bounded_slowdown=float(bounded_slowdown(replayed, runtime).mean()),
+        alike=float(alike.mean()),
+        rank_correlation=float(spearmanr(logged, replayed).statistic) if varied else None,
+        distance=float(ks_2samp(logged, replayed, method="asymp").statistic),
+        factor=float(np.exp(error_of(logged, replayed))),
+    )
+
+
+def error_of(logged: IntArray, replayed: IntArray) -> float:
+    """What the search for a configuration makes small: mean |ln((replayed + 60) / (logged + 60))| over jobs, 0 for equal waits."""
+    return float(np.abs(np.log((replayed + OFFSET_S) / (logged + OFFSET_S))).mean())

@@ -1,0 +1,2 @@
+-- Two new tables, replay.fidelity and replay.configurations, are empty.
+SELECT 1;

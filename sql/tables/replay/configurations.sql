@@ -1,0 +1,11 @@
+-- Schedulers that may have written a log, best first: their replays of its first half come nearest to the waits that it holds.
+CREATE TABLE IF NOT EXISTS replay.configurations (
+    source VARCHAR NOT NULL, -- name of the source in the catalogue
+    place BIGINT NOT NULL, -- 1 is the best; that one is graded in replay.fidelity
+    policy VARCHAR NOT NULL, -- order of the queue, as `tracehouse replay --policy`
+    backfill VARCHAR NOT NULL, -- backfilling rule, as `tracehouse replay --backfill`
+    procs BIGINT NOT NULL, -- processors of the cluster
+    jobs BIGINT NOT NULL, -- first jobs of the log that it was fitted on
+    factor DOUBLE NOT NULL, -- by how much a wait of these jobs is off, up or down, in the geometric mean; 1 where all are equal
+    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+);

@@ -1,0 +1,105 @@
+"""Every source gets a grade of how well a replay gives back what happened, or the reason why it has none."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import polars as pl
+import pytest
+
+from assets.common.partitions import SOURCES
+from assets.common.trace import load_trace
+from assets.evaluation import fidelity as judging
+from tests.shared import shared_file
+from tests.tiny import busy_log, swf_line, warehouse_of
+from warehouse import Warehouse
+
+
+def made(warehouse: Warehouse, source: str = "mine") -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows of replay.fidelity and replay.configurations after the asset was made."""
+    assert SOURCES.name is not None
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions(SOURCES.name, [source])
+        result = dg.materialize(
+            [judging.fidelity], instance=instance, partition_key=source, resources={"warehouse": warehouse}
+        )
+    assert result.success
+    with warehouse.read() as connection:
+        fitted = connection.sql("FROM replay.configurations ORDER BY place").pl()
+        return connection.sql("FROM replay.fidelity").pl(), fitted
+
+
+def test_the_scheduler_of_a_log_is_named_and_its_replay_graded(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(1500, seed=3, days=60))
+    rows, fitted = made(warehouse)
+    assert fitted.row(0, named=True).items() >= {"policy": "FCFS", "backfill": "none", "procs": 16, "jobs": 750}.items()
+    assert fitted["factor"][0] == 1.0 and fitted["factor"].is_sorted()
+    (of_all,) = rows.filter(part="all").to_dicts()
+    assert of_all["grade"] == "A" and of_all["no_grade_because"] is None and of_all["jobs"] == 750
+    for name in ("wait_s", "p95_wait_s", "bounded_slowdown", "utilisation"):
+        assert of_all[f"logged_{name}"] == pytest.approx(of_all[f"replayed_{name}"])
+    assert 0.3 < of_all["logged_utilisation"] <= 1
+    for part in ("size", "month"):
+        assert rows.filter(part=part)["jobs"].sum() == 750
+    assert set(rows.filter(part="month")["value"]) == {"2026-01", "2026-02"} | ({"2026-03"} & set(rows["value"]))
+
+
+def test_the_first_half_fits_and_the_second_is_graded(tmp_path: Path) -> None:
+    """A log whose second half has made-up waits is fitted as if nothing was wrong, and graded as it is."""
+    lines = busy_log(1500, seed=3, days=60).splitlines(keepends=True)
+    rng = np.random.default_rng(1)
+    for k in range(3 + 750, len(lines)):
+        words = lines[k].split()
+        words[2] = str(rng.integers(0, 100_000))
+        lines[k] = " ".join(words) + "\n"
+    rows, fitted = made(warehouse_of(tmp_path, "".join(lines)))
+    assert fitted["factor"][0] == 1.0 and rows.filter(part="all")["grade"].to_list() == ["D"]
+
+
+def jobs_of(wait: int, header: str = "") -> str:
+    """A log of 59 jobs that all wait as long."""
+    return f"; MaxProcs: 4\n{header}" + "".join(swf_line(k, 1000 * k, wait, 500, 1) for k in range(1, 60))
+
+
+def test_where_nobody_waited_there_is_no_grade(tmp_path: Path) -> None:
+    rows, fitted = made(warehouse_of(tmp_path, jobs_of(0)))
+    (of_all,) = rows.filter(part="all").to_dicts()
+    assert of_all["grade"] is None and "hardly any of these jobs waited" in of_all["no_grade_because"]
+    assert fitted["factor"][0] == 1.0
+
+
+def test_without_real_waits_nothing_is_replayed(tmp_path: Path) -> None:
+    rows, fitted = made(warehouse_of(tmp_path, jobs_of(-1)))
+    assert rows["no_grade_because"].to_list() == ["the log does not say when its jobs started"]
+    assert rows["jobs"].to_list() == [0] and fitted.is_empty()
+
+
+@pytest.mark.parametrize("line", ["Note: the wait times are simulated", "Computer: none: synthetic"])
+def test_a_header_says_that_waits_are_made_up(tmp_path: Path, line: str) -> None:
+    warehouse = warehouse_of(tmp_path, jobs_of(500, f"; {line}\n"))
+    why = judging._no_real_waits(warehouse, load_trace(warehouse, "mine"))
+    assert why is not None and f"header says under {line.partition(':')[0]!r}" in why
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ("SDSC-SP2-1998-derived", "header says"),
+        ("NASA-iPSC-1993-3.1-cln", "does not say when"),
+        ("lublin_256", "does not say when"),
+    ],
+)
+def test_archive_logs_without_real_waits(tmp_path: Path, log: str, why: str) -> None:
+    text = gzip.decompress(shared_file("traces", "swf", f"{log}.swf.gz").read_bytes()).decode("latin-1")
+    warehouse = warehouse_of(tmp_path, text)
+    assert why in str(judging._no_real_waits(warehouse, load_trace(warehouse, "mine")))
+
+
+def test_a_smaller_machine_is_tried_where_fewer_processors_were_ever_in_use(tmp_path: Path) -> None:
+    text = busy_log(300, procs=16).replace("MaxProcs: 16", "MaxProcs: 20")
+    trace = load_trace(warehouse_of(tmp_path, text), "mine")
+    logged = judging.LoggedJobs(trace.jobs(), judging.logged_waits(trace))
+    assert judging._sizes(trace, logged) == [20, 16]
