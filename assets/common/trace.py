@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -164,8 +165,9 @@ def trace_sha256(rows: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Trace:
-    """cancelled: whether jobs that were cancelled before they started are among the rows.
+def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
+    """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs that the
+    rows are to have.
 
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
@@ -176,7 +178,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False) -> Tr
                 f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
             )
         connection.execute(f"SET memory_limit = '{TRACE_MEMORY}'")
-        rows = _replayable_jobs(connection, source, cancelled)
+        rows = _with_labels(connection, source, _replayable_jobs(connection, source, cancelled), labels)
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
         split = first_row(
             connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
@@ -227,6 +229,18 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
             constants.append(_constants(rows))
             slices.append(rows.drop(constants[-1]).rechunk())
     return _joined(rows.schema, slices, constants) if slices else rows
+
+
+def _with_labels(
+    connection: duckdb.DuckDBPyConnection, source: str, rows: pl.DataFrame, labels: Sequence[str]
+) -> pl.DataFrame:
+    missing = [name for name in labels if name not in rows.columns]
+    if not missing:
+        return rows
+    query = f"SELECT job_index, {', '.join(missing)} FROM core.jobs WHERE source = $source"
+    return rows.join(
+        connection.sql(query, params={"source": source}).pl(), on="job_index", how="left", maintain_order="left"
+    )
 
 
 def _constants(rows: pl.DataFrame) -> dict[str, object]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 import sql
+from assets.common.trace import load_clock
 from assets.what_if.judged import verdict_of_runs
+from assets.what_if.scored_part import PartOptions, part_of
 from simulator.metrics.metrics import METRICS, SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse
 
@@ -36,12 +39,16 @@ COMPARED_SETTINGS = (
 )
 
 
-def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> dict[str, Any]:
-    """How run B of a source differs from run A over the same jobs; all differences are B minus A.
+def compare_runs(
+    warehouse: Warehouse, source: str, run_a: str, run_b: str, part: PartOptions | None = None
+) -> dict[str, Any]:
+    """How run B of a source differs from run A over the same jobs; all differences are B minus A. part: which jobs are compared, None
+    for all.
 
     settings: by name, the pair of values that differ. metrics: for each of METRICS a, b and difference. paired: the means of
     PAIRED over the jobs that started in both, for all jobs and by size class of run A's cluster. Each has the shares of jobs
-    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`.
+    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`. Of a part there are no metrics,
+    and scored says which it is.
 
     Raises ValueError for unknown runs and for runs that were not over the same jobs.
     """
@@ -52,6 +59,12 @@ def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> d
         jobs = connection.sql(sql.load("replay.paired_jobs"), params=parameters).pl()
     if jobs.is_empty():
         raise ValueError(f"no job started in both {run_a!r} and {run_b!r}: nothing to compare")
+    scored = None
+    if part is not None and not part.is_all:
+        clock = load_clock(warehouse, source)
+        zero = int(clock.zero.replace(tzinfo=UTC).timestamp())
+        scored = part_of(jobs.with_columns(pl.col("submit_s") - zero), clock, part)
+    compared = jobs if scored is None else jobs.filter(pl.Series(scored.mask))
     metrics = {name: {"a": a[name], "b": b[name], "difference": b[name] - a[name]} for name in METRICS}
     return {
         "source": source,
@@ -59,10 +72,10 @@ def compare_runs(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> d
         "run_b": run_b,
         "settings": {name: [a[name], b[name]] for name in COMPARED_SETTINGS if a[name] != b[name]},
         "jobs": a["jobs"],
-        "paired_jobs": len(jobs),
-        "metrics": metrics,
-        "paired": _paired_by_class(jobs, a["procs"]),
-        "verdict": verdict_of_runs(a, b, jobs),
+        "paired_jobs": len(compared),
+        **({"metrics": metrics} if scored is None else {"scored": scored.words}),
+        "paired": _paired_by_class(compared, a["procs"]),
+        "verdict": verdict_of_runs(a, b, jobs, None if scored is None else scored.mask),
         "semantics": a["semantics"],
     }
 

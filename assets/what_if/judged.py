@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from models.judging.intervals import RatioInterval
 from models.judging.judge import Replayed, judge
@@ -26,8 +27,11 @@ MEASURES = {
 """Fields of a panel, and the ratio that each has."""
 
 
-def verdict_of_runs(a: dict[str, Any], b: dict[str, Any], jobs: pl.DataFrame) -> dict[str, Any]:
-    """The verdict on run B with run A as incumbent, over the second half of the jobs that started in both.
+def verdict_of_runs(
+    a: dict[str, Any], b: dict[str, Any], jobs: pl.DataFrame, scored: NDArray[np.bool_] | None = None
+) -> dict[str, Any]:
+    """The verdict on run B with run A as incumbent, over the second half of the jobs that started in both, or over the scored ones,
+    bool (jobs,).
 
     a, b: rows of replay.runs. jobs: of replay.paired_jobs. The result has why_none where there is no verdict. Else it has word,
     is_certain, scored_jobs, panel (by measure a, b and ratio; for the lost capacity the difference), payers, and for the typical
@@ -43,7 +47,7 @@ def verdict_of_runs(a: dict[str, Any], b: dict[str, Any], jobs: pl.DataFrame) ->
         return {"why_none": "there are outages, and what they took from the scored half is not stored"}
     if len(jobs) < 2:
         return {"why_none": "there are too few jobs"}
-    scored = scored_after(len(jobs), len(jobs) // 2)
+    scored = scored_after(len(jobs), len(jobs) // 2) if scored is None else scored
     ours, theirs = (Replayed(*_replay(row, jobs, name), scored) for row, name in ((b, "wait_b_s"), (a, "wait_a_s")))
     judgement = judge([ours], [theirs], wide_of=a["procs"])
     panels = {"a": judgement.incumbents[0], "b": judgement.panels[0]}

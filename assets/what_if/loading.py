@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,17 +71,17 @@ def check_log_estimates(path: Path, settings: RunSettings) -> None:
         )
 
 
-def load_any_trace(source: Source, settings: RunSettings, in_catalogue: bool) -> Trace:
-    """The trace of a log or of a source, with the cancelled jobs if the settings ask for them.
+def load_any_trace(source: Source, settings: RunSettings, in_catalogue: bool, labels: Sequence[str] = ()) -> Trace:
+    """The trace of a log or of a source, with the cancelled jobs if the settings ask for them, and further columns of core.jobs.
 
     Raises LogError and ValueError, with the remedy.
     """
     if in_catalogue and is_loaded(source.name):
-        return load_trace(open_warehouse(), source.name, settings.cancelled)
+        return load_trace(open_warehouse(), source.name, settings.cancelled, labels)
     if in_catalogue and settings.believed.is_predicted:
         raise ValueError(
             f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
         )
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         warehouse = read_into_own_warehouse(source, Path(folder), settings.drop_wider)
-        return load_trace(warehouse, source.name, settings.cancelled)
+        return load_trace(warehouse, source.name, settings.cancelled, labels)

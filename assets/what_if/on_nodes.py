@@ -171,9 +171,9 @@ def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
         )
     if nodes.switches is not None:
         parse_switches(nodes.switches)
-    changes_starts = {"switches": nodes.switches is not None, "period": nodes.period is not None}
+    changes_starts = {"switches": nodes.switches is not None, "every": nodes.period is not None}
     if all(changes_starts.values()):
-        raise ValueError("a job cannot wait for switches at periods: leave --switches or --period out")
+        raise ValueError("a job cannot wait for switches at periods: leave --switches or --every out")
     for name, given in changes_starts.items():
         if given and (
             settings.warm_start or settings.inspector is not None or settings.believed.is_live or settings.backfill_file
@@ -194,7 +194,7 @@ def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
 def _check_looking_ahead(nodes: NodeSettings, settings: RunSettings) -> None:
     """Raises ValueError, with the remedy, for settings that do not go with choosing jobs and nodes together."""
     if nodes.period is None:
-        raise ValueError(f"--place {TOGETHER} chooses jobs at periods: give --period, such as --period 60")
+        raise ValueError(f"--place {TOGETHER} chooses jobs at periods: give --every, such as --every 60")
     if nodes.guard is not None and nodes.guard < 1:
         raise ValueError(f"guard must be at least 1 period, got {nodes.guard}")
     usual = RunSettings(policy=settings.policy if settings.policy.strip().upper() == "FCFS" else "FCFS")

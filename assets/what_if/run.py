@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
@@ -106,17 +107,17 @@ class ReplayRun:
         """Hash of the jobs replayed, see assets.common.trace.trace_sha256."""
         return trace_sha256(self.rows)
 
-    def metrics(self) -> dict[str, float]:
-        """All metrics of simulator.metrics.metrics.METRICS over all jobs of `rows`."""
-        return metrics(self.all_jobs, self.all_starts, self.cluster)
+    def metrics(self, scored: NDArray[np.bool_] | None = None) -> dict[str, float]:
+        """All metrics of simulator.metrics.metrics.METRICS over all jobs of `rows`, or the scored ones, bool (rows,). Raises
+        ValueError where none of them started."""
+        if scored is None:
+            return metrics(self.all_jobs, self.all_starts, self.cluster)
+        queue = np.zeros(self.cluster.waiting, dtype=np.bool_)
+        return metrics(self.all_jobs, self.all_starts, self.cluster, np.concatenate([queue, scored]))
 
     def trimmed_metrics(self) -> dict[str, float] | None:
         """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
-        if not self.settings.trim:
-            return None
-        queue = np.zeros(self.cluster.waiting, dtype=np.bool_)
-        measured = np.concatenate([queue, measured_jobs(self.jobs, self.settings.trim)])
-        return metrics(self.all_jobs, self.all_starts, self.cluster, measured)
+        return self.metrics(measured_jobs(self.jobs, self.settings.trim)) if self.settings.trim else None
 
     def rlscheduler_metrics(self) -> dict[str, float | None]:
         """The figures that only the RLScheduler code knows; empty under the standard rules."""
@@ -135,9 +136,9 @@ class ReplayRun:
             return {}
         return placement_metrics(self.ground.units, self.placement, self.all_jobs, self.cluster.waiting)
 
-    def by_class(self) -> list[dict[str, str | int | float]]:
-        """Jobs and waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
-        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs)
+    def by_class(self, scored: NDArray[np.bool_] | None = None) -> list[dict[str, str | int | float]]:
+        """Scored jobs and their waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
+        return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, scored)
 
 
 def engine_version() -> str:

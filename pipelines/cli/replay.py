@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
-from assets.what_if.compare import compare_runs, saved_runs
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parts import part_options, take_part
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
 from pipelines.terminal import printable
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER
@@ -144,7 +144,8 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     help="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead chooses the jobs, too.",
 )
 @click.option(
-    "--period",
+    "--every",
+    "period",
     type=click.IntRange(1),
     metavar="SECONDS",
     help="The scheduler acts every so many seconds only. Default: always.",
@@ -166,6 +167,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     metavar="NUMBER",
     help="Seed of the rules random, free and looking-ahead. Default: 1.",
 )
+@part_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
     "--placement",
@@ -201,8 +203,7 @@ def replay(
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
 
-    Waits, slowdowns, utilisation and fairness are printed, beside what no schedule could have gone below.
-    docs/replay.md shows every option; docs/semantics.md defines every rule and metric.
+    Prints waits, slowdowns, utilisation and fairness. docs/replay.md shows every option, docs/semantics.md defines every metric.
 
     \b
     Policies, names in any case:
@@ -225,10 +226,12 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
+    from assets.what_if.scored_part import PartOptions, part_of
     from assets.what_if.settings import RunSettings, parse_load, parse_procs, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
+    asked = PartOptions(**take_part(others))
     nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"], trace_or_source)
     if save is not None:
         check_can_be_saved(trace_or_source, save)
@@ -240,8 +243,9 @@ def replay(
         RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others),
         parse_procs(procs) if procs is not None else None,
         nodes,
+        asked.labels,
     )
-    results = summary(run, trace_or_source)
+    results = summary(run, trace_or_source, None if asked.is_all else part_of(run.rows, run.trace.clock, asked))
     click.echo(json.dumps(results) if as_json else replay_text(results))
     _remark(run, nodes, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
@@ -270,7 +274,7 @@ def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) 
         return None
     nodes = node_settings(asked, None if is_path(trace_or_source) else catalogue_source(trace_or_source))
     if nodes is None:
-        option = next(iter(asked), "placement").replace("_", "-")
+        option = next(iter(asked), "placement").replace("_", "-").replace("period", "every")
         raise click.ClickException(
             f"--{option} needs the tree of switches: give --topology, such as --topology 16x8x4, or `topology` of the source in the "
             "catalogue"
@@ -308,9 +312,10 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
 @click.argument("source")
 @click.argument("run_a")
 @click.argument("run_b")
+@part_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
-def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
+def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -> None:
     """Compare two saved runs of a source over the same jobs: is B worth adopting where A runs?
 
     The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and nobody
@@ -319,12 +324,19 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool) -> None:
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.
     """
+    from assets.what_if.compare import compare_runs, saved_runs
     from assets.what_if.compare_placements import compare_placements, saved_placements
+    from assets.what_if.scored_part import PartOptions
 
+    part = PartOptions(**take_part(others))
     warehouse, name = open_warehouse(), load_catalogue().source(source).name
     if {run_a, run_b} <= set(saved_placements(warehouse, name)) - set(saved_runs(warehouse, name)):
+        if not part.is_all:
+            raise click.ClickException(
+                "placements are compared as a whole: leave --period, --from, --to, --queue, --user, --account out"
+            )
         placements = compare_placements(warehouse, name, run_a, run_b)
         click.echo(json.dumps(placements) if as_json else placements_text(placements))
         return
-    comparison = compare_runs(warehouse, name, run_a, run_b)
+    comparison = compare_runs(warehouse, name, run_a, run_b, part)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison))

@@ -75,6 +75,9 @@ def replay_text(summary: dict[str, Any]) -> str:
     lines += [
         _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
     ]
+    if "scored" in summary:
+        scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
+        lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
     lines += ["", *_metrics(summary, "")]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
@@ -83,14 +86,15 @@ def replay_text(summary: dict[str, Any]) -> str:
         lines += ["", f"without {100 * summary['trim']:g} % of the submission span at both ends (trimmed_...)"]
         lines += _metrics(summary, "trimmed_")
     lines += _placement(summary["placement"]) if "placement" in summary else []
-    lines += [
-        "",
-        "in hindsight: no schedule of these jobs has less",
-        *(
-            _line(name, summary[name])
-            for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s")
-        ),
+    bounds = [
+        name for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s") if name in summary
     ]
+    if bounds:
+        lines += [
+            "",
+            "in hindsight: no schedule of these jobs has less",
+            *(_line(name, summary[name]) for name in bounds),
+        ]
     lines += [
         "",
         f"  {'size':<8} {'run time':<14} {'jobs':>9} {'average_wait_s':>15} {'median_wait_s':>14} {'p95_wait_s':>14} "
@@ -113,12 +117,15 @@ def compare_text(comparison: dict[str, Any]) -> str:
     """comparison: what assets.what_if.compare.compare_runs returns."""
     a, b = comparison["run_a"], comparison["run_b"]
     lines = [f"{comparison['source']}: {b} (B) against {a} (A), {comparison['jobs']:,} jobs"]
-    if comparison["paired_jobs"] < comparison["jobs"]:
+    if "scored" in comparison:
+        lines.append(f"compared: {comparison['scored']}, {comparison['paired_jobs']:,} jobs that started in both")
+    elif comparison["paired_jobs"] < comparison["jobs"]:
         lines.append(f"{comparison['paired_jobs']:,} of them started in both")
     lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
-    lines += ["", *_verdict_lines(comparison["verdict"])]
-    lines += ["", f"  {'metric, all jobs':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
-    lines += [f"  {name:<{LABEL}} {_columns(row)}" for name, row in comparison["metrics"].items()]
+    lines += ["", *_verdict_lines(comparison["verdict"], "these" if "scored" in comparison else "the later")]
+    if "metrics" in comparison:
+        lines += ["", f"  {'metric, all jobs':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
+        lines += [f"  {name:<{LABEL}} {_columns(row)}" for name, row in comparison["metrics"].items()]
     lines += ["", f"  {'job by job':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
     for group in comparison["paired"]:
         lines.append(
@@ -130,14 +137,17 @@ def compare_text(comparison: dict[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _verdict_lines(verdict: dict[str, Any]) -> list[str]:
-    """verdict: what assets.what_if.judged.verdict_of_runs returns."""
+def _verdict_lines(verdict: dict[str, Any], which: str) -> list[str]:
+    """verdict: what assets.what_if.judged.verdict_of_runs returns. which: jobs these are, such as "the later"."""
     if "why_none" in verdict:
         return [f"no verdict: {verdict['why_none']}"]
     certain = ", certain" if verdict["is_certain"] else ""
-    lines = [f"verdict on B over the later {verdict['scored_jobs']:,} jobs: {verdict['word']}{certain}"]
+    lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {verdict['word']}{certain}"]
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
-    lines += ["", f"  {'measure, later jobs':<{LABEL}} {'A':>16} {'B':>16} {'B / A':>16}  95 % interval, typical block"]
+    lines += [
+        "",
+        f"  {'measure, scored jobs':<{LABEL}} {'A':>16} {'B':>16} {'B / A':>16}  95 % interval, typical block",
+    ]
     for name, row in verdict["panel"].items():
         if row["a"] is None or "ratio" not in row:
             continue

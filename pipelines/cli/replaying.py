@@ -1,7 +1,7 @@
 """`tracehouse replay`: a log or a source, settings, and what comes of them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from assets.what_if.grade import grade_text
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
+from assets.what_if.scored_part import ScoredPart
 from assets.what_if.settings import AskedProcs, RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
@@ -28,11 +29,16 @@ SLOW_S = 1.5
 
 
 def replay_trace(
-    trace_or_source: str, settings: RunSettings, procs: AskedProcs | None = None, nodes: NodeSettings | None = None
+    trace_or_source: str,
+    settings: RunSettings,
+    procs: AskedProcs | None = None,
+    nodes: NodeSettings | None = None,
+    labels: Sequence[str] = (),
 ) -> ReplayRun:
     """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
 
-    procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are.
+    procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
+    columns of core.jobs that the rows are to have.
     """
     settings = check_settings(settings.model_copy(update={"procs": procs.number}) if procs else settings)
     if nodes is not None:
@@ -44,7 +50,7 @@ def replay_trace(
     # before the log is read, which may take a while
     policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
     with say_if_slow(f"reading {trace_or_source}"):
-        trace = load_any_trace(source, settings, in_catalogue=not is_log)
+        trace = load_any_trace(source, settings, not is_log, labels)
     if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     if procs is not None:
@@ -53,11 +59,15 @@ def replay_trace(
         return replay_run(trace, settings, policy, nodes)
 
 
-def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
-    """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class."""
+def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None) -> dict[str, Any]:
+    """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class.
+
+    part: what is scored, None for all jobs. The bound is of all jobs, and left out for a part.
+    """
     settings = run.settings
+    scored = None if part is None else part.mask
     with say_if_slow("looking for the least average wait that any schedule could have"):
-        hindsight = run.hindsight()
+        hindsight = run.hindsight() if part is None else {}
     return {
         "trace": trace_or_source,
         "policy": run.policy.text,
@@ -80,12 +90,13 @@ def summary(run: ReplayRun, trace_or_source: str) -> dict[str, Any]:
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **run.counts,
+        **({} if part is None else {"scored": part.words, "scored_jobs": int(part.mask.sum())}),
         "outage_list": [outage.model_dump() for outage in settings.outages],
-        **run.metrics(),
+        **run.metrics(scored),
         **run.rlscheduler_metrics(),
         **{f"trimmed_{name}": value for name, value in (run.trimmed_metrics() or {}).items()},
         **hindsight,
-        "by_class": run.by_class(),
+        "by_class": run.by_class(scored),
         **_on_nodes(run),
         "trace_sha256": run.trace_sha256,
         "semantics": SEMANTICS,

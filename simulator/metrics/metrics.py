@@ -122,13 +122,15 @@ def size_classes(procs: np.ndarray, cluster_procs: int) -> np.ndarray:
     return np.where(procs == 1, 0, 1 + np.searchsorted((cluster_procs / 16, cluster_procs / 4), procs, side="left"))
 
 
-def metrics_by_class(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> list[dict[str, str | int | float]]:
-    """Waits by size class and run-time class, the classes of marts.job_facts; one row per class that has jobs.
+def metrics_by_class(
+    jobs: Jobs, schedule: Schedule, cluster_procs: int, measured: NDArray[np.bool_] | None = None
+) -> list[dict[str, str | int | float]]:
+    """Waits of the measured jobs by size class and run-time class, the classes of marts.job_facts; one row per class that has jobs.
 
     Each row: size_class, runtime_class, jobs, average_wait_s, median_wait_s, p95_wait_s, average_bounded_slowdown.
     Cancelled jobs are in none.
     """
-    runs = _Runs(jobs, schedule, schedule.started)
+    runs = _Runs(jobs, schedule, schedule.started if measured is None else schedule.started & measured)
     size = size_classes(runs.procs, cluster_procs)
     length = np.searchsorted(_RUNTIME_LIMITS_S, runs.runtime, side="right")
     slowdown = bounded_slowdown(runs.wait, runs.runtime)

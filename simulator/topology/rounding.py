@@ -36,7 +36,7 @@ def in_periods(jobs: Jobs, cluster: int | Cluster, period_s: int) -> tuple[Jobs,
     if period_s < 1:
         raise ValueError(f"a period has at least 1 s, got {period_s}")
     if len(cluster.running) or cluster.waiting:
-        raise ValueError("a warm start cannot be replayed by periods: leave --warm-start or --period out")
+        raise ValueError("a warm start cannot be replayed by periods: leave --warm-start or --every out")
     cancel = jobs.cancel.copy()
     cancel[cancel < NEVER] = _up(cancel[cancel < NEVER], period_s)
     end = cluster.outages.end.copy()

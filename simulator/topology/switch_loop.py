@@ -150,7 +150,7 @@ def fill_behind(tasks, rules, scoring, episode, placing, waits, head):
     shadow, extra = kept_for_head(tasks, rules, episode, head)
     now = counters[at.NOW]
     candidates = 0
-    for k in range(find_candidates(tasks, episode, head)):
+    for k in range(find_candidates(tasks, episode, head, shadow, extra)):
         if waits.looked[queue[order[k]]] != waits.passes[0]:
             order[candidates] = order[k]
             candidates += 1

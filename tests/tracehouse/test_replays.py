@@ -26,7 +26,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"procs": 8, "drop_wider": True, "cancelled": True}, ["--procs", "8", "--drop-wider", "--cancelled"]),
     ({"rules": "rlscheduler", "policy": "SJF"}, ["--rules", "rlscheduler", "-p", "SJF"]),
     ({"topology": "4x2x8", "hops": "1,2,9", "place": "first", "period": 60},
-     ["--topology", "4x2x8", "--hops", "1,2,9", "--place", "first", "--period", "60"]),
+     ["--topology", "4x2x8", "--hops", "1,2,9", "--place", "first", "--every", "60"]),
     ({"topology": "4x8", "nodes": "whole", "procs_per_node": 2, "switches": "1@1h"},
      ["--topology", "4x8", "--nodes", "whole", "--procs-per-node", "2", "--switches", "1@1h"]),
 ]  # fmt: skip

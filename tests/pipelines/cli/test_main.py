@@ -20,11 +20,12 @@ OPTIONS = {
     "export": ["SOURCE", "FILE", "--format"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [
+        "--period", "--from", "--to", "--queue", "--user", "--account",
         "TRACE_OR_SOURCE", "--policy", "--backfill", "--estimates", "--reserve-by", "--admit-by",
         "--inspector", "--correction", "--rules", "--window",
         "--warm-start",
         "--outages", "--cancelled", "--drop-wider", "--trim", "--load", "--procs", "--json", "--schedule", "--plots", "--save", "FCFS",
-        "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--period", "--switches", "--placing-seed", "--placement",
+        "--topology", "--hops", "--procs-per-node", "--nodes", "--place", "--every", "--switches", "--placing-seed", "--placement",
         "--guard",
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
@@ -38,7 +39,7 @@ OPTIONS = {
     "place": [
         "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
     ],
-    "compare": ["SOURCE", "RUN_A", "RUN_B", "--json"],
+    "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
     "sql": ["QUERY", "--files", "--format", "--output"],
     "report": ["--source"],
     "ui": ["--host", "--port"],

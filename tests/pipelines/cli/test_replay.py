@@ -327,6 +327,41 @@ def test_two_runs_compared(saved: None) -> None:
     assert f"verdict on B over the later 200 jobs: {found['verdict']['word']}" in text
 
 
+def test_a_part_is_scored_and_not_cut_out(mine: str, tmp_path: Path) -> None:
+    """The jobs of a month, or of a user, in a replay of all of them, by hand from its schedule."""
+    schedule = tmp_path / "starts.csv"
+    told = told_of(mine, "--policy", "SAF", "--period", "2026-01", "--user", "3", "--schedule", schedule)
+    assert told["scored"].startswith("the month 2026-01, Thu 2026-01-01 00:00") and told["scored"].endswith(", user 3")
+    users = {row["job_id"]: row["user_name"] for row in rows_of("SELECT job_id, user_name FROM core.jobs")}
+    with schedule.open() as file:
+        waits = [
+            int(row["start_time"]) - int(row["submit_time"])
+            for row in csv.DictReader(file)
+            if users[row["job_id"]] == "3" and int(row["submit_time"]) < 31 * 86_400 - 3600
+        ]
+    assert told["scored_jobs"] == len(waits) < told["jobs"] == 400
+    assert told["average_wait_s"] == pytest.approx(np.mean(waits)) and told["max_wait_s"] == max(waits)
+    assert sum(row["jobs"] for row in told["by_class"]) == len(waits) and "hindsight_least_average_wait_s" not in told
+    text = succeed("replay", mine, "--period", "last-10-days")
+    assert "scored: the last 10 days of the log" in text and "in hindsight" not in text
+    assert "unknown period 'may'" in fail("replay", mine, "--period", "may")
+
+
+def test_runs_are_compared_over_a_part(saved: None) -> None:
+    found = json.loads(succeed("compare", "mine", "fcfs-easy", "wfp3", "--period", "last-10-days", "--json"))
+    waits = rows_of(
+        "SELECT run, avg(run_jobs.wait_s) AS wait, count(*) AS jobs FROM replay.run_jobs JOIN core.jobs USING (source, job_index) "
+        "WHERE run IN ('fcfs-easy', 'wfp3') AND submit_time > (SELECT max(submit_time) - INTERVAL 10 DAY FROM core.jobs) GROUP BY run"
+    )
+    (total, *_), of = found["paired"], {row["run"]: row for row in waits}
+    assert total["jobs"] == found["paired_jobs"] == of["wfp3"]["jobs"] < 400
+    assert total["average_wait_s"]["b"] == pytest.approx(of["wfp3"]["wait"])
+    assert "metrics" not in found and found["verdict"]["scored_jobs"] == total["jobs"]
+    text = succeed("compare", "mine", "fcfs-easy", "wfp3", "--from", "2026-01-20", "--to", "2026-01-25")
+    assert "compared: submitted Tue 2026-01-20 00:00 to Sun 2026-01-25 00:00 (Europe/Berlin)" in text
+    assert "no job user nobody: the commonest are" in fail("compare", "mine", "fcfs-easy", "wfp3", "--user", "nobody")
+
+
 def test_comparisons_that_cannot_be_made(saved: None) -> None:
     assert "has no saved run 'nosuch'; it has " in fail("compare", "mine", "fcfs", "nosuch")
     assert "unknown source 'nosuch'" in fail("compare", "nosuch", "fcfs", "wfp3")
@@ -403,12 +438,12 @@ def test_jobs_are_placed_on_nodes(log: Path, tmp_path: Path) -> None:
     assert (
         told_of(log)["average_wait_s"]
         == said["average_wait_s"]
-        < told_of(log, "--topology", "4x2x2", "--period", "600")["average_wait_s"]
+        < told_of(log, "--topology", "4x2x2", "--every", "600")["average_wait_s"]
     )
 
 
 def test_jobs_and_nodes_are_chosen_together(log: Path) -> None:
-    options = ("--topology", "4x2x2", "--place", "looking-ahead", "--period", "600")
+    options = ("--topology", "4x2x2", "--place", "looking-ahead", "--every", "600")
     guards = [told_of(log, *options, "--guard", guard)["average_wait_s"] for guard in ("1", "100000")]
     assert guards[0] > guards[1] > 0
     assert "looking-ahead decides all starts" in call("replay", log, *options).stderr

@@ -1,0 +1,156 @@
+"""Which jobs of a replay are scored: a period, a queue, a user, an account. A period is scored, not cut: the replay begins with the
+first job of the log."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from models.waits.clock import LogClock
+
+DAY_S = 86_400
+PERIODS = "last-month, a month such as 2026-03, or the last days such as last-30-days"
+LABELS = {"queue": "queue", "user": "user_name", "account": "account"}
+"""Options, and the columns of the jobs that they choose by."""
+
+
+class PartOptions(BaseModel):
+    """What is scored, as it is written on the command line. Nothing given: all jobs."""
+
+    period: str | None = Field(default=None, description=f"Score jobs submitted in a period: {PERIODS}")
+    begin: str | None = Field(
+        default=None, description="Score jobs submitted then or later: 2026-03-01, or 2026-03-01T14:30"
+    )
+    end: str | None = Field(default=None, description="Score jobs submitted before then")
+    queue: str | None = Field(default=None, description="Score jobs of this queue, or partition")
+    user: str | None = Field(default=None, description="Score jobs of this user, as the warehouse names users")
+    account: str | None = Field(default=None, description="Score jobs of this account")
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every job is scored."""
+        return not self.model_dump(exclude_none=True)
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns that the jobs need for this."""
+        return [column for name, column in LABELS.items() if getattr(self, name) is not None]
+
+
+@dataclass(frozen=True)
+class ScoredPart:
+    """mask: bool (jobs,), which jobs are scored. words: which these are, for people."""
+
+    mask: NDArray[np.bool_]
+    words: str
+
+
+def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions) -> ScoredPart:
+    """The part of the jobs that the options choose.
+
+    jobs: submit_s and the columns that the options name, in replay order. Raises ValueError that names the option, what it takes, and
+    what there is instead.
+    """
+    submit = jobs["submit_s"]
+    begin, end, words = _span(options, clock, int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
+    chosen = (submit >= begin) & (submit < end)
+    if not chosen.any():
+        between = clock.span(int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
+        raise ValueError(f"no job was submitted in this time ({words[0]}): jobs were submitted from {between}")
+    for name, column in LABELS.items():
+        value = getattr(options, name)
+        if value is None:
+            continue
+        chosen &= (jobs[column] == value).fill_null(False)
+        words.append(f"{name} {value}")
+        if not chosen.any():
+            raise ValueError(f"no job {', '.join(words)}: {_instead(jobs, name)}")
+    return ScoredPart(chosen.to_numpy(), ", ".join(words))
+
+
+def _span(options: PartOptions, clock: LogClock, first: int, last: int) -> tuple[int, int, list[str]]:
+    """First second, the second behind the last, and words for both. first, last: submissions, seconds."""
+    if options.period is not None:
+        if options.begin is not None or options.end is not None:
+            raise ValueError("--period says from when to when: leave --from and --to out, or --period")
+        begin, end, name = _period(options.period.strip().lower(), clock, first, last)
+        return begin, end, [f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)]
+    begin = first if options.begin is None else _moment("from", options.begin, clock)
+    end = last + 1 if options.end is None else _moment("to", options.end, clock)
+    if end <= begin:
+        raise ValueError(f"--to {options.end} is not after --from {options.begin or clock.text(first)}")
+    if options.begin is None and options.end is None:
+        return begin, end, []
+    return begin, end, [f"submitted {clock.span(begin, end)}"]
+
+
+def _period(text: str, clock: LogClock, first: int, last: int) -> tuple[int, int, str]:
+    days = re.fullmatch(r"last-(\d{1,5})-days?", text)
+    if days and int(days[1]) > 0:
+        return last + 1 - int(days[1]) * DAY_S, last + 1, f"the last {int(days[1])} days of the log"
+    month = re.fullmatch(r"(\d{4})-(\d{2})", text)
+    if text != "last-month" and not (month and 1 <= int(month[2]) <= 12):
+        raise ValueError(f"unknown period {text!r}: expected {PERIODS}")
+    if not clock.has_dates:
+        raise ValueError(
+            f"--period {text}: the log does not say which day it is; give --from and --to in {clock.name}, in seconds"
+        )
+    if month:
+        begin = datetime(int(month[1]), int(month[2]), 1)
+        return *_seconds(clock, begin, _next_month(begin)), f"the month {text}"
+    this = _month_of(clock, last)
+    begin = _month_before(this)
+    if _seconds(clock, begin, this)[1] <= first:  # nothing was submitted before this month
+        return *_seconds(clock, this, _next_month(this)), f"the only month that there is, {this:%Y-%m}"
+    return *_seconds(clock, begin, this), f"the last complete month, {begin:%Y-%m}"
+
+
+def _moment(option: str, text: str, clock: LogClock) -> int:
+    if re.fullmatch(r"-?\d{1,15}", text):
+        return int(text)
+    try:
+        second = clock.second_of(datetime.fromisoformat(text))
+    except ValueError:
+        raise ValueError(
+            f"--{option} {text}: expected a day such as 2026-03-01, a time such as 2026-03-01T14:30, or a second of the log's own clock"
+        ) from None
+    if second is None:
+        raise ValueError(f"--{option} {text}: the log does not say which day it is; give a second of its own clock")
+    return second
+
+
+def _seconds(clock: LogClock, begin: datetime, end: datetime) -> tuple[int, int]:
+    seconds = [clock.second_of(moment) for moment in (begin, end)]
+    assert seconds[0] is not None and seconds[1] is not None
+    return seconds[0], seconds[1]
+
+
+def _month_of(clock: LogClock, second: int) -> datetime:
+    utc = (clock.zero + timedelta(seconds=second)).replace(tzinfo=ZoneInfo("UTC"))
+    return utc.astimezone(ZoneInfo(clock.time_zone)).replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None
+    )
+
+
+def _next_month(month: datetime) -> datetime:
+    return (month + timedelta(days=32)).replace(day=1)
+
+
+def _month_before(month: datetime) -> datetime:
+    return (month - timedelta(days=1)).replace(day=1)
+
+
+def _instead(jobs: pl.DataFrame, name: str) -> str:
+    """The values that there are, the commonest first."""
+    counts: list[dict[str, Any]] = jobs[LABELS[name]].drop_nulls().value_counts(sort=True).head(8).to_dicts()
+    if not counts:
+        return f"the log knows no {name} of its jobs"
+    return f"the commonest are {', '.join(str(row[LABELS[name]]) for row in counts)}"
