@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 LearningMethod = Literal["ppo", "evolution", "imitation"]
 """ppo: RLScheduler's; evolution: evolution strategies; imitation: of a search that sees the future."""
@@ -34,6 +34,10 @@ AdvantageBaseline = Literal["critic", "siblings"]
 """critic: a value network; siblings: other replays of the same window."""
 
 
+CRITIC_LAYERS = (32, 16, 8)
+"""Units of the critic's hidden layers, as RLScheduler has them."""
+
+
 class PPOOptions(BaseModel):
     """Hyper-parameters of proximal policy optimisation (Schulman et al. 2017), and of the network that it trains."""
 
@@ -55,6 +59,13 @@ class PPOOptions(BaseModel):
         default="siblings",
         description="What advantages are measured from: critic, a value network; siblings, replays of the same window",
     )
+    critic_layers: list[int] = Field(
+        default=list(CRITIC_LAYERS),
+        description="Units of the critic's hidden layers; Sgambati et al. 2025 have 64, 32 and 8",
+        exclude_if=lambda layers: (
+            tuple(layers) == CRITIC_LAYERS
+        ),  # older trainings go on, and older cards stay as they are
+    )
     passes: int = Field(default=4, ge=1, description="Most passes over an epoch's decisions")
     minibatch: int = Field(default=4096, ge=0, description="Decisions in a gradient step; 0: all of the epoch")
     clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
@@ -63,6 +74,13 @@ class PPOOptions(BaseModel):
     policy_rate: float = Field(default=1e-2, gt=0, description="Adam learning rate of the policy")
     value_rate: float = Field(default=1e-3, gt=0, description="Adam learning rate of the critic")
     entropy_bonus: float = Field(default=0.0, ge=0, description="Weight of the entropy in the loss")
+
+    @field_validator("critic_layers")
+    @classmethod
+    def _layers_have_units(cls, layers: list[int]) -> list[int]:
+        if not layers or min(layers) < 1:
+            raise ValueError(f"critic_layers ({layers}) must be one or more numbers of units, each at least 1")
+        return layers
 
     @model_validator(mode="after")
     def _siblings_fit(self) -> PPOOptions:

@@ -7,6 +7,7 @@ gives one number per waiting job.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,20 +51,20 @@ class Padded(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value network, three layers over all visible jobs, or over an inspector's two rows: (decisions, slots * inputs) ->
-    (decisions,)."""
+    """The value network, hidden layers of so many units over all visible jobs, or over an inspector's two rows:
+    (decisions, slots * inputs) -> (decisions,)."""
 
-    def __init__(self, inputs: int, slots: int = VISIBLE_JOBS) -> None:
+    def __init__(self, inputs: int, slots: int = VISIBLE_JOBS, hidden: Sequence[int] = HIDDEN) -> None:
         super().__init__()
-        self.body = perceptron(slots * inputs, HIDDEN)
-        self.body.append(nn.Linear(HIDDEN[-1], 1))
+        self.body = perceptron(slots * inputs, hidden)
+        self.body.append(nn.Linear(hidden[-1], 1))
 
     def forward(self, queues: torch.Tensor) -> torch.Tensor:
         """What each decision is worth, (decisions,)."""
         return self.body(queues).squeeze(1)
 
 
-def perceptron(inputs: int, hidden: tuple[int, ...]) -> nn.Sequential:
+def perceptron(inputs: int, hidden: Sequence[int]) -> nn.Sequential:
     """Linear layers with ReLU after each."""
     layers: list[nn.Module] = []
     for outputs in hidden:

@@ -122,7 +122,7 @@ class Learner:
             load_weights(self.network, start)
         self._gradients = Gradients(self.network)
         self._slots = VISIBLE_JOBS if arena.agent is None or arena.agent.picking.by else 2
-        self.critic = Critic(inputs, self._slots) if options.baseline == "critic" else None
+        self.critic = Critic(inputs, self._slots, options.critic_layers) if options.baseline == "critic" else None
         self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
         self._value_optimiser = (
             torch.optim.Adam(self.critic.parameters(), lr=options.value_rate, fused=True) if self.critic else None

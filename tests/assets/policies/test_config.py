@@ -32,6 +32,13 @@ def filled(config: dict[str, Any]) -> PPOConfig:
     return seen[0]
 
 
+def test_layers_of_the_critic() -> None:
+    assert PPOOptions(**filled({}).model_dump()).critic_layers == [32, 16, 8]
+    assert PPOOptions(**filled({"ppo": {"critic_layers": [64, 32, 8]}}).model_dump()).critic_layers == [64, 32, 8]
+    with pytest.raises(Exception, match="each at least 1"):
+        filled({"ppo": {"critic_layers": [64, 0]}})
+
+
 @pytest.mark.parametrize("asked", [{}, QUICK])
 def test_nested_defaults_stay_where_nothing_else_is_asked_for(asked: dict[str, Any]) -> None:
     ppo = filled({"ppo": asked} if asked else {})

@@ -26,6 +26,9 @@ def test_the_words_are_those_of_the_simulator() -> None:
         (PPOOptions, {"reward": "absolute"}),
         (PPOOptions, {"baseline": "mean"}),
         (PPOOptions, {"epochs": 0}),
+        (PPOOptions, {"critic_layers": []}),
+        (PPOOptions, {"critic_layers": [64, 0]}),
+        (PPOOptions, {"critic_layers": [6.5]}),
     ],
 )
 def test_other_words_are_refused(model: Any, wrong: dict[str, Any]) -> None:
@@ -39,6 +42,12 @@ def test_siblings_must_fit() -> None:
     with pytest.raises(ValidationError, match=r"trajectories \(10\) must be a multiple of siblings \(4\)"):
         PPOOptions(trajectories=10)
     assert PAPER_PPO.siblings == 1 and PAPER_PPO.baseline == "critic"
+
+
+def test_another_critic_is_another_training_and_the_usual_one_is_as_before() -> None:
+    assert "critic_layers" not in PPOOptions(critic_layers=[32, 16, 8]).model_dump()
+    wide = PPOOptions(critic_layers=[64, 32, 8])
+    assert wide.model_dump()["critic_layers"] == [64, 32, 8] and PPOOptions(**wide.model_dump()) == wide
 
 
 @pytest.mark.parametrize("method", get_args(LearningMethod))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.scheduling.learning.networks import POLICY_NETWORKS, load_weights, new_policy_network, to_weights
+from models.scheduling.learning.networks import POLICY_NETWORKS, Critic, load_weights, new_policy_network, to_weights
 from simulator.policies.network import VISIBLE_JOBS, score_rows
 from simulator.policies.observation import LAYOUTS
 from tests.simulator.busy import random_weights
@@ -31,6 +31,11 @@ def test_engine_and_torch_compute_the_same_scores(layout: str) -> None:
 def test_the_paper_s_network_has_fewer_than_1000_parameters() -> None:
     """RLScheduler, section IV-B."""
     assert sum(p.numel() for p in new_policy_network("kernel", 8).parameters()) == 960
+
+
+def test_a_critic_has_the_layers_that_are_asked_for() -> None:
+    sizes = [tuple(p.shape) for p in Critic(8, 128, [64, 32]).parameters() if p.ndim == 2]
+    assert sizes == [(64, 1024), (32, 64), (1, 32)]
 
 
 @pytest.mark.parametrize("name", POLICY_NETWORKS)

@@ -23,6 +23,8 @@ from tests.models.scheduling.workers.quick import QUICK, same
 from tests.models.scheduling.workers.threads import on_threads
 
 CRITIC = QUICK.model_copy(update={"baseline": "critic", "siblings": 1, "reward": "waiting", "horizon_s": 20_000.0})
+CRITIC = CRITIC.model_copy(update={"critic_layers": [64, 32, 8]})
+"""Sgambati et al. 2025, Table 1."""
 PARTS = QUICK.model_copy(update={"minibatch": 400})
 
 
