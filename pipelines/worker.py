@@ -1,6 +1,7 @@
-"""What starts in the processes of a training: `python -m pipelines.worker FOLDER`. Run from an asset it reports to Dagster.
+"""What starts in the processes of a training: `python -m pipelines.worker FOLDER [RUN]`. Run from an asset it reports to Dagster.
 
-torchrun starts it once for each worker. For Ray it starts once, and Ray starts the workers.
+RUN: name of the run on another machine with which it ends. torchrun starts it once for each worker. For Ray it starts once, and Ray
+starts the workers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.workers.ray_launcher import run_on_ray
 from models.scheduling.workers.task_folder import read_task
-from models.scheduling.workers.worker import die_with_parent, work
+from models.scheduling.workers.worker import die_with_parent, die_with_run, work
 
 
 def work_and_report(folder: Path) -> None:
@@ -35,6 +36,8 @@ def start() -> None:
     """Trains as one worker, or has Ray start all of them."""
     die_with_parent()
     folder = Path(sys.argv[1])
+    for token in sys.argv[2:]:
+        die_with_run(folder, token)
     options = read_task(folder).workers
     if options.launcher == "ray":
         run_on_ray(folder, options, work_and_report)

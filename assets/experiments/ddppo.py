@@ -10,19 +10,18 @@ from pydantic import Field
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder
 from assets.common.trace import load_trace
 from assets.experiments.plots.ddppo import reward_curves
 from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
 from assets.ingest.core_jobs import jobs
 from assets.policies.config import text_field
-from assets.policies.population import MembersConfig, PopulationPPOConfig, WorkersConfig
+from assets.policies.population import MembersConfig, PopulationPPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy
-from assets.policies.workers import through_pipes
+from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
 from models.scheduling.arena import Windows
 from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy
-from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
+from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
 from models.scheduling.workers.launching import OnWorkers, forget
 from warehouse import Warehouse
 
@@ -77,9 +76,7 @@ def ddppo(
         for goal, variant, seed in steps:
             task = PolicyTask(goal, config.backfill, window_jobs=config.window_jobs)
             setup = setup_of(trace, task, config.jobs)
-            checkpoint = (
-                data_folder() / "models" / source / f"ddppo-{goal}-{variant}-{seed}.checkpoint".replace(" ", "_")
-            )
+            checkpoint = checkpoint_file(config.workers, source, f"ddppo-{goal}-{variant}-{seed}".replace(" ", "_"))
             by_ppo, asked = training_of(variant, config, recipe, context)
             (policy,) = setup.train(asked, [seed], checkpoint_of=dict.fromkeys([seed], checkpoint).get, by_ppo=by_ppo)
             rows.append(_stored(setup, policy, variant))
@@ -124,13 +121,11 @@ def training_of(
     """How a variant is trained, and for how long. Raises ValueError for another name."""
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r}: expected one of {', '.join(VARIANTS)}")
-    workers, tuned = WorkerOptions(**config.workers.model_dump()), VARIANTS[variant]
-    members = config.population.model_dump()
+    tuned, members = VARIANTS[variant], config.population.model_dump()
     if tuned is None:
         epochs = recipe.epochs * int(members["members"])
-        return OnWorkers(workers, run_command=through_pipes(context)), recipe.with_epochs(epochs)
-    population = PopulationOptions(**members | tuned)
-    return OnWorkers(workers, population, run_command=through_pipes(context)), recipe
+        return on_workers(context, config.workers), recipe.with_epochs(epochs)
+    return on_workers(context, config.workers, PopulationOptions(**members | tuned)), recipe
 
 
 def _report_row(experiment: str, variant: str, seed: int, report: EpochReport) -> dict[str, Any]:

@@ -8,26 +8,22 @@ from pydantic import Field
 
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
-from assets.common.storage import data_folder, remove_unused_models
+from assets.common.storage import remove_unused_models
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
-from assets.policies.config import PPOConfig, TaskConfig, task_of, text_field
+from assets.policies.config import PPOConfig, TaskConfig, task_of
 from assets.policies.lessons import judged_jobs, lessons_of
 from assets.policies.population_plots import lineage
 from assets.policies.registry import crown
 from assets.policies.scheduling_policy import candidate_of
 from assets.policies.training import TrainingSetup, arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
-from assets.policies.workers import through_pipes
-from models.scheduling.options import PopulationOptions, PPOOptions, Recipe, WorkerOptions
-from models.scheduling.workers.launching import OnWorkers, forget
+from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
+from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
+from models.scheduling.workers.launching import forget
 from warehouse import Warehouse, replace_partition
 
 TREE_COLUMNS = ("generation", "member", "parent", "policy_rate", "entropy_bonus", "minibatch", "cost", "chosen")
-
-
-class WorkersConfig(dg.Config, WorkerOptions):
-    launcher: str = text_field(WorkerOptions, "launcher")  # type: ignore[assignment]
 
 
 class MembersConfig(dg.Config, PopulationOptions):
@@ -74,9 +70,8 @@ def population(
     assert lessons.confirming is not None
     setup = TrainingSetup(trace, task, arena, lessons, lessons.confirming, test_position)
     options = PopulationOptions(**config.population.model_dump())
-    workers = WorkerOptions(**config.workers.model_dump())
-    by_ppo = OnWorkers(workers, options, run_command=through_pipes(context))
-    checkpoint = data_folder() / "models" / source / f"population-{config.seed}.checkpoint"
+    by_ppo = on_workers(context, config.workers, options)
+    checkpoint = checkpoint_file(config.workers, source, f"population-{config.seed}")
     (policy,) = setup.train(recipe, [config.seed], checkpoint_of=lambda seed: checkpoint, by_ppo=by_ppo)
     parameters = policy.trained.parameters
     rows = lineage_rows(source, parameters, policy.trained.best_epoch > 0)

@@ -12,14 +12,18 @@ from pipelines.cli.errors import plain_errors, raise_failures
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 
+JOBS_OF_SOURCES = (
+    *("ingest", "train", "predict", "evaluate", "replay_runs", "population", "ddppo", "ddppo_transfer"),
+    *("experiments", "topology", "everything"),
+)
+"""All but topology are of a source."""
+
 
 @click.command()
 @click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
 @click.option(
     "--job",
-    type=click.Choice(
-        ["ingest", "train", "predict", "evaluate", "replay_runs", "experiments", "topology", "everything"]
-    ),
+    type=click.Choice(JOBS_OF_SOURCES),
     default="everything",
     show_default=True,
     help="Part of the pipeline to run.",

@@ -37,10 +37,15 @@ def test_it_works_or_has_ray_start_workers(launcher: Launcher, tmp_path: Path, m
     monkeypatch.setattr(worker, "die_with_parent", lambda: calls.append("tied"))
     monkeypatch.setattr(worker, "run_on_ray", lambda *arguments: calls.append(arguments))
     monkeypatch.setattr(worker, "work_and_report", calls.append)
+    monkeypatch.setattr(worker, "die_with_run", lambda *arguments: calls.append(arguments))
+    options = WorkerOptions(workers=3, launcher="ray")
+    working = folder if launcher == "torchrun" else (folder, options, calls.append)
     monkeypatch.setattr("sys.argv", ["worker", str(folder)])
     worker.start()
-    options = WorkerOptions(workers=3, launcher="ray")
-    assert calls == ["tied", folder if launcher == "torchrun" else (folder, options, calls.append)]
+    assert calls == ["tied", working]
+    monkeypatch.setattr("sys.argv", ["worker", str(folder), "run"])
+    worker.start()
+    assert calls[2:] == ["tied", (folder, "run"), working]
 
 
 @pytest.mark.parametrize(

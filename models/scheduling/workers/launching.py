@@ -39,7 +39,10 @@ SHUTDOWN_S = 2
 """Seconds that torchrun waits for its workers when it has to end itself. Workers have nothing to save. Where one worker is lost torchrun
 waits 30 s for the others, whatever this says, and a suspended worker uses up all of them."""
 
-RunCommand = Callable[[Sequence[str], Path, Callable[[], None]], None]
+LOG = "workers.log"
+"""The file of the folder with all that workers write."""
+ReportNew = Callable[[], None]
+RunCommand = Callable[[Sequence[str], Path, ReportNew], None]
 """Runs a command that works on a folder, and calls a function from time to time. Raises RuntimeError where it fails."""
 
 
@@ -145,13 +148,12 @@ def command_of(folder: Path, options: WorkerOptions, torchrun: str | None = None
 
 
 def run_here(
-    command: Sequence[str], folder: Path, each_time: Callable[[], None], environment: Mapping[str, str] | None = None
+    command: Sequence[str], folder: Path, each_time: ReportNew, environment: Mapping[str, str] | None = None
 ) -> None:
     """Runs the command as a child that ends with this process. environment: variables besides those of this process. Raises
     RuntimeError, with what a worker said last, where it fails."""
     variables = {**ENVIRONMENT, **os.environ, **(environment or {})}
-    log = folder / "workers.log"
-    with log.open("wb") as output:
+    with (folder / LOG).open("wb") as output:
         child = subprocess.Popen(
             command,
             env=variables,
@@ -168,11 +170,16 @@ def run_here(
             stop(child)
             raise
     if child.returncode:
-        said = re.findall(r"worker \d+: [^;\n]*", log.read_text(errors="replace"))
-        raise RuntimeError(
-            f"training has stopped, since workers were lost ({said[-1] if said else f'{command[0]} ended with {child.returncode}'}). Its "
-            f"epochs are kept: the same command goes on behind the last one. All that workers wrote is in {log}"
-        )
+        raise lost_workers(folder, f"{command[0]} ended with {child.returncode}")
+
+
+def lost_workers(folder: Path, ended: str) -> RuntimeError:
+    """The error of a command that has failed: what a worker said last, or how it ended."""
+    said = re.findall(r"worker \d+: [^;\n]*", (folder / LOG).read_text(errors="replace"))
+    return RuntimeError(
+        f"training has stopped, since workers were lost ({said[-1] if said else ended}). Its epochs are kept: the same command goes on "
+        f"behind the last one. All that workers wrote is in {folder / LOG}"
+    )
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
@@ -198,7 +205,7 @@ def result_of(folder: Path, task: WorkerTask) -> TrainedPolicy:
     """What the workers have learned. Raises RuntimeError where they have not finished."""
     content = read_checkpoint(folder / CHECKPOINT)
     if content is None or content["training"] != task.fingerprint():
-        raise RuntimeError(f"{folder}: the workers have ended without a policy; see workers.log there")
+        raise RuntimeError(f"{folder}: the workers have ended without a policy; see {LOG} there")
     state = content["state"]
     if task.population is not None:
         return trained_population(task, Population.from_state(state))

@@ -24,6 +24,8 @@ from simulator.policies.network import KernelWeights
 FACTS, WINDOWS = "fact", "windows"
 PARTS = ("windows", "filtered", "validation")
 TASK_FILE, CHECKPOINT, PROGRESS, FAILURE = "task.json", "checkpoint.pt", "progress.jsonl", "failure.json"
+HEARTBEAT = "heartbeat"
+"""Name of the run that started workers on other machines, and a number that goes up as long as it is alive."""
 
 
 def write_task(folder: Path, task: WorkerTask) -> None:

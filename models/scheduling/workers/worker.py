@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -15,8 +18,11 @@ from models.scheduling.learning.training import EpochReport
 from models.scheduling.workers.decentralised_ppo import train_by_ddppo
 from models.scheduling.workers.groups import WorkersLost, connected_workers
 from models.scheduling.workers.population import train_population
-from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, PROGRESS, read_task
+from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, HEARTBEAT, PROGRESS, read_task
 
+HEARTBEAT_LIMIT_S = 60.0
+"""How long the heartbeat of a run may stay away: file systems of networks may show it late."""
+HEARTBEAT_POLL_S = 1.0
 _PARENT_DEATH = 1
 """PR_SET_PDEATHSIG of Linux' prctl(2)."""
 
@@ -77,3 +83,26 @@ def die_with_parent() -> None:
     """Ends this process when the one that started it ends, however that happens. Linux only; elsewhere it does nothing."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
+
+
+def die_with_run(folder: Path, token: str) -> None:
+    """Ends this process when the run of that name, on another machine, ends: its heartbeat stops, or is that of another run."""
+
+    def watch() -> None:
+        last, since = "", time.monotonic()
+        while time.monotonic() - since < HEARTBEAT_LIMIT_S:
+            with suppress(OSError):
+                text = (folder / HEARTBEAT).read_text() if (folder / HEARTBEAT).exists() else "none"
+                if text not in ("", last):  # empty: it is just being written
+                    last, since = text, time.monotonic()
+                if last.split()[0] != token:
+                    break
+            time.sleep(HEARTBEAT_POLL_S)
+        else:
+            (folder / HEARTBEAT).unlink(
+                missing_ok=True
+            )  # workers that torchrun starts in its place need not wait so long
+        print("the run that has started the workers has ended, and they end with it", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

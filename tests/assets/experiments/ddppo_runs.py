@@ -11,7 +11,8 @@ from assets.common.partitions import SOURCES
 from assets.experiments import ddppo as training
 from assets.experiments import ddppo_transfer as judging
 from assets.experiments.ddppo import DDPPOConfig
-from assets.policies.population import MembersConfig, PopulationPPOConfig, WorkersConfig
+from assets.policies.population import MembersConfig, PopulationPPOConfig
+from assets.policies.workers import WorkersConfig
 from tests.assets.policies.one_worker import one_worker_here
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse
@@ -34,7 +35,7 @@ def made(folder: Path) -> Warehouse:
 
     with pytest.MonkeyPatch.context() as patch, dg.instance_for_test() as instance:
         patch.setenv("TRACEHOUSE_HOME", str(folder))
-        one_worker_here(patch, training)
+        one_worker_here(patch)
         patch.setattr(judging, "PUBLISHED_JOBS", 300)
         patch.setattr(judging, "PUBLISHED_WINDOWS", (0, 60, 120, 180, 240))
         patch.setattr(judging, "PUBLISHED_LENGTH", 50)

@@ -12,11 +12,9 @@ from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.worker import work
 
 
-def one_worker_here(patch: pytest.MonkeyPatch, module: Any) -> None:
-    """module: of the asset, which has imported through_pipes."""
-
+def one_worker_here(patch: pytest.MonkeyPatch) -> None:
     def here(command: Any, folder: Path, each_time: Any) -> None:
         work(folder)
 
     patch.setattr("models.scheduling.workers.worker.connected_workers", lambda timeout: nullcontext(LoneWorker()))
-    patch.setattr(module, "through_pipes", lambda context: here)
+    patch.setattr("assets.policies.workers.through_pipes", lambda context: here)

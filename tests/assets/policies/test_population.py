@@ -60,7 +60,7 @@ def test_a_population_and_what_is_kept_of_it(tmp_path: Path, monkeypatch: pytest
     lessons = Lessons(windows, windows, Windows.blocks(300, 360), Windows.blocks(360, 420), after=48)
     monkeypatch.setattr(module, "load_trained_trace", lambda *_: (trace, 420))
     monkeypatch.setattr(module, "lessons_of", lambda *_: lessons)
-    one_worker_here(monkeypatch, module)
+    one_worker_here(monkeypatch)
     assert happened(warehouse) == "the first policy of this source is champion"
     with warehouse.read() as connection:
         rows = connection.sql("FROM policies.population ORDER BY generation, member").pl()

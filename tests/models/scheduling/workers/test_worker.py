@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,8 @@ from models.scheduling.workers import worker
 from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.groups import WorkersLost
 from models.scheduling.workers.launching import read_progress, result_of
-from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, write_task
-from models.scheduling.workers.worker import note_failure, raise_failure, work
+from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, HEARTBEAT, write_task
+from models.scheduling.workers.worker import die_with_run, note_failure, raise_failure, work
 from tests.models.scheduling.workers.quick import QUICK, same
 
 
@@ -110,3 +111,26 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("how", ["silent", "another", "gone"])
+def test_a_worker_dies_with_the_run_of_another_machine(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+
+    monkeypatch.setattr(os, "_exit", lambda code: ended.set())
+    monkeypatch.setattr(worker, "HEARTBEAT_POLL_S", 0.01)
+    monkeypatch.setattr(worker, "HEARTBEAT_LIMIT_S", 1.0)
+    file = tmp_path / HEARTBEAT
+    file.write_text("mine 0")
+    die_with_run(tmp_path, "mine")
+    for beat in range(5):
+        file.write_text("" if beat == 3 else f"mine {beat}")  # empty: it is just being written
+        assert not ended.wait(0.1)
+    if how == "another":
+        file.write_text("theirs 0")
+    if how == "gone":
+        file.unlink()
+    assert ended.wait(5)
+    assert file.exists() == (how == "another")
