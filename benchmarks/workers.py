@@ -41,6 +41,7 @@ SLOWED = 4
 """How many times as long a window takes at the slow worker."""
 MODELLED = (2, 128, 1024)
 WINDOWS_EACH = (128, 1024)
+CHECKED_WINDOWS = (128, 512)
 MESSAGES = 200
 """Sums that are timed."""
 
@@ -56,11 +57,14 @@ class Costs:
     passes: int
     steps: int  # of an epoch
 
+    def message_s(self, workers: int, tree: bool = False) -> float:
+        """Wall seconds of a sum over so many workers."""
+        return self.hop_s * (2 * int(np.ceil(np.log2(workers))) if tree else 2 * (workers - 1))
+
     def epoch_s(self, windows: int, workers: int, tree: bool = False) -> float:
         """Wall seconds of an epoch of so many windows for each worker."""
-        hops = 2 * int(np.ceil(np.log2(workers))) if tree else 2 * (workers - 1)
         alone = windows * (self.rollout_s + self.decisions * self.update_s * self.passes)
-        return alone + self.steps * hops * self.hop_s
+        return alone + self.steps * self.message_s(workers, tree)
 
     def efficiency(self, windows: int, workers: int, tree: bool = False) -> float:
         """Decisions a second of each worker, as a share of what one alone has."""
@@ -208,11 +212,15 @@ def sum_s(size: int, numbers: int) -> tuple[float, float]:
     return best, median
 
 
+def options_of(baseline: str) -> PPOOptions:
+    """128 windows, all of whose steps are taken."""
+    options = PPOOptions(trajectories=128, kl_limit=1e9)
+    return options.model_copy(update={"baseline": "critic", "siblings": 1}) if baseline == "critic" else options
+
+
 def measured_costs(baseline: str, hop_s: float) -> tuple[Costs, int]:
     """Of one worker with 128 windows of one thread. hop_s: see Costs. Returns also how many numbers a message has."""
-    options = PPOOptions(trajectories=128, kl_limit=1e9)
-    if baseline == "critic":
-        options = options.model_copy(update={"baseline": "critic", "siblings": 1})
+    options = options_of(baseline)
     task = task_of(options)
     learner = WorkerLearner(LoneWorker(), task.arena, options, 1, None)
     families = options.trajectories // options.siblings
@@ -267,6 +275,28 @@ def model(epochs: int) -> None:
                 for w in WINDOWS_EACH
             )
             print(f"  {workers:>9,}{shares}")
+        check(costs, sums[4], options_of(baseline), epochs)
+
+
+def check(costs: Costs, sum_of_four: tuple[float, float], options: PPOOptions, epochs: int) -> None:
+    """Prints the model beside what is measured. The hop is that of two workers, so their sums agree anyway, and their epochs may not.
+    Four workers on two cores hinder each other, so that their sums say no more than a bound."""
+    best, median = sum_of_four
+    print(
+        f"  sum over 4 workers: model {costs.message_s(4) * 1e3:.2f} ms, measured {best * 1e3:.2f} to {median * 1e3:.2f} ms"
+    )
+    for windows in CHECKED_WINDOWS:
+        epoch_s = {}
+        for workers in (1, 2):
+            trajectories = windows * workers
+            minibatch = options.minibatch * trajectories // options.trajectories  # as many steps as the model has
+            asked = {"epochs": epochs, "trajectories": trajectories, "minibatch": minibatch}
+            task = task_of(options.model_copy(update=asked), WorkerOptions(workers=workers))
+            epoch_s[workers] = trained(task).epoch_s
+        print(
+            f"  2 workers, {windows} windows each: an epoch of one {epoch_s[1]:.2f} s (model {costs.epoch_s(windows, 1):.2f} s), of two "
+            f"{epoch_s[2]:.2f} s; efficiency {epoch_s[1] / epoch_s[2]:.2f} (model {costs.efficiency(windows, 2):.2f})"
+        )
 
 
 PARTS: dict[str, Callable[[int], None]] = {

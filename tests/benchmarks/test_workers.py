@@ -27,6 +27,11 @@ def test_messages_cost_more_than_they_bring_where_workers_have_few_windows(
     assert MEASURED.efficiency(windows, workers, tree) == pytest.approx(share, abs=0.01)
 
 
+def test_a_sum_goes_once_around_for_each_half() -> None:
+    assert [MEASURED.message_s(workers) for workers in (1, 2, 4)] == pytest.approx([0, 50e-6, 150e-6])
+    assert MEASURED.message_s(1024, tree=True) == pytest.approx(500e-6)
+
+
 def test_sums_are_timed_in_processes() -> None:
     best, median = sum_s(2, 960)
     assert 1e-6 < best <= median < 1.0
