@@ -70,7 +70,7 @@ def run_job(
     """Runs a job for each source in turn; one that fails does not keep the others from running.
 
     partitions: what the names are, "sources" or "vasp"; None for a job of no source, which runs once under the one name given. Returns
-    what went wrong by source, empty when all is well.
+    what went wrong by source, empty when all is well. Raises KeyboardInterrupt where a step is interrupted.
     """
 
     failures: dict[str, str] = {}
@@ -97,6 +97,9 @@ def run_job(
                 failures[source] = str(error).splitlines()[0]
             except DiskError:  # the other sources would meet it, too
                 raise
+            except dg.DagsterExecutionInterruptedError:  # Ctrl-C
+                click.echo("interrupted: what is done is kept, and the same command goes on from there", err=True)
+                raise KeyboardInterrupt from None
             except EXPECTED_ERRORS as error:
                 failures[source] = str(error)
             else:

@@ -215,3 +215,12 @@ def test_every_line_of_the_security_page_has_a_test() -> None:
         assert named, f"no test: {row}"
         for file, test in named:
             assert re.search(rf"^def {test}\(", (PROJECT / file).read_text(), re.MULTILINE), f"{file} has no {test}"
+
+
+@pytest.mark.parametrize("settings", [text for _, text in blocks("yaml") if "policies__population" in text])
+def test_settings_of_workers_on_clusters_are_taken(settings: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, home.folder)
+    from pipelines.definitions import build_definitions
+
+    with dg.instance_for_test():
+        assert dg.validate_run_config(build_definitions().resolve_job_def("population"), yaml.safe_load(settings))

@@ -6,6 +6,7 @@ import secrets
 import shlex
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,10 @@ from models.scheduling.workers.launching import (
     run_here,
 )
 from models.scheduling.workers.task_folder import HEARTBEAT
+
+warnings.filterwarnings(
+    "ignore", category=dg.PreviewWarning, message=".*expected_writer_count.*"
+)  # at every use of Dagster Pipes
 
 Place = Literal["here", "ray", "kubernetes"]
 """here: processes beside the run. ray: a job of a Ray cluster. kubernetes: one pod."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from pipelines.running import read_config
+from tests.pipelines.command_line import call
 from tests.tiny import SOURCE, Home, assert_same_tables
 from traces.catalogue.places import PROJECT
 
@@ -21,6 +23,19 @@ def test_two_first_runs_at_once_both_complete(finished: Home, tmp_path: Path) ->
     ours, theirs = home.tables(), finished.tables()
     ingested = [name for name in ours if name.startswith(("raw.", "core.")) or name == "marts.trace_health"]
     assert_same_tables({name: theirs[name] for name in ingested}, {name: ours[name] for name in ingested})
+
+
+def test_ctrl_c_ends_in_a_line(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pipelines.running import defs  # that of this home
+
+    class Interrupted:
+        def execute_in_process(self, **_: object) -> None:
+            raise dg.DagsterExecutionInterruptedError
+
+    monkeypatch.setattr(type(defs), "resolve_job_def", lambda *_: Interrupted())
+    result = call("run", "-s", SOURCE, "--job", "ddppo")
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr.endswith("the same command goes on from there\n\nAborted!\n")
 
 
 def test_settings_of_a_file(tmp_path: Path) -> None:
