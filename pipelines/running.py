@@ -14,6 +14,7 @@ import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 
 from assets.common.storage import write_whole
+from models.scheduling.workers.launching import TrainingStopped
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
@@ -24,7 +25,7 @@ from traces.common.log import LogError
 from warehouse import DiskError, WarehouseError
 
 DAGSTERS_FAULT = "Exception while writing logger call to event log"
-EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, ValueError)
+EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, TrainingStopped, ValueError)
 """Errors whose message tells the user what to do; anything else is a fault of tracehouse and keeps its traceback."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.workers.ray_launcher import run_on_ray
 from models.scheduling.workers.task_folder import read_task
-from models.scheduling.workers.worker import die_with_parent, die_with_run, work
+from models.scheduling.workers.worker import die_with_parent, die_with_run, note_failure, work
 
 
 def work_and_report(folder: Path) -> None:
@@ -40,7 +40,11 @@ def start() -> None:
         die_with_run(folder, token)
     options = read_task(folder).workers
     if options.launcher == "ray":
-        run_on_ray(folder, options, work_and_report)
+        try:
+            run_on_ray(folder, options, work_and_report)
+        except ValueError as error:
+            note_failure(folder, error)
+            raise
     else:
         work_and_report(folder)
 

@@ -24,6 +24,7 @@ from models.scheduling.workers.launching import (
     OnWorkers,
     ReportNew,
     RunCommand,
+    TrainingStopped,
     lost_workers,
     run_here,
 )
@@ -201,14 +202,14 @@ def _heartbeat(folder: Path, report_new: ReportNew) -> Iterator[str]:
 
 @contextmanager
 def _plainly(folder: Path) -> Iterator[None]:
-    """Says of a job that has failed what workers said last. Raises RuntimeError."""
+    """Says of a job that has failed what workers said last. Raises TrainingStopped."""
     try:
         yield
     except ValueError:
         raise
     except Exception as error:  # each cluster has its own
         if not (folder / LOG).read_bytes():
-            raise RuntimeError(
+            raise TrainingStopped(
                 f"the job on the cluster has failed before it wrote to {folder / LOG}. Give a folder as `shared` that the cluster has "
                 f"under the same path. The cluster says: {' '.join(str(error).split())}"
             ) from None

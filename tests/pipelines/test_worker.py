@@ -17,6 +17,7 @@ from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.options import Launcher, PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import WorkerTask
 from models.scheduling.workers.task_folder import write_task
+from models.scheduling.workers.worker import raise_failure
 from pipelines import worker
 from simulator.jobs.jobs import jobs_from_log
 
@@ -46,6 +47,19 @@ def test_it_works_or_has_ray_start_workers(launcher: Launcher, tmp_path: Path, m
     monkeypatch.setattr("sys.argv", ["worker", str(folder), "run"])
     worker.start()
     assert calls[2:] == ["tied", (folder, "run"), working]
+
+
+def test_a_cluster_that_lets_nobody_in_ends_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise ValueError("no Ray cluster")
+
+    monkeypatch.setattr(worker, "die_with_parent", lambda: None)
+    monkeypatch.setattr(worker, "run_on_ray", refuse)
+    monkeypatch.setattr("sys.argv", ["worker", str(task_folder(tmp_path, "ray"))])
+    with pytest.raises(ValueError, match="no Ray cluster"):
+        worker.start()
+    with pytest.raises(ValueError, match="no Ray cluster"):
+        raise_failure(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ waits 30 s for the others, whatever this says, and a suspended worker uses up al
 
 LOG = "workers.log"
 """The file of the folder with all that workers write."""
+
+
+class TrainingStopped(RuntimeError):
+    """Workers have ended before the training has. The message says what is kept and what to do."""
+
+
 ReportNew = Callable[[], None]
 RunCommand = Callable[[Sequence[str], Path, ReportNew], None]
 """Runs a command that works on a folder, and calls a function from time to time. Raises RuntimeError where it fails."""
@@ -173,10 +179,10 @@ def run_here(
         raise lost_workers(folder, f"{command[0]} ended with {child.returncode}")
 
 
-def lost_workers(folder: Path, ended: str) -> RuntimeError:
+def lost_workers(folder: Path, ended: str) -> TrainingStopped:
     """The error of a command that has failed: what a worker said last, or how it ended."""
     said = re.findall(r"worker \d+: [^;\n]*", (folder / LOG).read_text(errors="replace"))
-    return RuntimeError(
+    return TrainingStopped(
         f"training has stopped, since workers were lost ({said[-1] if said else ended}). Its epochs are kept: the same command goes on "
         f"behind the last one. All that workers wrote is in {folder / LOG}"
     )
@@ -205,7 +211,7 @@ def result_of(folder: Path, task: WorkerTask) -> TrainedPolicy:
     """What the workers have learned. Raises RuntimeError where they have not finished."""
     content = read_checkpoint(folder / CHECKPOINT)
     if content is None or content["training"] != task.fingerprint():
-        raise RuntimeError(f"{folder}: the workers have ended without a policy; see {LOG} there")
+        raise TrainingStopped(f"{folder}: the workers have ended without a policy; see {LOG} there")
     state = content["state"]
     if task.population is not None:
         return trained_population(task, Population.from_state(state))

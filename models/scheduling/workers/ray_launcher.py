@@ -35,7 +35,8 @@ def run_on_ray(folder: Path, options: WorkerOptions, work: Callable[[Path], None
 
     It connects to the cluster in the environment variable RAY_ADDRESS, which must see the folder. Without that it starts a cluster on
     this machine, with a token of its own, and shuts it down again. Call it from a process that does nothing else: Ray changes how it
-    answers signals. Raises ray.train.TrainingFailedError where workers are lost more often than they may start again.
+    answers signals. Raises ValueError where there is no such cluster, and ray.train.TrainingFailedError where workers are lost more often
+    than they may start again.
     """
     os.environ.update({name: value for name, value in SETTINGS.items() if name not in os.environ})
     address = os.environ.get("RAY_ADDRESS", "local")
@@ -47,7 +48,13 @@ def run_on_ray(folder: Path, options: WorkerOptions, work: Callable[[Path], None
             of_cluster = {}
         import ray  # it reads the environment once
 
-        ray.init(address, log_to_driver=True, **of_cluster)
+        try:
+            ray.init(address, log_to_driver=True, **of_cluster)
+        except Exception as error:  # which of its own depends on what does not fit
+            raise ValueError(
+                f"RAY_ADDRESS {address}: no Ray cluster lets this program in. It must run Ray {ray.__version__}, and where it asks "
+                f"for a token, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN must be set. Ray says: {' '.join(str(error).split())}"
+            ) from error
         try:
             _trainer(folder.resolve(), options, work).fit()
         finally:

@@ -306,8 +306,10 @@ def _recipe(
 def _train(
     setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None, by_ppo: PPOTraining
 ) -> list[JudgedPolicy]:
-    """A policy per seed, with a progress bar and, where asked for, a picture that is drawn again after every epoch."""
+    """A policy per seed, with a progress bar and, where asked for, a picture that is drawn again after every epoch. Raises ValueError
+    where workers have ended."""
     from assets.policies.training import draw_training
+    from models.scheduling.workers.launching import TrainingStopped
 
     curves: list[dict[str, Any]] = []
     steps = reports_of(recipe, by_ppo) * len(seeds)
@@ -319,7 +321,10 @@ def _train(
             if plot and report.validation_cost is not None:
                 draw_training(plot, curves, setup.task.goal)
 
-        return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo))
+        try:
+            return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo))
+        except TrainingStopped as error:
+            raise ValueError(str(error)) from None
 
 
 def _checkpoint_of(path: Path, seed: int) -> Path:

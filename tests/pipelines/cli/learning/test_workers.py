@@ -47,6 +47,11 @@ def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) ->
     assert said in fail("train", "-s", "mine", "-o", home / "none.json", "--window-jobs", "48", *asked)
 
 
+def test_workers_that_end_are_said_in_a_line(home: Path) -> None:
+    said = fail("train", "-s", "mine", "-o", home / "none.json", "--workers", "2", "--torchrun", "false", *SHORT)
+    assert "(false ended with 1)" in said and "the same command goes on" in said
+
+
 def test_a_policy_of_one_process_has_nothing_to_repeat(home: Path) -> None:
     policy = home / "alone.json"
     succeed("train", "-s", "mine", "-o", policy, "--epochs", "1", "--seeds", "1", "--window-jobs", "48")
