@@ -25,7 +25,7 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.generated import generated_log
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
-from assets.predictions.features import write_similar_jobs
+from assets.predictions.features import write_job_features, write_similar_jobs
 from benchmarks.markdown import markdown
 from simulator.engine.replay import replay
 from traces.catalogue.sources import Source
@@ -68,9 +68,7 @@ def health(source: Source, warehouse: Warehouse) -> int:
 
 def job_features(source: Source, warehouse: Warehouse) -> int:
     """What was known of each job at its submission."""
-    return replace_rows_of_query(
-        warehouse, "features.job_features", source.name, sql.load("features.job_features_of_source")
-    )
+    return write_job_features(warehouse, source.name)
 
 
 def similar_jobs(source: Source, warehouse: Warehouse) -> int:

@@ -20,10 +20,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-import sql
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.waits import load_wait_source
 from benchmarks.agreement import SHARED
 from benchmarks.prediction_tables import FIRST_FIVE, chosen_uses_table, predictors_table, starts_table, uses_table
@@ -39,7 +38,7 @@ from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
 from traces.catalogue.sources import Source
-from warehouse import Warehouse, replace_partition, replace_partition_by_query
+from warehouse import Warehouse, replace_partition
 
 LOGS = {
     "KTH-SP2": ("KTH-SP2-1996-2.1-cln", 100),
@@ -79,12 +78,9 @@ def main() -> None:
 
 def _features(warehouse: Warehouse, name: str, shown: bool) -> None:
     source = name.lower()
-    query = sql.load("features.job_features_of_source")
     for again in ("first", "again") if shown else ("first",):
         wall, cpu = time.perf_counter(), time.process_time()
-        with warehouse.write() as connection:
-            connection.execute("SET threads = 2")
-            jobs = replace_partition_by_query(connection, "features.job_features", source, query, {"source": source})
+        jobs = write_job_features(warehouse, source)
         middle = time.perf_counter()
         write_similar_jobs(warehouse, source)
         end = time.perf_counter()

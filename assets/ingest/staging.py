@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,22 +49,35 @@ def staging_folder(warehouse: Warehouse, source: str) -> Iterator[Path]:
 
 
 def replace_rows_of_query(warehouse: Warehouse, table: str, source: str, query: str) -> int:
-    """Replaces the rows of a source in a table by those of a query, whose `$source` it is. Returns their number.
+    """Replaces the rows of a source in a table by those of a query, whose `$source` it is. Otherwise as `replace_rows_in_parts`."""
+    return replace_rows_in_parts(
+        warehouse, table, source, lambda connection: [connection.sql(query, params={"source": source}).pl()]
+    )
 
-    They are computed into a file while others may read, and the jobs of the source do not change meanwhile. Raises WarehouseBusy.
+
+def replace_rows_in_parts(
+    warehouse: Warehouse,
+    table: str,
+    source: str,
+    parts_of: Callable[[duckdb.DuckDBPyConnection], Iterable[pl.DataFrame]],
+) -> int:
+    """Replaces the rows of a source in a table. Returns their number.
+
+    They are computed into files while others may read, and the jobs of the source do not change meanwhile. Raises WarehouseBusy.
     """
     with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
-        file = folder / "rows.parquet"
+        files: list[str] = []
         with warehouse.read() as connection:
             connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
             connection.execute("SET threads = 1")  # a second one wants memory of its own, and saves little time
-            connection.execute(
-                f"COPY ({query}) TO {quoted(file)} (FORMAT parquet, COMPRESSION lz4)", {"source": source}
-            )
+            for part in parts_of(connection):
+                files.append(str(folder / f"rows-{len(files)}.parquet"))
+                part.write_parquet(files[-1], compression="lz4", statistics=False)
         with warehouse.write() as connection:
             connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
             connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
-            row = first_row(connection, f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)", [str(file)])
+            insert = f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)"
+            row = first_row(connection, insert, [files]) if files else None
     return int(row[0]) if row else 0
 
 

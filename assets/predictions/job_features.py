@@ -2,13 +2,11 @@
 
 import dagster as dg
 
-import sql
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import OWNERS, SOURCES
 from assets.ingest.core_jobs import jobs
-from assets.ingest.staging import replace_rows_of_query
-from assets.predictions.features import column_summary
+from assets.predictions.features import column_summary, write_job_features
 from warehouse import Warehouse
 
 
@@ -18,16 +16,14 @@ from warehouse import Warehouse
     partitions_def=SOURCES,
     group_name="predictions",
     owners=OWNERS,
-    kinds={"duckdb", "sql"},
+    kinds={"numba", "duckdb"},
     metadata=table_metadata("features.job_features"),
 )
 def job_features(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """The request, the calendar, the user's jobs that had *ended* before this one was submitted, and how many ran and waited
     then; one row per job."""
     source = context.partition_key
-    rows = replace_rows_of_query(
-        warehouse, "features.job_features", source, sql.load("features.job_features_of_source")
-    )
+    rows = write_job_features(warehouse, source)
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows,

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import duckdb
 import polars as pl
 
-import sql
+from assets.predictions.features import job_features_in_parts
 from tests.tiny import busy_log, warehouse_of
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse, replace_partition
 from warehouse.schema import create_schema
 
 Row = dict[str, Any]
@@ -49,9 +49,8 @@ def warehouse_with(jobs: pl.DataFrame) -> duckdb.DuckDBPyConnection:
     connection.register("rows", jobs.to_arrow())
     connection.execute("INSERT INTO core.jobs BY NAME SELECT * FROM rows")
     connection.unregister("rows")
-    query = sql.load("features.job_features_of_source")
-    rows = replace_partition_by_query(connection, "features.job_features", "mine", query, {"source": "mine"})
-    assert rows == jobs.height
+    rows = pl.concat(job_features_in_parts(connection, "mine"))
+    assert replace_partition(connection, "features.job_features", "mine", rows) == jobs.height
     return connection
 
 

@@ -12,12 +12,11 @@ import duckdb
 import numpy as np
 import polars as pl
 
-import sql
 from assets.common.storage import data_folder
-from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.model_registry import challenge_champion, write_drift
 from tests.tiny import swf_line, warehouse_of
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 ODD = "o'b [x]*;--"
 """More than a catalogue takes for a name."""
@@ -49,15 +48,13 @@ LOGS = {
 
 def warehouse_with_features(folder: Path) -> Path:
     """The file of a warehouse with the features of all LOGS."""
-    query = sql.load("features.job_features_of_source")
     for number, (name, text) in enumerate(LOGS.items()):
         warehouse = warehouse_of(folder, text, f"log-{number}" if name == ODD else name)
         if name == ODD:
             with warehouse.write() as connection:
                 connection.execute("UPDATE core.jobs SET source = ? WHERE source = ?", [ODD, f"log-{number}"])
                 connection.execute("UPDATE core.sources SET source = ? WHERE source = ?", [ODD, f"log-{number}"])
-        with warehouse.write() as connection:
-            replace_partition_by_query(connection, "features.job_features", name, query, {"source": name})
+        write_job_features(warehouse, name)
         write_similar_jobs(warehouse, name)
     return folder / "w.duckdb"
 

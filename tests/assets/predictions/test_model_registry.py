@@ -9,16 +9,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import sql
 from assets.common.storage import data_folder
-from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from assets.predictions.model_registry import load_champion, roll_back
 from models.runtime import challenge as contest
 from models.runtime.challenge import rows_sha256
 from models.runtime.prequential import ended_by
 from tests.assets.predictions.registry import JOBS, ODD, drift_of, kinds, night, registry, stored
 from tests.tiny import assert_same_tables, swf_line, warehouse_of
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 
 def test_first_model_and_its_card(warehouse: Warehouse) -> None:
@@ -140,9 +139,7 @@ def test_a_log_that_knows_no_starts_has_a_champion(tmp_path: Path, monkeypatch: 
         swf_line(k + 1, 3600 * k, -1, 100 * (1 + k % 7), 2, 1000, user=k % 7) for k in range(400)
     )
     warehouse = warehouse_of(tmp_path, text)
-    query = sql.load("features.job_features_of_source")
-    with warehouse.write() as connection:
-        replace_partition_by_query(connection, "features.job_features", "mine", query, {"source": "mine"})
+    write_job_features(warehouse, "mine")
     write_similar_jobs(warehouse, "mine")
     assert "first" in night(warehouse, "similar_jobs", days=3)
     rows = runtime_rows(warehouse, "mine")[100:]

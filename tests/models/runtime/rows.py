@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import sql
-from assets.predictions.features import runtime_rows, write_similar_jobs
+from assets.predictions.features import runtime_rows, write_job_features, write_similar_jobs
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from tests.tiny import warehouse_of
-from warehouse import Warehouse, replace_partition_by_query
+from warehouse import Warehouse
 
 SOURCE = "mine"
 GRID_S = 300
@@ -65,8 +64,7 @@ class Chain:
                 connection.register("changed", jobs.to_arrow())
                 connection.execute("INSERT INTO core.jobs BY NAME SELECT * FROM changed")
                 connection.unregister("changed")
-            query = sql.load("features.job_features_of_source")
-            replace_partition_by_query(connection, "features.job_features", SOURCE, query, {"source": SOURCE})
+        write_job_features(self.warehouse, SOURCE)
         write_similar_jobs(self.warehouse, SOURCE)
         return runtime_rows(self.warehouse, SOURCE)
 
