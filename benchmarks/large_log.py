@@ -1,4 +1,4 @@
-"""From a generated log of millions of jobs to features and a replay: `python -m benchmarks.large_log [--jobs N] [--model falcon]`.
+"""From a generated log of millions of jobs to features and training: `python -m benchmarks.large_log [--jobs N] [--model falcon]`.
 
 Every step runs in a process of its own: CPU time of all its threads, and the most resident memory of the process. Compiled code
 and imports are loaded before the clock starts, by the same step on a log of 2,000 jobs. With --folder, files are kept there and
@@ -15,18 +15,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import click
 
 import sql
 from assets.common.trace import load_trace
+from assets.experiments.ddppo import setup_of
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.generated import generated_log
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
+from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.features import write_job_features, write_similar_jobs
 from benchmarks.markdown import markdown
+from models.scheduling.options import PPOOptions, WorkerOptions
+from models.scheduling.workers.decentralised_ppo import Session, WorkerTask
+from models.scheduling.workers.groups import LoneWorker
 from simulator.engine.replay import replay
 from traces.catalogue.sources import Source
 from traces.common.log import log_files
@@ -35,6 +41,7 @@ from warehouse import Warehouse
 
 SEED = 2014
 WARM_JOBS = 2_000
+WINDOW_JOBS = 256
 TITLES = ["step", "rows", "CPU-s", "wall s", "peak MiB"]
 
 
@@ -89,6 +96,31 @@ def load_and_replay(source: Source, warehouse: Warehouse) -> int:
     return len(schedule.start)
 
 
+def _training(source: Source, warehouse: Warehouse) -> TrainingSetup:
+    """Windows over the whole log, in which a policy is trained for bounded slowdown."""
+    trace = load_trace(warehouse, source.name)
+    window_jobs = min(WINDOW_JOBS, trace.rows.height // 16)
+    return setup_of(trace, PolicyTask("bsld", "easy", window_jobs=window_jobs), 0)
+
+
+def training_setup(source: Source, warehouse: Warehouse) -> int:
+    """The windows that are learned from, each with the backlog that one replay under FCFS has there."""
+    setup = _training(source, warehouse)
+    windows, after = setup.lessons.windows, setup.lessons.after
+    assert after is not None
+    backlogs = setup.arena.with_backlogs("FCFS", windows, after).backlogs
+    assert backlogs is not None
+    return len(backlogs.states)
+
+
+def train(source: Source, warehouse: Warehouse, windows: int) -> int:
+    """One epoch of so many windows by one worker, without the windows that choose."""
+    setup = _training(source, warehouse)
+    options, workers = PPOOptions(trajectories=windows), WorkerOptions(workers=1, backlog_policy="FCFS")
+    session = Session(LoneWorker(), WorkerTask(setup.arena, setup.lessons, options, SEED, workers=workers))
+    return session.run_epoch(1, judged=False).decisions
+
+
 STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "generate": ("generate, schedule, write", generate),
     "ingest": ("read into the raw tables", ingest),
@@ -98,6 +130,9 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "similar_jobs": ("similar jobs", similar_jobs),
     "load": ("load the trace", load),
     "replay": ("load, replay FCFS with EASY", load_and_replay),
+    "training_setup": ("load, windows of 256 jobs with backlogs (rows: windows)", training_setup),
+    "epoch": ("load, an epoch of 128 windows (rows: decisions)", partial(train, windows=128)),
+    "large_epoch": ("load, an epoch of 1,024 windows (rows: decisions)", partial(train, windows=1024)),
 }
 
 

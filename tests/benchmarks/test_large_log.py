@@ -16,7 +16,7 @@ def test_each_step_takes_the_jobs_of_the_one_before(tmp_path: Path, monkeypatch:
         (tmp_path / name).mkdir()
     for step in STEPS:
         taken = measure(step, "lemhi", 600, tmp_path)
-        assert taken["rows"] == 600 or step == "health"
+        assert taken["rows"] == 600 or step == "health" or "rows:" in STEPS[step][0]
         assert taken["cpu_s"] > 0 and taken["wall_s"] > 0 and taken["peak_mib"] > 50
         assert len(row_of(step, taken)) == len(TITLES)
     log, database = disk_bytes(tmp_path)

@@ -114,8 +114,12 @@ def test_the_model_is_shown_each_column_once(by_hand: pl.DataFrame) -> None:
     ]  # what DuckDB makes of a name that is there already
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_every_column_against_a_plain_computation(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "part_jobs"), [(1, 1000), (2, 1000), (3, 60), (4, 7)])
+def test_every_column_against_a_plain_computation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, part_jobs: int
+) -> None:
+    """Also where the log is read and written in parts."""
+    monkeypatch.setattr("assets.predictions.features.PART_JOBS", part_jobs)
     jobs = odd_jobs(tmp_path, seed)
     features = features_of(jobs)
     expected = oracle(jobs).cast(dict(features.schema.items()))
