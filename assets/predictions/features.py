@@ -17,7 +17,7 @@ PART_JOBS = 250_000
 
 
 def write_job_features(warehouse: Warehouse, source: str) -> int:
-    """Computes and stores features.job_features of a source; returns the number of rows. Raises WarehouseBusy."""
+    """Computes and stores features.job_features of a source. Returns the number of rows. Raises WarehouseBusy."""
     return replace_rows_in_parts(
         warehouse, "features.job_features", source, lambda connection: job_features_in_parts(connection, source)
     )

@@ -19,16 +19,16 @@ from models.compiled import compiled, lean
 
 IntArray = NDArray[np.int64]
 
-NOTHING = np.iinfo(np.int64).min
+NOT_LOGGED = np.iinfo(np.int64).min
 """A number that the log does not know."""
-LAST = 10
+LAST_JOBS = 10
 """Jobs that the median, the spread and the share of failures look at."""
 BATCH_PAUSE_S = 600
 """A longer pause between two submissions ends a batch."""
 
 NUM_KINDS = 4
 USER, ALIKE, EXECUTABLE, GROUP = range(NUM_KINDS)
-"""Kinds of classes: jobs of a user, those with the same request, too, or the same executable, too; jobs of a group."""
+"""Kinds of classes: jobs of a user, those of them with the same request, those with the same executable, and jobs of a group."""
 NUM_CHAINS = 2
 """The first kinds, of which more than the last job is looked at."""
 
@@ -72,29 +72,20 @@ HISTORY_COLUMNS = (
 )
 """Columns of `histories`, as features.job_features describes them."""
 
-_ROW = np.dtype([(name, np.float64) for name in HISTORY_COLUMNS])
-_CLASS = np.dtype([(name, np.int64) for name in ("last", "ended", "timed", "runtime")])
-_USER = np.dtype(
-    [
-        (name, np.int64)
-        for name in (
-            "with_walltime",
-            "walltime",
-            "with_procs",
-            "procs",
-            "waiting",
-            "running",
-            "started",
-            "submitted",
-            "batch",
-        )
-    ]
-)
+
+def _record(kind: type, *names: str) -> np.dtype[Any]:
+    return np.dtype([(name, kind) for name in names])
+
+
+_ROW = _record(np.float64, *HISTORY_COLUMNS)
+_CLASS = _record(np.int64, "last", "ended", "timed", "runtime")
+_ASKED = ("with_walltime", "walltime", "with_procs", "procs")
+_USER = _record(np.int64, *_ASKED, "waiting", "running", "started", "submitted", "batch")
 
 
 class _Log(NamedTuple):
-    """Jobs in the order of submission. class_of: int32 (NUM_KINDS, jobs), -1 for none; users are numbered first. failed: bool. All
-    else int64 (jobs,), NOTHING where unknown; times in seconds of one clock."""
+    """Jobs in the order of submission. class_of: int32 (NUM_KINDS, jobs), -1 for none. Users have the first numbers. failed: bool (jobs,).
+    All else int64 (jobs,), NOT_LOGGED where unknown. Times are seconds of one clock."""
 
     class_of: NDArray[np.int32]
     failed: NDArray[np.bool_]
@@ -108,7 +99,7 @@ class _Log(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """Jobs in the order in which they leave the queue, and in which they end; int32 (jobs that do,)."""
+    """Jobs in the order in which they leave the queue, and in which they end, int32 (jobs that do,)."""
 
     leaves: NDArray[np.int32]
     ends: NDArray[np.int32]
@@ -126,15 +117,15 @@ class _State(NamedTuple):
 
 
 def histories(jobs: pl.DataFrame, parts: list[int]) -> Iterator[pl.DataFrame]:
-    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell; so many jobs at a time as `parts` says.
+    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell. parts: how many jobs each frame has.
 
     jobs: submit_s, start_s, end_s, runtime_s, procs, requested_procs, requested_walltime_s, user_number, group_number,
-    executable_number (int32, from 0), each null where unknown, and failed; in the order of submission. A row depends on what
+    executable_number (int32, from 0), each null where unknown, and failed. They come in the order of submission. A row depends on what
     happened in an earlier second alone, and on the user's earlier submissions.
     """
     log, num_users, num_classes = _log_of(jobs)
     del jobs  # of a log of millions of jobs it takes as much as the arrays
-    order = _Order(_in_order(np.where(log.start != NOTHING, log.start, log.end)), _in_order(log.end))
+    order = _Order(_in_order(np.where(log.start != NOT_LOGGED, log.start, log.end)), _in_order(log.end))
     classes, users = np.zeros(num_classes, _CLASS), np.zeros(num_users, _USER)
     classes["last"], users["submitted"] = -1, -1
     before = np.full((NUM_CHAINS, len(log.submit)), -1, dtype=np.int32)
@@ -150,7 +141,7 @@ def histories(jobs: pl.DataFrame, parts: list[int]) -> Iterator[pl.DataFrame]:
 def _log_of(jobs: pl.DataFrame) -> tuple[_Log, int, int]:
     """The arrays of a pass, the number of users, and that of all classes."""
     numbers = ("submit_s", "start_s", "end_s", "runtime_s", "procs", "requested_procs", "requested_walltime_s")
-    columns = [jobs[name].fill_null(NOTHING).to_numpy(writable=True) for name in numbers]
+    columns = [jobs[name].fill_null(NOT_LOGGED).to_numpy(writable=True) for name in numbers]
     class_of = np.empty((NUM_KINDS, jobs.height), dtype=np.int32)
     log = _Log(class_of, jobs["failed"].to_numpy(writable=True), *columns)
     user, executable, group = (
@@ -192,15 +183,15 @@ def _number(one, other, first, numbers):
 
 
 def _in_order(moment: IntArray) -> NDArray[np.int32]:
-    """Jobs by their moment, then as they come; without those of which it is NOTHING."""
-    jobs = np.flatnonzero(moment != NOTHING)
+    """Jobs by their moment, then as they come, without those of which it is NOT_LOGGED."""
+    jobs = np.flatnonzero(moment != NOT_LOGGED)
     return jobs[np.argsort(moment[jobs], kind="stable")].astype(np.int32)
 
 
 @compiled
 def _pass(log, order, state, first, rows):
-    """Fills the rows of the jobs from `first` on; the state is that before the first of them."""
-    runtimes = np.empty(LAST)
+    """Fills the rows of the jobs from `first` on. The state is that before the first of them."""
+    runtimes = np.empty(LAST_JOBS)
     for i in range(len(rows)):
         job = first + i
         _bring_to(log, order, state, log.submit[job])
@@ -218,13 +209,13 @@ def _bring_to(log, order, state, now):
     at = state.at
     while at[0] < len(log.submit) and log.submit[at[0]] < now:
         job = at[0]
-        if log.start[job] != NOTHING or log.end[job] != NOTHING:
+        if log.start[job] != NOT_LOGGED or log.end[job] != NOT_LOGGED:
             _change_waiting(log, state, job, 1)
         at[0] += 1
     while at[1] < len(order.leaves):
         job = order.leaves[at[1]]
         start = log.start[job]
-        if (start if start != NOTHING else log.end[job]) >= now:
+        if (start if start != NOT_LOGGED else log.end[job]) >= now:
             break
         _change_waiting(log, state, job, -1)
         if _has_run(log, job):
@@ -243,13 +234,13 @@ def _bring_to(log, order, state, now):
 @lean
 def _has_run(log, job):
     """Whether start and end are there."""
-    return log.start[job] != NOTHING and log.end[job] >= log.start[job]
+    return log.start[job] != NOT_LOGGED and log.end[job] >= log.start[job]
 
 
 @lean
 def _or_nothing(number):
     """As a feature."""
-    return float(number) if number != NOTHING else math.nan
+    return float(number) if number != NOT_LOGGED else math.nan
 
 
 @lean
@@ -285,15 +276,15 @@ def _remember(log, state, job):
             state.before[kind, job] = of_class.last
         of_class.last = job
         of_class.ended += 1
-        if log.runtime[job] != NOTHING:
+        if log.runtime[job] != NOT_LOGGED:
             of_class.timed += 1
             of_class.runtime += log.runtime[job]
     if log.class_of[USER, job] >= 0:
         user = state.users[log.class_of[USER, job]]
-        if log.requested_walltime[job] != NOTHING:
+        if log.requested_walltime[job] != NOT_LOGGED:
             user.with_walltime += 1
             user.walltime += log.requested_walltime[job]
-        if log.requested_procs[job] != NOTHING:
+        if log.requested_procs[job] != NOT_LOGGED:
             user.with_procs += 1
             user.procs += log.requested_procs[job]
 
@@ -318,14 +309,14 @@ def _earlier(chain, job):
 
 @lean
 def _last_ones(log, chain, job, runtimes):
-    """(median in s, spread of logarithms, share of failures) of the last jobs of a chain. runtimes: (LAST,), is written."""
+    """(median in s, spread of logarithms, share of failures) of the last jobs of a chain. runtimes: (LAST_JOBS,), is written."""
     looked, failed, count = 0, 0, 0
     mean, squares = 0.0, 0.0
-    while job >= 0 and looked < LAST:
+    while job >= 0 and looked < LAST_JOBS:
         looked += 1
         failed += log.failed[job]
         runtime = log.runtime[job]
-        if runtime != NOTHING:
+        if runtime != NOT_LOGGED:
             k = count
             while k > 0 and runtimes[k - 1] > runtime:
                 runtimes[k] = runtimes[k - 1]
@@ -378,7 +369,7 @@ def _tell_of_alike(log, state, job, runtimes, row):
 
 @lean
 def _tell_of_submissions(log, user, job, row):
-    """The user's submissions in a row, this one included from now on; those of the user that run and wait."""
+    """The user's submissions in a row, this one included from now on, and those that run."""
     previous = user.submitted
     if previous >= 0:
         pause = log.submit[job] - log.submit[previous]

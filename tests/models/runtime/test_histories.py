@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from models.runtime.histories import HISTORY_COLUMNS, LAST, _number, histories
+from models.runtime.histories import HISTORY_COLUMNS, LAST_JOBS, _number, histories
 
 JOBS = 400
 
@@ -82,7 +82,7 @@ def test_the_last_ten_jobs_of_a_user(seed: int) -> None:
     ended = sorted((row["end_s"], k) for k, row in enumerate(rows) if row["end_s"] is not None)
     for row, found in zip(rows, told, strict=True):
         mine = [rows[k] for end, k in ended if end < row["submit_s"] and rows[k]["user_number"] == row["user_number"]]
-        ten = mine[-LAST:] if row["user_number"] is not None else []
+        ten = mine[-LAST_JOBS:] if row["user_number"] is not None else []
         runtimes = [job["runtime_s"] for job in ten if job["runtime_s"] is not None]
         expected = {
             "user_median_runtime_s": median(runtimes) if runtimes else None,
