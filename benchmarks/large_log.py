@@ -113,12 +113,12 @@ def training_setup(source: Source, warehouse: Warehouse) -> int:
     return len(backlogs.states)
 
 
-def train(source: Source, warehouse: Warehouse, windows: int) -> int:
-    """One epoch of so many windows by one worker, without the windows that choose."""
+def train(source: Source, warehouse: Warehouse, epochs: int) -> int:
+    """Epochs of 128 windows by one worker, without the windows that choose. Returns the decisions."""
     setup = _training(source, warehouse)
-    options, workers = PPOOptions(trajectories=windows), WorkerOptions(workers=1, backlog_policy="FCFS")
+    options, workers = PPOOptions(trajectories=128), WorkerOptions(workers=1, backlog_policy="FCFS")
     session = Session(LoneWorker(), WorkerTask(setup.arena, setup.lessons, options, SEED, workers=workers))
-    return session.run_epoch(1, judged=False).decisions
+    return sum(session.run_epoch(epoch, judged=False).decisions for epoch in range(1, epochs + 1))
 
 
 STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
@@ -131,8 +131,8 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "load": ("load the trace", load),
     "replay": ("load, replay FCFS with EASY", load_and_replay),
     "training_setup": ("load, windows of 256 jobs with backlogs (rows: windows)", training_setup),
-    "epoch": ("load, an epoch of 128 windows (rows: decisions)", partial(train, windows=128)),
-    "large_epoch": ("load, an epoch of 1,024 windows (rows: decisions)", partial(train, windows=1024)),
+    "epoch": ("load, an epoch of 128 windows (rows: decisions)", partial(train, epochs=1)),
+    "epochs": ("load, 8 epochs of 128 windows (rows: decisions)", partial(train, epochs=8)),
 }
 
 
@@ -158,8 +158,11 @@ def measure_apart(step: str, model: str, jobs: int, folder: Path) -> dict[str, f
         "import json, sys, pathlib; from benchmarks.large_log import measure; "
         "print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4]))))"
     )
-    printed = subprocess.check_output([sys.executable, "-c", code, step, model, str(jobs), str(folder)])
-    return json.loads(printed.decode().splitlines()[-1])
+    command = [sys.executable, "-c", code, step, model, str(jobs), str(folder)]
+    ended = subprocess.run(command, capture_output=True, text=True)  # libraries complain of each other where they end
+    if ended.returncode:
+        raise click.ClickException(f"step {step} failed:\n{ended.stderr}")
+    return json.loads(ended.stdout.splitlines()[-1])
 
 
 def row_of(step: str, taken: dict[str, float]) -> list[str]:
