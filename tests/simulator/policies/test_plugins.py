@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from simulator.agents.batch import replay_windows
-from simulator.engine.replay import BACKFILLING, replay
+from simulator.engine.replay import BACKFILLING, drive, replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -126,6 +126,15 @@ def test_a_registered_plug_in_goes_wherever_a_built_in_goes(
     first = np.array([0, 50, 180])
     found, expected = (replay_windows(jobs, PROCS, first, 120, policy) for policy in ("mine", twin))
     assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
+
+
+def test_the_loop_that_asks_is_compiled_once_for_all_plug_ins(registered: Callable[..., Schedule]) -> None:
+    jobs = busy_jobs(300)
+    registered(compiled_wfp3, jobs)
+    loops = len(drive.overloads)
+    for function, twin in ((lambda wait: -wait, "FCFS"), (lambda procs, now: 1.0 * procs, "smallest")):
+        assert_same(registered(numba.njit(function), jobs), replay(jobs, PROCS, twin))
+    assert len(drive.overloads) == loops > 0
 
 
 def test_equal_scores_go_by_submission(registered: Callable[..., Schedule]) -> None:
