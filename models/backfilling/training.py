@@ -28,6 +28,7 @@ from models.backfilling.trials import (
     try_checkpoint,
     with_longest,
 )
+from models.scheduling.learning.adam import Adam
 from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
 from models.scheduling.learning.choices import advantages
 from simulator.agents.placing import PlacingBatch, placing_inputs
@@ -153,7 +154,7 @@ class PlacingLearner:
         self._options, self._seed = options, seed
         torch.manual_seed(seed)
         self.network = new_network(cluster_procs, options)
-        self._optimiser = torch.optim.Adam(self.network.parameters(), lr=options.rate, fused=True)
+        self._optimiser = Adam(self.network.parameters(), lr=options.rate)
         rules = options.placing_rules(options.training_later)
         self._batch = PlacingBatch(self._jobs, cluster_procs, options.update_episodes, rules)
         self._recorder = DecisionRecorder(placing_inputs(cluster_procs, options.slots), options.slots + 1)

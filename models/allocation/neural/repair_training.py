@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from models.allocation.neural.repair_networks import RepairActorCritic
 from models.allocation.neural.repair_options import RepairOptions
 from models.allocation.neural.repairing import FEATURES, LARGEST_JOB, RepairBatch
+from models.scheduling.learning.adam import Adam
 from models.scheduling.learning.checkpoint import load_checkpoint, save_checkpoint
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import SwitchTree
@@ -116,7 +117,7 @@ class RepairLearner:
             {"params": list(self.network.actor.parameters()), "lr": options.actor_rate},
             {"params": list(self.network.critic.parameters()), "lr": options.critic_rate},
         ]
-        self._optimiser = torch.optim.Adam(groups, fused=True)
+        self._optimiser = Adam(groups)
         self._epoch: tuple[int, list[tuple[IntArray, IntArray]]] = (-1, [])
         self.updates = 0
 

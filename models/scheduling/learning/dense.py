@@ -35,6 +35,7 @@ class DenseLearner(Learner):
     def __init__(self, arena: Arena, options: PPOOptions, seed: int, network: str) -> None:
         import torch
 
+        from models.scheduling.learning.adam import Adam
         from models.scheduling.learning.networks import new_policy_network
 
         if arena.rules != "standard":
@@ -43,7 +44,7 @@ class DenseLearner(Learner):
         self.kind = network
         torch.manual_seed(seed)
         self.network = new_policy_network(network, len(layout_named(options.layout).inputs))
-        self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
+        self._policy_optimiser = Adam(self.network.parameters(), lr=options.policy_rate)
 
     def weights(self) -> KernelWeights:
         """Zeros. Nobody deploys these networks: the curve is what counts, and no weights are kept."""

@@ -38,6 +38,7 @@ def imitate(
     """
     import torch
 
+    from models.scheduling.learning.adam import Adam
     from models.scheduling.learning.networks import load_weights, new_policy_network, to_weights
 
     torch.set_num_threads(1)
@@ -50,8 +51,8 @@ def imitate(
     lessons = [(recorded_choices(part), np.arange(part.decisions)) for part in shown if part.decisions]
     batches = sum(-(-len(every) // options.minibatch) for _, every in lessons)
     shared = Gradients(network)
-    steps = torch.optim.Adam(network.parameters(), lr=options.rate, fused=True)
-    falling = torch.optim.lr_scheduler.LinearLR(steps, 1.0, 0.02, max(batches * options.passes, 1))
+    steps = Adam(network.parameters(), lr=options.rate)
+    last, taken = batches * options.passes, 0
     rng = np.random.default_rng(seed)
     for _ in range(options.passes):
         loss = hits = choices = 0.0
@@ -65,7 +66,10 @@ def imitate(
                 shared.flat /= np.float32(len(batch))
                 loss, hits = loss + lost, hits + hit
                 steps.step()
-                falling.step()
+                steps.param_groups[0]["lr"] *= 1 - 0.98 / (
+                    last - 0.98 * taken
+                )  # in a line to a fiftieth, as torch has it
+                taken += 1
                 choices += len(batch)
         on_pass(loss / max(choices, 1), hits / max(choices, 1))
     return to_weights(network, layout)

@@ -111,6 +111,7 @@ class Learner:
     def __init__(self, arena: Arena, options: PPOOptions, seed: int, start: KernelWeights | None) -> None:
         import torch
 
+        from models.scheduling.learning.adam import Adam
         from models.scheduling.learning.networks import Critic, load_weights, new_policy_network
 
         torch.set_num_threads(1)
@@ -123,10 +124,8 @@ class Learner:
         self._gradients = Gradients(self.network)
         self._slots = VISIBLE_JOBS if arena.agent is None or arena.agent.picking.by else 2
         self.critic = Critic(inputs, self._slots, options.critic_layers) if options.baseline == "critic" else None
-        self._policy_optimiser = torch.optim.Adam(self.network.parameters(), lr=options.policy_rate, fused=True)
-        self._value_optimiser = (
-            torch.optim.Adam(self.critic.parameters(), lr=options.value_rate, fused=True) if self.critic else None
-        )
+        self._policy_optimiser = Adam(self.network.parameters(), lr=options.policy_rate)
+        self._value_optimiser = Adam(self.critic.parameters(), lr=options.value_rate) if self.critic else None
 
     def beginning(self, lessons: Lessons, start: KernelWeights | None) -> TrainingProgress:
         """Before the first epoch: what training starts from counts as epoch 0 where it was learned before."""
