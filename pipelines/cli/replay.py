@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
+from assets.what_if.scored_part import PartOptions, part_of
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parts import part_options, take_part
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
@@ -226,7 +227,6 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.scored_part import PartOptions, part_of
     from assets.what_if.settings import RunSettings, parse_load, parse_procs, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
@@ -326,7 +326,6 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
     """
     from assets.what_if.compare import compare_runs, saved_runs
     from assets.what_if.compare_placements import compare_placements, saved_placements
-    from assets.what_if.scored_part import PartOptions
 
     part = PartOptions(**take_part(others))
     warehouse, name = open_warehouse(), load_catalogue().source(source).name
