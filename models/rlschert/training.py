@@ -16,6 +16,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from models.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, take_sequences
 from models.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
 from models.rlschert.options import RLSchertOptions
+from models.scheduling.learning.adam import Adam
 from simulator.published.rlschert import KILLABLE, SLOTS, Sequences
 from simulator.published.rlschert_view import teacher_kills
 
@@ -91,7 +92,7 @@ def train_rlschert(
     policy = RLSchertPolicy(new_rlschert_network(options.network, setting.procs, kills), options.network, kills)
     averaged = AveragedModel(policy.network, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
     tried = replace(policy, network=cast("Facts | Image", averaged.module))
-    steps = torch.optim.Adam(policy.network.parameters(), lr=options.rate)
+    steps = Adam(policy.network.parameters(), lr=options.rate, fused=False)
     best, kept, curve = np.inf, deepcopy(tried), []
     for iteration in range(1, options.iterations + 1):
         falling = 1 - 0.9 * (iteration - 1) / options.iterations
@@ -228,7 +229,7 @@ def _advantages(
 
 def _update(
     network: torch.nn.Module,
-    steps: torch.optim.Optimizer,
+    steps: Adam,
     sampled: _Sampled,
     options: RLSchertOptions,
     weight: float,

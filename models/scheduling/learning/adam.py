@@ -11,13 +11,15 @@ from torch.optim.adam import adam
 
 
 class Adam:
-    """Steps and state are those of torch.optim.Adam(fused=True), bit for bit. A parameter without a gradient stays as it is."""
+    """Steps and state are those of torch.optim.Adam, bit for bit. A parameter without a gradient stays as it is."""
 
-    def __init__(self, parameters: Iterable[Any], lr: float = 1e-3) -> None:
-        """parameters: of networks, or groups of them as torch.optim.Adam takes them. lr: the rate of those that have none."""
+    def __init__(self, parameters: Iterable[Any], lr: float = 1e-3, fused: bool = True) -> None:
+        """parameters: of networks, or groups of them as torch.optim.Adam takes them. lr: the rate of those that have none. fused:
+        as torch has it, all parts of a step in one."""
         given = list(parameters)
         groups = given if given and isinstance(given[0], dict) else [{"params": given}]
         self.param_groups: list[dict[str, Any]] = [{"lr": lr, **group} for group in groups]
+        self._fused = fused
         self._state: dict[torch.nn.Parameter, dict[str, torch.Tensor]] = {}
 
     def zero_grad(self) -> None:
@@ -36,7 +38,7 @@ class Adam:
             if moved:
                 adam(
                     moved, gradients, means, squares, [], steps,
-                    fused=True, amsgrad=False, maximize=False,
+                    fused=self._fused, amsgrad=False, maximize=False,
                     lr=group["lr"], beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0,
                 )  # fmt: skip
 

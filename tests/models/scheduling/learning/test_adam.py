@@ -36,11 +36,13 @@ def groups_of(network: torch.nn.Linear) -> list[dict[str, Any]]:
     return [{"params": [network.weight], "lr": 0.01}, {"params": [network.bias], "lr": 0.003}]
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_steps_are_those_of_torch(grouped: bool) -> None:
+@pytest.mark.parametrize(("grouped", "fused"), [(False, True), (True, True), (False, False)])
+def test_steps_are_those_of_torch(grouped: bool, fused: bool) -> None:
     ours, theirs, other = networks(3)
-    take_steps(ours, Adam(groups_of(ours) if grouped else ours.parameters(), lr=0.01), 30, 2)
-    take_steps(theirs, torch.optim.Adam(groups_of(theirs) if grouped else theirs.parameters(), 0.01, fused=True), 30, 2)
+    take_steps(ours, Adam(groups_of(ours) if grouped else ours.parameters(), 0.01, fused), 30, 2)
+    take_steps(
+        theirs, torch.optim.Adam(groups_of(theirs) if grouped else theirs.parameters(), 0.01, fused=fused), 30, 2
+    )
     assert same(ours, theirs) and not same(ours, other)
 
 
