@@ -23,7 +23,7 @@ OF_OTHER_LOGS = (
     "predictions.remaining_time_models", "predictions.remaining_times",
     "experiments.rlschert", "experiments.rlschert_comparisons", "experiments.rlschert_curves", "experiments.rlschert_jobs",
     "experiments.rlschert_holes", "replay.placements", "replay.placed_jobs",
-    "experiments.topology", "policies.population", "policies.worker_iterations",
+    "experiments.topology", "policies.population", "policies.worker_iterations", "replay.configurations",
     "experiments.window_costs", "experiments.comparisons", "experiments.policies", "experiments.curves", "experiments.verdicts",
 )  # fmt: skip
 """Tables that stay empty: the tiny source is a sound SWF log, and experiments run when somebody asks."""

@@ -40,6 +40,7 @@ from tests.simulator.oracle_policies import (
 )
 from tests.simulator.oracle_types import CORRECTIONS, HOUR_S, MINUTE_S, Job, RunningJob, Workload, workload_of
 from tests.simulator.oracle_workloads import read_swf, workloads
+from tests.studies import size
 
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 
@@ -297,7 +298,7 @@ def test_waits_out_of_bounds_are_found() -> None:
 # Promises, on random workloads.
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=size(200, 400))
 @given(workload=workloads(), policy=any_policy, backfill=any_backfill, correction=any_correction)
 def test_every_schedule_is_feasible(workload: Workload, policy: str, backfill: str, correction: str) -> None:
     run = oracle_run(workload, policy, backfill, correction)

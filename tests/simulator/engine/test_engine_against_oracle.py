@@ -43,7 +43,7 @@ LOG_SLICES = [
     ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 1),
     ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 20),
 ]
-LOG_JOBS = 600
+LOG_JOBS = size(400, 600)
 # Every policy meets every slice with at least two of the other choices.
 LOG_CHOICES = list(
     zip(
