@@ -9,6 +9,7 @@ import os
 import re
 import tomllib
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from traces.catalogue.checking import Checker
@@ -34,8 +35,10 @@ class Catalogue:
         """The source of this name. Raises CatalogueError, which lists the names there are."""
         if name not in self.sources:
             names = ", ".join(self.sources) or "none"
+            near = get_close_matches(name, self.sources, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
             raise CatalogueError(
-                f"unknown source {name!r}; known sources: {names}. Add it with `tracehouse ingest PATH --name {name}`, "
+                f"unknown source {name!r}{meant or ';'} known sources: {names}. Add it with `tracehouse ingest PATH --name {name}`, "
                 "or to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.sources[name]

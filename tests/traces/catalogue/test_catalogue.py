@@ -54,7 +54,10 @@ def test_a_source_of_the_second_catalogue_wins(catalogue: Path) -> None:
 
 def test_an_unknown_source_is_told_with_the_known_ones(catalogue: Path) -> None:
     catalogue.write_text(GOOD)
-    with pytest.raises(CatalogueError, match=r"unknown source 'goood'; known sources: lublin-256, campus-pbs, good\."):
+    with pytest.raises(
+        CatalogueError,
+        match=r"unknown source 'goood'; did you mean 'good'\? known sources: lublin-256, campus-pbs, good\.",
+    ):
         load_catalogue().source("goood")
 
 
