@@ -52,14 +52,20 @@ def reward_curves(rows: pl.DataFrame) -> Figure:
 def boxes(costs: pl.DataFrame) -> Figure:
     """The ten windows of each policy, mean of its seeds: median, quartiles, and the mean as a dot (figures 5 to 8).
 
-    costs: rows of experiments.window_costs of one source. Of the learned policies, those for the metric itself.
+    costs: rows of experiments.window_costs of one source. Of the learned policies, those for the metric itself. Policies that learned
+    from several logs have a box for each.
     """
     canvas, axes = figure(height=2.6 * len(METRIC_LABELS), rows=len(METRIC_LABELS))
     for ax, (metric, label) in zip(axes, METRIC_LABELS.items(), strict=True):
         part = costs.filter(
             (pl.col("goal") == metric) & (pl.col("seed").is_null() | pl.col("policy").str.ends_with(f", for {metric}"))
         )
-        windows = part.group_by("policy", "window_number", maintain_order=True).agg(pl.col("cost").mean())
+        several = part["trained_on"].drop_nulls().n_unique() > 1
+        learned_from = pl.col("trained_on").fill_null("") if several else pl.lit("")
+        named = part.with_columns(
+            policy=pl.concat_str(pl.col("policy").str.replace(", for .*", ""), learned_from, separator="\n")
+        )
+        windows = named.group_by("policy", "window_number", maintain_order=True).agg(pl.col("cost").mean())
         names = windows["policy"].unique(maintain_order=True).to_list()
         sign = -1.0 if metric == "utilisation" else 1.0
         values = [sign * windows.filter(pl.col("policy") == name)["cost"].to_numpy() for name in names]
@@ -69,6 +75,6 @@ def boxes(costs: pl.DataFrame) -> Figure:
         for box in drawn["boxes"]:
             box.set(facecolor="white", edgecolor=INK)
         ax.plot(range(1, len(names) + 1), [np.mean(each) for each in values], "o", color=ORANGE, markersize=4)
-        ax.set_xticks(range(1, len(names) + 1), [name.partition(", for")[0] for name in names], fontsize=8)
+        ax.set_xticks(range(1, len(names) + 1), [name.rstrip() for name in names], fontsize=8)
         ax.set_ylabel(label, fontsize=9)
     return canvas

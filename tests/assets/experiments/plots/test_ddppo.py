@@ -35,6 +35,7 @@ def test_boxes_show_each_window_once_and_utilisation_upwards() -> None:
     """Learned policies are those for the metric; their seeds are averaged before."""
     rows = [
         {"goal": metric, "policy": policy, "seed": seed, "window_number": k, "cost": cost * (k + 1)}
+        | {"trained_on": None if seed is None else "large"}
         for metric, cost in (("bsld", 2.0), ("wait", 3.0), ("turnaround", 4.0), ("utilisation", -0.1))
         for policy, seed in (("SAF", None), ("ppo, for bsld", 1), ("ppo, for bsld", 2), ("ppo, for wait", 1))
         for k in range(5)
@@ -42,5 +43,8 @@ def test_boxes_show_each_window_once_and_utilisation_upwards() -> None:
     figure = boxes(pl.DataFrame(rows, infer_schema_length=None))
     names = [[label.get_text() for label in ax.get_xticklabels()] for ax in figure.axes]
     assert names == [["SAF", "ppo"], ["SAF", "ppo"], ["SAF"], ["SAF"]]
+    others = [row | {"trained_on": "larger"} for row in rows if row["seed"]]
+    labels = boxes(pl.DataFrame(rows + others, infer_schema_length=None)).axes[0].get_xticklabels()
+    assert [label.get_text() for label in labels] == ["SAF", "ppo\nlarge", "ppo\nlarger"]
     means = [line for line in figure.axes[3].lines if line.get_marker() == "o"]
     assert list(means[0].get_ydata()) == pytest.approx([0.3])
