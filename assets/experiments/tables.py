@@ -121,7 +121,7 @@ def comparisons(
         costs = np.stack([entry.costs for entry in members])
         for name, rival_estimates in rivals:
             rival = groups.get((name, rival_estimates, None)) or groups.get((name, rival_estimates, trained_on))
-            if rival is None:
+            if rival is None or (trained_on is not None and rival is members):
                 continue
             others = np.stack([entry.costs for entry in rival])
             rows.append(

@@ -25,6 +25,12 @@ def test_policies_are_judged_where_they_have_not_learned(ddppo_done: Warehouse) 
     same = differences.filter(pl.col("policy") == "SAF", pl.col("rival") == "SAF, requested")
     assert same["difference"].to_list() == [0.0] * len(judging.JUDGED_METRICS)
     assert differences["difference_low"].null_count() == 0
+    learned = differences.filter(pl.col("trained_on").is_not_null(), goal="bsld")
+    rivals = {row["policy"]: set(row["rival"]) for row in learned.group_by("policy").agg("rival").to_dicts()}
+    assert rivals["dd-ppo, for bsld"] == {
+        *(f"{name}, requested" for name in judging.COMPARED_RIVALS),
+        *(f"{variant}, for bsld, requested" for variant in training.VARIANTS if variant != "dd-ppo"),
+    }
     verdicts = rows(ddppo_done, "verdicts")
     assert set(verdicts.filter(pl.col("goal") == "bsld")["policy"]) == {
         *(*judging.PAPER_RULES[1:], "EASY-SJBF", "bounded-key"),
