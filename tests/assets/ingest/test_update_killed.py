@@ -184,7 +184,7 @@ def test_killed_before_the_first_commit(tmp_path: Path, server: subprocess.Popen
     assert write_jobs(warehouse, "mine") >= 1
 
 
-@pytest.mark.parametrize("seed", range(size(3, 20)))
+@pytest.mark.parametrize("seed", range(size(2, 20)))
 def test_killed_and_run_again(tmp_path: Path, server: subprocess.Popen[str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     warehouse, source = Warehouse(tmp_path / "w.duckdb"), Source("mine", "pbs", tmp_path / "log")

@@ -24,7 +24,7 @@ from tests.studies import size
 CASES = [*oracle_cases.CASES, *oracle_cases_policies.CASES, *oracle_cases_plans.CASES]
 
 # 15 pairs of backfilling and correction share 3,750 workloads: 750 for each backfilling. Every run draws others.
-WORKLOADS_PER_PAIR = size(250, 2500)
+WORKLOADS_PER_PAIR = size(160, 2500)
 
 WITH_OPTIONS = (
     "FCFS",
@@ -43,7 +43,7 @@ LOG_SLICES = [
     ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 1),
     ("KTH-SP2-1996-2.1-cln.swf.gz", 100, 20),
 ]
-LOG_JOBS = size(400, 600)
+LOG_JOBS = size(300, 600)
 # Every policy meets every slice with at least two of the other choices.
 LOG_CHOICES = list(
     zip(

@@ -17,7 +17,7 @@ from tests.simulator.oracle_types import Workload
 from tests.simulator.oracle_workloads import workloads
 from tests.studies import size
 
-WORKLOADS = size(400, 4000)
+WORKLOADS = size(250, 4000)
 
 
 def accepts(now: int, job: int, would_start: bool) -> bool:

@@ -22,7 +22,7 @@ from tests.simulator.oracle_types import Workload
 from tests.simulator.oracle_workloads import FEATURES, workloads
 from tests.studies import size
 
-WORKLOADS = size(400, 4000)
+WORKLOADS = size(250, 4000)
 
 
 def answer_by_chance(now: int, jobs: list[int], candidates: list[bool]) -> int:

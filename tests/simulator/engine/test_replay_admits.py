@@ -27,7 +27,7 @@ from tests.studies import size
 def test_schedules_equal_the_oracles(backfill: str) -> None:
     others = 0
 
-    @settings(deadline=None, max_examples=size(300, 3000))
+    @settings(deadline=None, max_examples=size(200, 3000))
     @given(workloads(), st.sampled_from(POLICIES), st.sampled_from(CORRECTIONS), st.randoms(use_true_random=False))
     def compare(workload: Workload, policy: str, correction: str, draw: random.Random) -> None:
         nonlocal others

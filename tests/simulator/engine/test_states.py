@@ -30,7 +30,7 @@ OTHER_POLICIES = (
     *("random:seed=7", "fairshare:half_life_days=0.001", "multifactor:half_life_days=0.001,max_age_days=0.001"),
     *("formula:wait/estimate - user_share", "bounded-key", "learned"),
 )
-WORKLOADS = size(140, 1000)
+WORKLOADS = size(100, 1000)
 """For each backfilling rule; with three cuts each that is 2,100."""
 
 

@@ -201,7 +201,7 @@ def test_the_static_engine_gives_what_the_general_engine_gives(name: str, backfi
         assert_same(schedule, expected)
 
 
-@settings(deadline=None, max_examples=size(700, 7000))
+@settings(deadline=None, max_examples=size(450, 7000))
 @given(
     shape=st.builds(
         Shape,
