@@ -7,6 +7,7 @@ user would see as a traceback.
 from __future__ import annotations
 
 import functools
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -91,3 +92,9 @@ def use_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
         patch.setitem(sys.modules, module, None)
         del sys.modules[module]
     return catalogue
+
+
+def told_of(log: Path | str, *arguments: str | Path) -> dict[str, Any]:
+    """What `tracehouse replay --json` says of a log or a source."""
+    said: dict[str, Any] = json.loads(succeed("replay", log, "--json", *arguments))
+    return said

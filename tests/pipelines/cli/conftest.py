@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command_line import GOOD, succeed, use_home
+from tests.tiny import busy_log
 
 BROKEN_SWF = (
     b"; MaxProcs: 8 (two racks)\n"
@@ -37,3 +38,11 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def loaded(ingested: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
     """The second catalogue of that home, which is in use, and what was printed. Tests may read it, and fail to change it."""
     return use_home(monkeypatch, ingested[0] / "home"), ingested[1]
+
+
+@pytest.fixture
+def log(catalogue: Path, tmp_path: Path) -> Path:
+    """A log of 400 jobs in which jobs queue, in a home of its own."""
+    path = tmp_path / "busy.swf"
+    path.write_text(busy_log())
+    return path

@@ -21,7 +21,7 @@ from simulator.policies.registry import POLICY_NAMES
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler
 from simulator.published.schedinspector import INSPECTOR_BASES, inspector_base, policy_of_base
 from tests.models.backfilling.small import small_options
-from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
+from tests.pipelines.command_line import GOOD, call, fail, succeed, told_of, use_home
 from tests.shared import shared_file
 from tests.simulator.published.test_rlscheduler import LUBLIN_PROCS, lublin
 from tests.tiny import busy_log, swf_line
@@ -45,18 +45,6 @@ def compiled(procs, wait):
 def broken(procs):
     return procs / undefined
 """
-
-
-@pytest.fixture
-def log(catalogue: Path, tmp_path: Path) -> Path:
-    """A log of 400 jobs in which jobs queue, in a home of its own."""
-    path = tmp_path / "busy.swf"
-    path.write_text(busy_log())
-    return path
-
-
-def told_of(log: Path | str, *arguments: str | Path) -> dict:
-    return json.loads(succeed("replay", log, "--json", *arguments))
 
 
 # What is told.
@@ -423,60 +411,3 @@ def test_a_schedule_that_cannot_be_written_ends_in_a_message(catalogue: Path, tm
     (tmp_path / "a.swf").write_text(GOOD.format(n=1))
     out = tmp_path / "none" / "schedule.csv"
     assert str(out.parent) in fail("replay", tmp_path / "a.swf", "--schedule", out)
-
-
-def test_jobs_are_placed_on_nodes(log: Path, tmp_path: Path) -> None:
-    said = told_of(log, "--topology", "4x2x2", "--procs-per-node", "1", "--placement", tmp_path / "nodes.csv")
-    placement = said["placement"]
-    assert (placement["tree_nodes"], placement["place"], placement["procs_per_node"]) == (16, "tree", 1)
-    rows = list(csv.DictReader((tmp_path / "nodes.csv").open()))
-    costs = [float(row["hop_cost"]) for row in rows]
-    assert len(rows) == said["jobs"] and np.mean(costs) == pytest.approx(placement["metrics"]["average_hop_cost"])
-    text = succeed("replay", log, "--topology", "4x2x2", "--place", "contiguous", "--plots", tmp_path / "plots")
-    assert "on 16 nodes of 1 processor, shared, placed by contiguous" in text and "scattered_jobs" in text
-    assert (tmp_path / "plots" / "nodes.png").exists()
-    assert (
-        told_of(log)["average_wait_s"]
-        == said["average_wait_s"]
-        < told_of(log, "--topology", "4x2x2", "--every", "600")["average_wait_s"]
-    )
-
-
-def test_jobs_and_nodes_are_chosen_together(log: Path) -> None:
-    options = ("--topology", "4x2x2", "--place", "looking-ahead", "--every", "600")
-    guards = [told_of(log, *options, "--guard", guard)["average_wait_s"] for guard in ("1", "100000")]
-    assert guards[0] > guards[1] > 0
-    assert "looking-ahead decides all starts" in call("replay", log, *options).stderr
-
-
-def test_a_place_needs_a_tree_that_fits(log: Path) -> None:
-    assert "--switches needs the tree of switches: give --topology" in fail("replay", log, "--switches", "1@1h")
-    assert "give a tree of 16 nodes or more" in fail("replay", log, "--topology", "2x4")
-    assert "16x8x4" in fail("replay", log, "--topology", "four")
-
-
-def test_a_tree_of_the_catalogue(catalogue: Path, log: Path) -> None:
-    entry = f'[sources.mine]\nformat = "swf"\npath = "{log}"\n'
-    catalogue.write_text(f'{entry}topology = "2x4x2" # of its documentation\n')
-    placed = told_of("mine", "--place", "first")["placement"]
-    assert (placed["topology"], placed["place"], placed["procs_per_node"]) == ("2x4x2", "first", 1)
-    assert told_of("mine", "--topology", "4x4")["placement"]["topology"] == "4x4"
-    assert "placement" not in told_of("mine")
-    catalogue.write_text(f'{entry}topology = "4x4"\nprocs_per_node = 2\n')
-    assert told_of("mine", "--place", "tree")["placement"]["tree_nodes"] == 8
-    assert told_of("mine", "--procs-per-node", "1")["placement"]["tree_nodes"] == 16
-
-
-def test_a_bad_tree_of_the_catalogue_names_it(catalogue: Path, log: Path) -> None:
-    entry = f'[sources.mine]\nformat = "swf"\npath = "{log}"\n'
-    catalogue.write_text(entry)
-    assert "`topology` of the source in the catalogue" in fail("replay", "mine", "--place", "tree")
-    for tree, fault in (
-        ("2x2", "give a tree of 16 nodes or more"),
-        ("0x4", "at least 1 switch or node"),
-        ("none.conf", "no such file"),
-    ):
-        catalogue.write_text(f'{entry}topology = "{tree}"\n')
-        message = fail("replay", "mine", "--place", "tree")
-        assert f"{catalogue}:1: [sources.mine] topology = " in message and fault in message
-        assert "or give another tree" in message
