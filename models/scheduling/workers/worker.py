@@ -89,19 +89,17 @@ def die_with_run(folder: Path, token: str) -> None:
     """Ends this process when the run of that name, on another machine, ends: its heartbeat stops, or is that of another run."""
 
     def watch() -> None:
-        last, since = "", time.monotonic()
+        file, last, since = folder / HEARTBEAT, "", time.monotonic()
         while time.monotonic() - since < HEARTBEAT_LIMIT_S:
             with suppress(OSError):
-                text = (folder / HEARTBEAT).read_text() if (folder / HEARTBEAT).exists() else "none"
+                text = file.read_text() if file.exists() else "none"
+                if text and text.split()[0] != token:
+                    break
                 if text not in ("", last):  # empty: it is just being written
                     last, since = text, time.monotonic()
-                if last.split()[0] != token:
-                    break
             time.sleep(HEARTBEAT_POLL_S)
-        else:
-            (folder / HEARTBEAT).unlink(
-                missing_ok=True
-            )  # workers that torchrun starts in its place need not wait so long
+        else:  # workers that torchrun starts in place of these need not wait so long
+            file.unlink(missing_ok=True)
         print("the run that has started the workers has ended, and they end with it", file=sys.stderr, flush=True)
         os._exit(1)
 
