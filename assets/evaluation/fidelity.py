@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import dagster as dg
@@ -23,6 +23,7 @@ from models.judging.configurations import (
     search_configuration,
 )
 from models.judging.fidelity import MEANING, agreement_of
+from models.judging.idle_room import waited_with_room_s
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
@@ -50,26 +51,43 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
 
     Rules, backfilling and weights of priorities are searched on the first half of the log, and graded on the second."""
     source = context.partition_key
-    trace = load_trace(warehouse, source)
-    why_not = _no_real_waits(warehouse, trace)
-    if why_not:
-        ranked, rows = [], [no_grade(trace, why_not)]
-    else:
-        ranked = fitted(trace)
-        rows = graded(trace, ranked[0])
-    whole = pl.DataFrame(rows, infer_schema_length=None)
+    result = fidelity_of(warehouse, load_trace(warehouse, source))
+    whole = pl.DataFrame(result.rows, infer_schema_length=None)
     with warehouse.write() as connection:
-        replace_partition(connection, "replay.configurations", source, configuration_rows(ranked))
+        replace_partition(connection, "replay.configurations", source, configuration_rows(result.ranked))
         replace_partition(connection, "replay.fidelity", source, whole)
-    of_all = rows[0]
+    of_all = result.rows[0]
     said = f"grade {of_all['grade']}: {MEANING[of_all['grade']]}" if of_all["grade"] else of_all["no_grade_because"]
     context.log.info(said)
-    metadata: dict[str, Any] = {"dagster/row_count": len(rows), "grade": said}
-    if ranked:
-        metadata["configurations"] = table(configuration_rows(ranked))
+    metadata: dict[str, Any] = {"dagster/row_count": len(result.rows), "grade": said}
+    if result.replayed is not None:
+        logged, scored = result.logged, _scored(result.logged)
+        metadata["configurations"] = table(configuration_rows(result.ranked))
         metadata["parts"] = table(whole.select(SHOWN))
-        metadata["waits"] = plot(plots.logged_and_replayed(*waits_of(trace, ranked[0])))
+        metadata["waits"] = plot(plots.logged_and_replayed(logged.waits[scored], result.replayed[scored]))
     return dg.MaterializeResult(metadata=metadata)
+
+
+@dataclass(frozen=True)
+class FidelityOfLog:
+    """logged: the jobs with their waits in the log. ranked: schedulers that may have written it, best first; none without real waits.
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the best. rows: of replay.fidelity."""
+
+    logged: LoggedJobs
+    ranked: list[SchedulerConfiguration]
+    replayed: IntArray | None
+    rows: list[dict[str, Any]]
+
+
+def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
+    """How far replays of a log can be trusted, or the row that says why that cannot be said. warehouse: holds the log's header."""
+    logged = LoggedJobs(trace.jobs(), logged_waits(trace))
+    why_not = _no_real_waits(warehouse, trace, logged)
+    if why_not:
+        return FidelityOfLog(logged, [], None, [no_grade(why_not)])
+    ranked = fitted(trace, logged)
+    replayed = _replayed(logged.jobs, ranked[0])
+    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].procs))
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -77,41 +95,44 @@ def logged_waits(trace: Trace) -> IntArray:
     return trace.rows.select(pl.col("start_s") - pl.col("submit_s")).to_series().fill_null(-1).to_numpy()
 
 
-def fitted(trace: Trace) -> list[SchedulerConfiguration]:
+def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
     """Schedulers that may have written the log, best first, by the first half of its jobs."""
-    logged = LoggedJobs(trace.jobs(), logged_waits(trace)).first(cut_of(trace))
-    sizes = _sizes(trace, logged)
-    with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(logged.jobs), len(sizes))) as bar:
-        return search_configuration(logged, sizes, bar.update)
+    half = _first_half(logged)
+    sizes = _sizes(trace, half)
+    with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(half.jobs), len(sizes))) as bar:
+        return search_configuration(half, sizes, bar.update)
 
 
-def cut_of(trace: Trace) -> int:
-    """Position of the first job that is graded."""
-    return trace.rows.height // 2
+def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, procs: int) -> list[dict[str, Any]]:
+    """Rows of replay.fidelity: all jobs of the second half, then size classes and months.
 
-
-def waits_of(trace: Trace, configuration: SchedulerConfiguration) -> tuple[IntArray, IntArray]:
-    """Waits of the graded jobs, seconds: in the log, and in a replay of the whole log."""
-    waits, scored = logged_waits(trace), _scored(trace)
-    return waits[scored], _replayed(trace, configuration)[scored]
-
-
-def graded(trace: Trace, configuration: SchedulerConfiguration) -> list[dict[str, Any]]:
-    """Rows of replay.fidelity: all jobs of the second half, then size classes and months."""
-    jobs, waits, replayed = trace.jobs(), logged_waits(trace), _replayed(trace, configuration)
-    scored = _scored(trace)
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log on `procs` processors.
+    """
+    jobs, waits, scored = logged.jobs, logged.waits, _scored(logged)
     classes = size_classes(jobs.procs, trace.cluster_procs)
     parts = [("all", "", scored)]
     parts += [("size", name, scored & (classes == k)) for k, name in enumerate(SIZE_CLASSES)]
     months = _months(trace)
     parts += [("month", month, scored & (months == month)) for month in np.unique(months[scored]).tolist() if month]
-    rows = [_row(part, value, waits[of], replayed[of], jobs.runtime[of]) for part, value, of in parts if of.any()]
+    has_wait = waits >= 0
+    with_room = {
+        "logged": _with_room(jobs, waits, has_wait, procs),
+        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), procs),
+    }
+    rows = []
+    for part, value, of in parts:
+        if of.any():
+            row = _row(part, value, waits[of], replayed[of], jobs.runtime[of])
+            for name, of_jobs in (("logged", waits), ("replayed", replayed)):
+                waited = int(of_jobs[of].sum())
+                row[f"{name}_room_share"] = float(with_room[name][of].sum() / waited) if waited else None
+            rows.append(row)
     for name, starts in (("logged", waits + jobs.submit), ("replayed", replayed + jobs.submit)):
-        rows[0][f"{name}_utilisation"] = _utilisation(jobs, starts, scored, waits >= 0, trace.cluster_procs)
+        rows[0][f"{name}_utilisation"] = _utilisation(jobs, starts, scored, has_wait, trace.cluster_procs)
     return rows
 
 
-def no_grade(trace: Trace, why: str) -> dict[str, Any]:
+def no_grade(why: str) -> dict[str, Any]:
     """The row of replay.fidelity of a source that has no grade."""
     return {"part": "all", "value": "", "jobs": 0, "grade": None, "no_grade_because": why}
 
@@ -133,7 +154,7 @@ def _row(part: str, value: str, logged: IntArray, replayed: IntArray, runtime: I
     return {"part": part, "value": value, "grade": agreement.grade, "no_grade_because": few} | asdict(agreement)
 
 
-def _no_real_waits(warehouse: Warehouse, trace: Trace) -> str | None:
+def _no_real_waits(warehouse: Warehouse, trace: Trace, logged: LoggedJobs) -> str | None:
     """Why no replay of the log can be graded, None where one can."""
     declared = load_catalogue(may_be_missing=True).sources.get(trace.source)
     if declared is not None and declared.generator:
@@ -145,14 +166,26 @@ def _no_real_waits(warehouse: Warehouse, trace: Trace) -> str | None:
     for key, value in header:
         if MADE_UP.search(value):
             return f"the log's header says under {key!r} that its waits are not those of a real cluster"
-    logged = LoggedJobs(trace.jobs(), logged_waits(trace)).first(cut_of(trace))
-    if not logged.scored.any() or not _scored(trace).any():
+    if not _first_half(logged).scored.any() or not _scored(logged).any():
         return "the log does not say when its jobs started"
     return None
 
 
-def _scored(trace: Trace) -> NDArray[np.bool_]:
-    return (np.arange(trace.rows.height) >= cut_of(trace)) & (logged_waits(trace) >= 0)
+def _first_half(logged: LoggedJobs) -> LoggedJobs:
+    return logged.first(len(logged.jobs) // 2)
+
+
+def _scored(logged: LoggedJobs) -> NDArray[np.bool_]:
+    """Which jobs are graded: those of the second half whose waits are known."""
+    return (np.arange(len(logged.jobs)) >= len(logged.jobs) // 2) & (logged.waits >= 0)
+
+
+def _with_room(jobs: Jobs, waits: IntArray, has_wait: NDArray[np.bool_], procs: int) -> IntArray:
+    """Seconds of each wait in which enough processors were idle, int64 (jobs,); 0 where the wait is unknown."""
+    seconds = np.zeros(len(jobs), dtype=np.int64)
+    submit, runtime = jobs.submit[has_wait], jobs.runtime[has_wait]
+    seconds[has_wait] = waited_with_room_s(submit, submit + waits[has_wait], runtime, jobs.procs[has_wait], procs)
+    return seconds
 
 
 def _sizes(trace: Trace, logged: LoggedJobs) -> list[int]:
@@ -168,8 +201,7 @@ def _sizes(trace: Trace, logged: LoggedJobs) -> list[int]:
     return [trace.cluster_procs] + ([most] if widest <= most < trace.cluster_procs else [])
 
 
-def _replayed(trace: Trace, configuration: SchedulerConfiguration) -> IntArray:
-    jobs = trace.jobs()
+def _replayed(jobs: Jobs, configuration: SchedulerConfiguration) -> IntArray:
     return replay(jobs, configuration.procs, configuration.policy, configuration.backfill).start - jobs.submit
 
 

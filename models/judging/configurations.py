@@ -24,7 +24,7 @@ SEARCHED_ORDERS = (
 )
 SEARCHED_BACKFILLS = ("none", "easy", "easy-sjbf", "conservative", "any")
 FIRST_JOBS = 10_000
-"""Jobs that every configuration replays. Conservative backfilling takes minutes on 100,000."""
+"""Jobs that every configuration replays, so that a search costs about the same for any log."""
 MOST_JOBS = 50_000
 """First jobs that the finalists replay."""
 PLAUSIBLE = 3

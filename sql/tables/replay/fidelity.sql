@@ -22,4 +22,6 @@ CREATE TABLE IF NOT EXISTS replay.fidelity (
     rank_correlation DOUBLE, -- Spearman's, of the two waits of each job; NULL where all waits are equal
     distance DOUBLE, -- largest difference between the two distribution functions of waits
     factor DOUBLE, -- by how much a wait is off, up or down, in the geometric mean, a minute added to both
+    logged_room_share DOUBLE, -- share of the waited time, in the log, in which enough processors for the waiting job were idle
+    replayed_room_share DOUBLE, -- the same of the replay
 );

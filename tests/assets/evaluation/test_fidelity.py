@@ -42,6 +42,9 @@ def test_the_scheduler_of_a_log_is_named_and_its_replay_graded(tmp_path: Path) -
     for name in ("wait_s", "p95_wait_s", "bounded_slowdown", "utilisation"):
         assert of_all[f"logged_{name}"] == pytest.approx(of_all[f"replayed_{name}"])
     assert 0.3 < of_all["logged_utilisation"] <= 1
+    assert (
+        of_all["logged_room_share"] == of_all["replayed_room_share"] > 0.05
+    )  # FCFS alone leaves room behind a blocked head
     for part in ("size", "month"):
         assert rows.filter(part=part)["jobs"].sum() == 750
     assert set(rows.filter(part="month")["value"]) == {"2026-01", "2026-02"} | ({"2026-03"} & set(rows["value"]))
@@ -68,7 +71,13 @@ def test_where_nobody_waited_there_is_no_grade(tmp_path: Path) -> None:
     rows, fitted = made(warehouse_of(tmp_path, jobs_of(0)))
     (of_all,) = rows.filter(part="all").to_dicts()
     assert of_all["grade"] is None and "hardly any of these jobs waited" in of_all["no_grade_because"]
+    assert of_all["logged_room_share"] is None and of_all["replayed_room_share"] is None
     assert fitted["factor"][0] == 1.0
+
+
+def why_no_grade(warehouse: Warehouse) -> str | None:
+    trace = load_trace(warehouse, "mine")
+    return judging._no_real_waits(warehouse, trace, judging.LoggedJobs(trace.jobs(), judging.logged_waits(trace)))
 
 
 def test_without_real_waits_nothing_is_replayed(tmp_path: Path) -> None:
@@ -80,7 +89,7 @@ def test_without_real_waits_nothing_is_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["Note: the wait times are simulated", "Computer: none: synthetic"])
 def test_a_header_says_that_waits_are_made_up(tmp_path: Path, line: str) -> None:
     warehouse = warehouse_of(tmp_path, jobs_of(500, f"; {line}\n"))
-    why = judging._no_real_waits(warehouse, load_trace(warehouse, "mine"))
+    why = why_no_grade(warehouse)
     assert why is not None and f"header says under {line.partition(':')[0]!r}" in why
 
 
@@ -95,7 +104,7 @@ def test_a_header_says_that_waits_are_made_up(tmp_path: Path, line: str) -> None
 def test_archive_logs_without_real_waits(tmp_path: Path, log: str, why: str) -> None:
     text = gzip.decompress(shared_file("traces", "swf", f"{log}.swf.gz").read_bytes()).decode("latin-1")
     warehouse = warehouse_of(tmp_path, text)
-    assert why in str(judging._no_real_waits(warehouse, load_trace(warehouse, "mine")))
+    assert why in str(why_no_grade(warehouse))
 
 
 def test_a_smaller_machine_is_tried_where_fewer_processors_were_ever_in_use(tmp_path: Path) -> None:

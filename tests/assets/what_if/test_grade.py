@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from assets.what_if.grade import grade_text
+from assets.what_if.grade import grade_text, held_back_text
 from warehouse import Warehouse, replace_partition
 
 
@@ -44,3 +44,12 @@ def test_without_a_grade_the_reason_is_given(tmp_path: Path) -> None:
     warehouse = warehouse_with(tmp_path, None)
     assert grade_text(warehouse, "mine") == "no grade: hardly anybody waited"
     assert grade_text(warehouse, "other") is None
+
+
+def test_a_poor_grade_says_where_jobs_waited_beside_idle_processors() -> None:
+    said = held_back_text("D", 0.53, 0.11)
+    assert said.startswith(
+        ". For 53% of the waited time enough processors for the waiting job were idle (11% in the replay)"
+    )
+    assert held_back_text("D", 0.15, 0.11) == held_back_text("B", 0.53, 0.11) == held_back_text("C", None, None) == ""
+    assert "(0% in the replay)" in held_back_text("C", 0.5, None)  # nobody waited in the replay
