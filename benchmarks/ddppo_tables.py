@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from benchmarks.experiment_tables import Tables
+from benchmarks.experiment_tables import VERDICTS, Tables
 from benchmarks.markdown import markdown
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
@@ -40,8 +40,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         "AND (trained_on IS NULL OR policy LIKE '%, for ' || goal) ORDER BY source, trained_on NULLS FIRST, cost, policy"
     ).pl()
     verdicts = connection.sql(
-        "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d "
-        "FROM experiments.verdicts WHERE experiment = 'ddppo' AND goal = 'bsld' ORDER BY source, average_bounded_slowdown, policy, seed"
+        f"{VERDICTS} WHERE experiment = 'ddppo' AND goal = 'bsld' ORDER BY source, average_bounded_slowdown, policy, seed"
     ).pl()
     tables: Tables = {}
     for (source,), part in costs.group_by("source", maintain_order=True):
@@ -52,7 +51,9 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         tables[f"ddppo verdicts, {source}"] = (command, verdicts_table(verdicts.filter(source=source)))
     if costs["trained_on"].n_unique() > 2:
         sizes = costs.filter(pl.col("policy") == "dd-ppo, for bsld")
-        tables["ddppo, more data"] = ("tracehouse run --job ddppo_transfer --source NAME", sizes_table(sizes))
+        jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
+        logs = sorted(sizes["trained_on"].unique(), key=lambda log: jobs.get(log, 0))
+        tables["ddppo, more data"] = ("tracehouse run --job ddppo_transfer --source NAME", sizes_table(sizes, logs))
     return tables
 
 
@@ -108,12 +109,12 @@ def verdicts_table(rows: pl.DataFrame) -> str:
     return markdown(["policy", "estimates", *(label for label, _ in VERDICT_COLUMNS.values())], lines)
 
 
-def sizes_table(costs: pl.DataFrame) -> str:
+def sizes_table(costs: pl.DataFrame, logs: list[str]) -> str:
     """Bounded slowdowns by the log that was learned from, and how each differs from the first, with a 95 % interval.
 
-    costs: of DD-PPO for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost.
+    costs: of DD-PPO for bounded slowdown; source, trained_on, seed, window_number, first_position, window_jobs, cost. logs: those that
+    were learned from, in their order in the table.
     """
-    logs = costs["trained_on"].unique().sort().to_list()
     lines = []
     for (source,), part in costs.group_by("source", maintain_order=True):
         windows = Windows(part["first_position"].unique().sort().to_numpy(), int(part["window_jobs"][0]))

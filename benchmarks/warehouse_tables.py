@@ -10,7 +10,7 @@ import polars as pl
 
 from assets.common.storage import read_model
 from benchmarks.ddppo_tables import ddppo_tables
-from benchmarks.experiment_tables import experiment_tables
+from benchmarks.experiment_tables import VERDICTS, experiment_tables
 from benchmarks.markdown import markdown
 from benchmarks.vasp_tables import vasp_tables
 from models.scheduling.policy_file import policy_from_bytes
@@ -64,13 +64,11 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         return {}
     with warehouse.read() as connection:
         held_out = connection.sql(
-            "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d "
-            "FROM experiments.verdicts WHERE experiment = 'held_out' AND goal = 'bsld' "
+            f"{VERDICTS} WHERE experiment = 'held_out' AND goal = 'bsld' "
             "ORDER BY source, average_bounded_slowdown, policy, seed"
         ).pl()
         agents = connection.sql(
-            "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d "
-            "FROM experiments.verdicts WHERE experiment IN ('backfilling', 'inspector') AND goal = 'bsld' "
+            f"{VERDICTS} WHERE experiment IN ('backfilling', 'inspector') AND goal = 'bsld' "
             "ORDER BY experiment, source, average_bounded_slowdown, policy, seed"
         ).pl()
         own = connection.sql(

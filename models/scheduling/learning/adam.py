@@ -1,5 +1,5 @@
-"""Adam (Kingma and Ba 2015) by torch's own steps, without torch's class: that imports torch's compiler, which takes 1.4 s of every
-process that trains."""
+"""Adam (Kingma and Ba 2015) by torch's own steps, without torch's class: that imports torch's compiler, which takes about a second
+of every process that trains."""
 
 from __future__ import annotations
 
