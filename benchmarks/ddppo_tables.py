@@ -52,7 +52,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
     if costs["trained_on"].n_unique() > 2:
         sizes = costs.filter(pl.col("policy") == "dd-ppo, for bsld")
         jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
-        logs = sorted(sizes["trained_on"].unique(), key=lambda log: jobs.get(log, 0))
+        logs = sorted(sizes["trained_on"].unique(), key=lambda log: (jobs.get(log, 0), log))
         tables["ddppo, more data"] = ("tracehouse run --job ddppo_transfer --source NAME", sizes_table(sizes, logs))
     return tables
 
