@@ -18,7 +18,9 @@ GOALS = {
 LEARNED_FROM = {"published": "other jobs", "published_seen": "all jobs"}
 BACKFILLINGS = ("none", "easy")
 SHOWN_EPOCHS = {"filtering": (1, 2, 4, 6, 8, 10, 12, 16, 20), "networks": (5, 10, 20)}
-VERDICTS = "SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d FROM experiments.verdicts"
+VERDICTS = """
+SELECT *, average_wait_s / 3600 AS wait_h, p99_wait_s / 3600 AS p99_wait_h, max_wait_s / 86400 AS max_wait_d FROM experiments.verdicts
+"""
 """Continuous replays with waits in the units that are printed."""
 Tables = dict[str, tuple[str, str]]
 

@@ -13,20 +13,19 @@ import dagster as dg
 import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 
+from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
-from models.scheduling.workers.launching import TrainingStopped
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.terminal import printable
 from traces.catalogue.places import PROJECT, home
-from traces.catalogue.sources import CatalogueError
-from traces.common.log import LogError
-from warehouse import DiskError, WarehouseError
+from warehouse import DiskError
 
 DAGSTERS_FAULT = "Exception while writing logger call to event log"
-EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, TrainingStopped, ValueError)
-"""Errors whose message tells the user what to do; anything else is a fault of tracehouse and keeps its traceback."""
+
+REPOSITORY_TAG, REPOSITORY = ".dagster/repository", "__repository__@pipelines.definitions"
+"""What the UI lists runs of a job by, and shows in its timeline. Dagster sets it for runs that the UI starts."""
 
 
 def dagster_instance() -> dg.DagsterInstance:
@@ -89,20 +88,20 @@ def run_job(
                     run_config=config,
                     instance=instance,
                     partition_key=source if partitions else None,
-                    tags=this_process(),
+                    tags=this_process() | {FROM_COMMAND_LINE: "1", REPOSITORY_TAG: REPOSITORY},
                     raise_on_error=True,
                 )
             except dg.DagsterInvalidConfigError as error:
                 raise ValueError(f"the run configuration does not fit the job {job!r}: {error}") from None
             except DagsterAssetCheckFailedError as error:
                 failures[source] = str(error).splitlines()[0]
-            except DiskError:  # the other sources would meet it, too
-                raise
+            except dg.Failure as failure:
+                if isinstance(failure.__context__, DiskError):  # the other sources would meet it, too
+                    raise failure.__context__ from None
+                failures[source] = failure.description or str(failure)
             except dg.DagsterExecutionInterruptedError:  # Ctrl-C
                 click.echo("interrupted: what is done is kept, and the same command goes on from there", err=True)
                 raise KeyboardInterrupt from None
-            except EXPECTED_ERRORS as error:
-                failures[source] = str(error)
             else:
                 if not result.success:
                     failures[source] = f"run {result.run_id} failed; the UI (`make ui`) shows why"

@@ -6,6 +6,7 @@ import time
 import click
 import dagster as dg
 
+from assets.common.asset import PASSED_OVER
 from pipelines.terminal import printable
 
 
@@ -23,6 +24,7 @@ class _StepHandler(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.started: dict[str, float] = {}
+        self.said: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         meta = getattr(record, "dagster_meta", {})
@@ -37,6 +39,10 @@ class _StepHandler(logging.Handler):
         elif kind == "ASSET_MATERIALIZATION":
             seconds = time.monotonic() - self.started.get(event.step_key, time.monotonic())
             click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
+            passed_over = event.materialization.metadata.get(PASSED_OVER)
+            if passed_over is not None and passed_over.value not in self.said:  # of all assets for the same reason
+                self.said.add(passed_over.value)
+                click.secho(f"  ! passed over: {printable(passed_over.value)}", fg="yellow", err=True)
         elif kind == "ASSET_CHECK_EVALUATION":
             check = event.event_specific_data
             if not check.passed and check.severity == dg.AssetCheckSeverity.WARN:

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.common.trace import Trace, load_trace
 from assets.evaluation import plots
@@ -37,12 +38,11 @@ MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
 SHOWN = ("part", "value", "jobs", "grade", "logged_wait_s", "replayed_wait_s", "rank_correlation", "alike", "distance")
 
 
-@dg.asset(
+@asset(
     key=["replay", "fidelity"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="evaluation",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.fidelity"),
 )

@@ -2,22 +2,23 @@
 
 import dagster as dg
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.evaluation import plots
 from assets.evaluation.ranking import rank_policies, readable
 from assets.evaluation.replay_evaluation import replay_evaluation
 from warehouse import Warehouse, replace_partition
 
 
-@dg.asset(
+@asset(
     key=["marts", "leaderboard"],
     deps=[replay_evaluation],
     partitions_def=SOURCES,
     group_name="evaluation",
-    owners=OWNERS,
     kinds={"duckdb"},
     metadata=table_metadata("marts.leaderboard"),
+    least_jobs=LEAST_JOBS,
 )
 def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Policies ranked by their verdicts beside what most centres run, FCFS with EASY and requested times: those that dominate

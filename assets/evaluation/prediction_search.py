@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress
 from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace
 from assets.evaluation import plots
@@ -37,14 +38,14 @@ class PredictionSearchConfig(dg.Config):
     seed: int = Field(default=1, ge=0, description="Seed of the perturbed copies")
 
 
-@dg.asset(
+@asset(
     key=["replay", "prediction_search"],
     deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="evaluation",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.prediction_search"),
+    least_jobs=LEAST_JOBS,
 )
 def prediction_search(
     context: dg.AssetExecutionContext, config: PredictionSearchConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -3,9 +3,10 @@
 import dagster as dg
 
 import sql
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trained_trace
 from assets.evaluation import plots
 from assets.evaluation.contestants import contestants_of, period_replays
@@ -16,14 +17,14 @@ from assets.predictions.runtime_predictions import runtime_predictions
 from warehouse import Warehouse, replace_partition
 
 
-@dg.asset(
+@asset(
     key=["replay", "evaluation"],
     deps=[scheduling_policy, priority_key, runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="evaluation",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.period_scores"),
+    least_jobs=LEAST_JOBS,
 )
 def replay_evaluation(
     context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]

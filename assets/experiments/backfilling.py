@@ -3,8 +3,9 @@
 import dagster as dg
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.plots.agents import queue_over_time, wait_by_tail, who_waits
@@ -31,12 +32,11 @@ class BackfillingConfig(AgentsConfig):
     )
 
 
-@dg.asset(
+@asset(
     key=["experiments", "backfilling"],
     deps=[jobs, runtime_predictions],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.verdicts"),
 )

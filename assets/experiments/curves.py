@@ -3,8 +3,9 @@
 import dagster as dg
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.protocols.published_windows import CHOOSING_WINDOWS
 from assets.experiments.tables import curve_rows, last_epochs, store_curves
@@ -29,12 +30,11 @@ class CurvesConfig(dg.Config):
     ppo: PPOConfig = PPOConfig(epochs=30, reward="plain", baseline="critic", siblings=1, trajectories=100)
 
 
-@dg.asset(
+@asset(
     key=["experiments", "curves"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.curves"),
 )

@@ -7,8 +7,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trace
 from assets.experiments.plots.ddppo import reward_curves
@@ -51,12 +52,11 @@ class DDPPOConfig(dg.Config):
     ppo: PopulationPPOConfig = PopulationPPOConfig(epochs=20, trajectories=256)
 
 
-@dg.asset(
+@asset(
     key=["experiments", "ddppo"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.policies"),
 )

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.storage import read_model
 from assets.common.trace import Trace, load_trace
 from assets.experiments.ddppo import VARIANTS, ddppo
@@ -36,12 +37,11 @@ class DDPPOTransferConfig(dg.Config):
     backfill: str = Field(default="easy", description="Backfilling rule")
 
 
-@dg.asset(
+@asset(
     key=["experiments", "ddppo_transfer"],
     deps=[ddppo],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

@@ -4,8 +4,9 @@ import dagster as dg
 import numpy as np
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
 from assets.experiments.tables import (
@@ -30,12 +31,11 @@ class HeldOutConfig(LearningConfig):
     training_window_jobs: int = Field(default=512, ge=32, description="Jobs in a window of training")
 
 
-@dg.asset(
+@asset(
     key=["experiments", "held_out"],
     deps=[jobs, runtime_predictions],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

@@ -3,8 +3,9 @@
 import dagster as dg
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.agents import AgentsConfig, judge_agents, shown_results
 from assets.experiments.protocols.inspector import InspectorTrials, inspectors_by_own_rules
@@ -30,12 +31,11 @@ class InspectorConfig(AgentsConfig):
     ppo: PPOConfig = PPOConfig(**(AGENT_PPO.model_dump() | {"layout": "inspecting"}))
 
 
-@dg.asset(
+@asset(
     key=["experiments", "inspector"],
     deps=[jobs, runtime_predictions],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.verdicts"),
 )

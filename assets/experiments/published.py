@@ -4,8 +4,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.experiments.config import LearningConfig
 from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS, PUBLISHED_JOBS, published_split
@@ -36,12 +37,11 @@ class PublishedConfig(LearningConfig):
     training_window_jobs: int = Field(default=256, ge=32, description="Jobs in a window of training")
 
 
-@dg.asset(
+@asset(
     key=["experiments", "published"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.common.progress import progress_bar
 from assets.experiments.plots.rlschert import curves_plot, holes_plot, killed_plot, sweep_plot, waits_plot
 from assets.experiments.rlschert_runs import errors_of, observed_jobs
@@ -78,12 +79,11 @@ class RLSchertConfig(dg.Config):
     )
 
 
-@dg.asset(
+@asset(
     key=["experiments", "rlschert"],
     deps=[remaining_time_evaluation],
     partitions_def=VASP,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.rlschert"),
 )

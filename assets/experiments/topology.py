@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS
 from assets.common.progress import progress_bar
 from assets.experiments.plots.topology import allocation_costs
 from assets.experiments.protocols.topology import (
@@ -52,10 +52,9 @@ class TopologyConfig(dg.Config):
     seed: int = Field(default=0, ge=0, description="Seed of the jobs and of the searches")
 
 
-@dg.asset(
+@asset(
     key=["experiments", "topology"],
     group_name="experiments",
-    owners=OWNERS,
     kinds={"numba"},
     metadata=table_metadata("experiments.topology"),
 )

@@ -4,8 +4,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.storage import read_model
 from assets.common.trace import load_trace
 from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS, published_split
@@ -20,12 +21,11 @@ class TransferConfig(dg.Config):
     goal: str = Field(default="bsld", description="What the policies were trained for, and are judged by")
 
 
-@dg.asset(
+@asset(
     key=["experiments", "transfer"],
     deps=[published],
     partitions_def=SOURCES,
     group_name="experiments",
-    owners=OWNERS,
     kinds={"numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

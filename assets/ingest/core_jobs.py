@@ -4,20 +4,20 @@ import dagster as dg
 
 import sql
 from assets.common import plots
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.raw_log import raw_log
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["core", "jobs"],
     deps=[raw_log],
     partitions_def=SOURCES,
     group_name="ingest",
-    owners=OWNERS,
     kinds={"duckdb", "sql"},
     metadata=table_metadata("core.jobs"),
 )

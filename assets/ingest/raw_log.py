@@ -5,9 +5,10 @@ import duckdb
 from pydantic import Field
 
 import sql
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.ingest.update import update_raw_log
 from traces.catalogue.catalogue import load_catalogue
 from traces.common.log import LogError
@@ -22,11 +23,10 @@ class RawLogConfig(dg.Config):
     )
 
 
-@dg.asset(
+@asset(
     key=["raw", "log"],
     partitions_def=SOURCES,
     group_name="ingest",
-    owners=OWNERS,
     kinds={"duckdb", "polars"},
     metadata=table_metadata("raw.log_files"),
 )

@@ -4,19 +4,19 @@ import dagster as dg
 import polars as pl
 
 import sql
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.operations import plots
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["marts", "operations"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="operations",
-    owners=OWNERS,
     kinds={"duckdb", "sql"},
     metadata=table_metadata("marts.job_facts"),
 )

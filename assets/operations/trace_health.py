@@ -3,20 +3,20 @@
 import dagster as dg
 
 import sql
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import replace_rows_of_query
 from assets.operations import plots
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["marts", "trace_health"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="operations",
-    owners=OWNERS,
     kinds={"duckdb", "sql"},
     metadata=table_metadata("marts.trace_health"),
 )

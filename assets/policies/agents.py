@@ -8,8 +8,9 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.common.storage import data_folder
 from assets.common.trace import load_trained_trace
@@ -32,14 +33,14 @@ class AgentTrainingConfig(dg.Config):
     accept_trade: bool = Field(default=False, description="Also take an agent that trades, against start and champion")
 
 
-@dg.asset(
+@asset(
     key=["policies", "agents"],
     deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="policies",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("policies.policy_events"),
+    least_jobs=LEAST_JOBS,
 )
 def agents(
     context: dg.AssetExecutionContext, config: AgentTrainingConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.storage import remove_unused_models
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
@@ -48,14 +49,14 @@ class PopulationConfig(TaskConfig):
         return Recipe(ppo=options, cautious=self.cautious, accept_trade=self.accept_trade)
 
 
-@dg.asset(
+@asset(
     key=["policies", "population"],
     deps=[trajectory_filter, jobs],
     partitions_def=SOURCES,
     group_name="policies",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("policies.population"),
+    least_jobs=LEAST_JOBS,
 )
 def population(
     context: dg.AssetExecutionContext, config: PopulationConfig, warehouse: dg.ResourceParam[Warehouse]

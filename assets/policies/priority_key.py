@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
@@ -24,14 +25,14 @@ class PriorityKeyConfig(TaskConfig):
     seed: int = Field(default=1, ge=0, description="Seed of the search")
 
 
-@dg.asset(
+@asset(
     key=["policies", "priority_key"],
     deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="policies",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("policies.priority_keys"),
+    least_jobs=LEAST_JOBS,
 )
 def priority_key(
     context: dg.AssetExecutionContext, config: PriorityKeyConfig, warehouse: dg.ResourceParam[Warehouse]

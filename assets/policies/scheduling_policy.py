@@ -9,8 +9,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.common.storage import data_folder, remove_unused_models
 from assets.common.trace import load_trained_trace
@@ -59,14 +60,14 @@ class SchedulingPolicyConfig(TaskConfig):
         return Recipe(**self.model_dump(include=set(names)))
 
 
-@dg.asset(
+@asset(
     key=["policies", "scheduling_policy"],
     deps=[trajectory_filter, jobs],
     partitions_def=SOURCES,
     group_name="policies",
-    owners=OWNERS,
     kinds={"pytorch", "numba"},
     metadata=table_metadata("policies.scheduling_policies"),
+    least_jobs=LEAST_JOBS,
 )
 def scheduling_policy(
     context: dg.AssetExecutionContext, config: SchedulingPolicyConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -5,8 +5,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
@@ -24,14 +25,14 @@ class TrajectoryFilterConfig(TaskConfig):
     seed: int = Field(default=1, ge=0, description="Seed of the choice of windows")
 
 
-@dg.asset(
+@asset(
     key=["policies", "trajectory_filter"],
     deps=[runtime_predictions, jobs],
     partitions_def=SOURCES,
     group_name="policies",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("policies.trajectory_windows"),
+    least_jobs=LEAST_JOBS,
 )
 def trajectory_filter(
     context: dg.AssetExecutionContext, config: TrajectoryFilterConfig, warehouse: dg.ResourceParam[Warehouse]

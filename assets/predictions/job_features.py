@@ -2,20 +2,20 @@
 
 import dagster as dg
 
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.predictions.features import column_summary, write_job_features
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["features", "job_features"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("features.job_features"),
 )

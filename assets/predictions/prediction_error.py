@@ -2,21 +2,22 @@
 
 import dagster as dg
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.predictions import plots
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["marts", "prediction_error"],
     deps=[runtime_evaluation],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"duckdb", "sql"},
     metadata=table_metadata("marts.prediction_error"),
+    least_jobs=1,
 )
 def prediction_error(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Mean error, underestimates and coverage of every predictor, period by period, beside the user's last two jobs."""

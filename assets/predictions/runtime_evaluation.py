@@ -4,8 +4,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
@@ -41,14 +42,14 @@ class RuntimeEvaluationConfig(dg.Config):
     seed: int = Field(default=1, ge=0, description="Seed of the bootstrap over users")
 
 
-@dg.asset(
+@asset(
     key=["predictions", "runtime_evaluation"],
     deps=[job_features, similar_jobs],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"xgboost", "scikitlearn", "duckdb"},
     metadata=table_metadata("predictions.runtime_scores"),
+    least_jobs=1,
 )
 def runtime_evaluation(
     context: dg.AssetExecutionContext, config: RuntimeEvaluationConfig, warehouse: dg.ResourceParam[Warehouse]

@@ -6,9 +6,10 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.storage import data_folder
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
@@ -17,9 +18,6 @@ from assets.predictions.model_registry import challenge_champion, load_champion,
 from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.named import SERVING
 from warehouse import Warehouse, first_row, replace_partition
-
-LEAST_ROWS = 300
-"""Fewer jobs leave too few windows to train a policy on and to compare on; measured on cut traces."""
 
 
 class RuntimeModelConfig(dg.Config):
@@ -31,14 +29,14 @@ class RuntimeModelConfig(dg.Config):
     )
 
 
-@dg.asset(
+@asset(
     key=["predictions", "runtime_model"],
     deps=[job_features, similar_jobs],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"xgboost", "duckdb"},
     metadata=table_metadata("predictions.model_versions"),
+    least_jobs=LEAST_JOBS,
 )
 def runtime_model(
     context: dg.AssetExecutionContext, config: RuntimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
@@ -48,11 +46,6 @@ def runtime_model(
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)
-    if rows.height < LEAST_ROWS:
-        raise ValueError(
-            f"source {source!r}: {rows.height} jobs with a known run time are too few to train and test on, at least "
-            f"{LEAST_ROWS} are needed; `tracehouse replay {source} --policy SAF` works with any number"
-        )
     split = pl.DataFrame(
         {
             "test_job_index": [rows["job_index"][int(rows.height * config.train_share)]],

@@ -3,9 +3,10 @@
 import dagster as dg
 import polars as pl
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
@@ -20,14 +21,14 @@ from models.runtime.scores import score
 from warehouse import Warehouse, first_row, replace_partition
 
 
-@dg.asset(
+@asset(
     key=["predictions", "runtime_predictions"],
     deps=[runtime_evaluation, runtime_model, job_features, similar_jobs],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"xgboost", "duckdb"},
     metadata=table_metadata("predictions.runtime_predictions"),
+    least_jobs=LEAST_JOBS,
 )
 def runtime_predictions(
     context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]

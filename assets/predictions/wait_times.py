@@ -4,8 +4,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress
 from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
@@ -28,14 +29,14 @@ class WaitTimesConfig(dg.Config):
     backfill: str = Field(default="easy", description="Backfilling in the replays, as `tracehouse replay --backfill`")
 
 
-@dg.asset(
+@asset(
     key=["predictions", "wait_times"],
     deps=[runtime_predictions],
     partitions_def=SOURCES,
     group_name="predictions",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("predictions.wait_scores"),
+    least_jobs=LEAST_JOBS,
 )
 def wait_times(
     context: dg.AssetExecutionContext, config: WaitTimesConfig, warehouse: dg.ResourceParam[Warehouse]

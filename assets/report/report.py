@@ -2,7 +2,8 @@
 
 import dagster as dg
 
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.asset import asset
+from assets.common.partitions import SOURCES
 from assets.common.storage import report_path, write_whole
 from assets.evaluation.leaderboard import leaderboard
 from assets.evaluation.replay_evaluation import replay_evaluation
@@ -12,12 +13,11 @@ from assets.report.render import render_report
 from warehouse import Warehouse
 
 
-@dg.asset(
+@asset(
     key=["marts", "report"],
     deps=[leaderboard, replay_evaluation, scheduling_policy, runtime_predictions],
     partitions_def=SOURCES,
     group_name="report",
-    owners=OWNERS,
     kinds={"html", "matplotlib"},
 )
 def report(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:

@@ -6,8 +6,9 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.common.progress import progress_bar
 from assets.vasp.plots import error_by_progress
 from assets.vasp.runs import PREDICTORS_HELP, load_runs
@@ -29,12 +30,11 @@ class RemainingTimeEvaluationConfig(dg.Config):
     seeds: list[int] = Field(default=[1], min_length=1, description="Splits into parts, and fits")
 
 
-@dg.asset(
+@asset(
     key=["predictions", "remaining_time_evaluation"],
     deps=[vasp_runs],
     partitions_def=VASP,
     group_name="vasp",
-    owners=OWNERS,
     kinds={"xgboost", "pytorch"},
     metadata=table_metadata("predictions.remaining_time_scores"),
 )

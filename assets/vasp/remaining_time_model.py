@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.describe import table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.common.storage import remove_unused_models, store_model
 from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
@@ -24,12 +25,11 @@ class RemainingTimeModelConfig(dg.Config):
     seed: int = Field(default=1, description="Of the fit")
 
 
-@dg.asset(
+@asset(
     key=["predictions", "remaining_time_model"],
     deps=[vasp_runs],
     partitions_def=VASP,
     group_name="vasp",
-    owners=OWNERS,
     kinds={"xgboost"},
     metadata=table_metadata("predictions.remaining_time_models"),
 )

@@ -2,8 +2,9 @@
 
 import dagster as dg
 
+from assets.common.asset import asset
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.common.storage import read_model
 from assets.vasp.remaining_time_model import remaining_time_model
 from assets.vasp.runs import load_open_runs
@@ -13,12 +14,11 @@ from models.remaining.open_runs import QUANTILES, remaining_time_rows
 from warehouse import Warehouse, first_row, replace_partition
 
 
-@dg.asset(
+@asset(
     key=["predictions", "remaining_times"],
     deps=[vasp_runs, remaining_time_model],
     partitions_def=VASP,
     group_name="vasp",
-    owners=OWNERS,
     kinds={"duckdb"},
     metadata=table_metadata("predictions.remaining_times"),
 )

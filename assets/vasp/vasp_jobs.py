@@ -3,8 +3,9 @@
 import dagster as dg
 
 import sql
+from assets.common.asset import asset
 from assets.common.describe import table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.ingest.core_jobs import jobs
 from assets.vasp.vasp_runs import vasp_runs
 from traces.catalogue.catalogue import load_catalogue
@@ -12,12 +13,11 @@ from warehouse import Warehouse
 from warehouse.partitions import replace_partition_by_query
 
 
-@dg.asset(
+@asset(
     key=["core", "vasp_jobs"],
     deps=[vasp_runs, dg.AssetDep(jobs, partition_mapping=dg.AllPartitionMapping())],
     partitions_def=VASP,
     group_name="vasp",
-    owners=OWNERS,
     kinds={"duckdb", "sql"},
     metadata=table_metadata("core.vasp_jobs"),
 )

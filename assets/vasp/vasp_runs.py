@@ -6,9 +6,10 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
-from assets.common.partitions import OWNERS, VASP
+from assets.common.partitions import VASP
 from assets.vasp.folders import update_vasp_log
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
@@ -18,11 +19,10 @@ class VaspRunsConfig(dg.Config):
     replace: bool = Field(default=False, description="Forget the runs of another folder that has this name")
 
 
-@dg.asset(
+@asset(
     key=["raw", "vasp_runs"],
     partitions_def=VASP,
     group_name="vasp",
-    owners=OWNERS,
     kinds={"duckdb", "polars"},
     metadata=table_metadata("raw.vasp_runs"),
 )

@@ -4,9 +4,10 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
-from assets.common.partitions import OWNERS, SOURCES
+from assets.common.partitions import SOURCES
 from assets.common.progress import progress
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
@@ -53,12 +54,11 @@ class ReplayRunsConfig(dg.Config):
     )
 
 
-@dg.asset(
+@asset(
     key=["replay", "runs"],
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="what_if",
-    owners=OWNERS,
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.runs"),
 )

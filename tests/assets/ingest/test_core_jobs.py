@@ -18,5 +18,5 @@ def test_it_comes_after_the_raw_log() -> None:
 
 def test_a_source_without_raw_log_is_told_what_to_do(tmp_path) -> None:
     context = dg.build_asset_context(partition_key="mine", resources={"warehouse": Warehouse(tmp_path / "w.duckdb")})
-    with pytest.raises(ValueError, match="'mine' has no raw log in the warehouse: materialize raw/log first"):
+    with pytest.raises(dg.Failure, match="'mine' has no raw log in the warehouse: materialize raw/log first"):
         jobs(context)

@@ -10,7 +10,6 @@ import pytest
 from assets.ingest.core_jobs import jobs
 from assets.ingest.raw_log import raw_log
 from tests.assets.ingest.incremental import ended, queued
-from traces.common.log import LogError
 from warehouse import Warehouse
 
 
@@ -42,6 +41,6 @@ def test_what_an_ingest_says(log: Path, tmp_path: Path) -> None:
     assert metadata(raw_log, warehouse)["files_now"] == "1 unchanged"
     with log.open("a") as file:
         file.write("more rubbish\n")
-    with pytest.raises(LogError, match=r"log:4: .*No new line of the log is a job in the pbs format"):
+    with pytest.raises(dg.Failure, match=r"log:4: .*No new line of the log is a job in the pbs format"):
         metadata(raw_log, warehouse)
     assert metadata(raw_log, warehouse)["rejected"] == 2  # it was taken in, and is told once

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dagster as dg
 import polars as pl
 import pytest
 
+from assets.common.asset import PASSED_OVER
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from tests.assets.predictions.registry import JOBS, materialized
 from warehouse import Warehouse
@@ -63,11 +65,11 @@ def test_the_request_is_scored_as_the_request(warehouse: Warehouse) -> None:
 
 
 def test_a_wrong_name_is_refused_before_hours_of_work(warehouse: Warehouse) -> None:
-    with pytest.raises(ValueError, match="unknown predictor 'oracle'"):
+    with pytest.raises(dg.Failure, match="unknown predictor 'oracle'"):
         materialized(runtime_evaluation, warehouse, predictors=["oracle"])
     assert table(warehouse, "runtime_scores").is_empty()
 
 
 def test_a_source_without_jobs(warehouse: Warehouse) -> None:
-    with pytest.raises(ValueError, match="source 'none' has no job with a known run time: nothing to predict"):
-        materialized(runtime_evaluation, warehouse, source="none")
+    metadata = materialized(runtime_evaluation, warehouse, source="none")
+    assert "source 'none': 0 jobs with a known run time are too few" in metadata[PASSED_OVER]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dagster as dg
 import pytest
 
 from assets.vasp.remaining_time_evaluation import remaining_time_evaluation
@@ -37,5 +38,5 @@ def test_the_error_of_ends_now_is_what_is_left(vasp_warehouse: Warehouse) -> Non
 
 
 def test_a_wrong_name_is_refused(vasp_warehouse: Warehouse) -> None:
-    with pytest.raises(ValueError, match="unknown predictor 'oracle'; expected inputs_only, progress, multimodal"):
+    with pytest.raises(dg.Failure, match="unknown predictor 'oracle'; expected inputs_only, progress, multimodal"):
         materialized(remaining_time_evaluation, vasp_warehouse, predictors=["oracle"])

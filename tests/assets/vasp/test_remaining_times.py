@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import dagster as dg
 import pytest
 
 from assets.common.storage import read_model, store_model
@@ -34,5 +35,5 @@ def test_runs_without_an_end_are_predicted(vasp_warehouse: Warehouse) -> None:
             "UPDATE predictions.remaining_time_models SET file = ?, sha256 = ?",
             list(store_model(SOURCE, "remaining_time", json.dumps(other).encode())),
         )
-    with pytest.raises(ValueError, match="is of another version: materialize remaining_time_model again"):
+    with pytest.raises(dg.Failure, match="is of another version: materialize remaining_time_model again"):
         materialized(remaining_times, vasp_warehouse)

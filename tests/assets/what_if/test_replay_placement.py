@@ -113,7 +113,7 @@ def test_a_name_is_replaced_and_others_stay(warehouse: Warehouse) -> None:
 
 def test_two_of_one_name_are_refused(warehouse: Warehouse) -> None:
     config = ReplayPlacementConfig(placements=[PlacementConfig(name="a"), PlacementConfig(name="a", place="first")])
-    with pytest.raises(ValueError, match="same name"):
+    with pytest.raises(dg.Failure, match="same name"):
         replay_placement(dg.build_asset_context(partition_key="mine"), config, warehouse)
 
 

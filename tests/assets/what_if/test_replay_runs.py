@@ -199,7 +199,7 @@ def test_a_plug_in_is_stored_without_its_folder(busy: Warehouse, tmp_path: Path)
 )
 def test_faults_end_in_a_message_and_change_nothing(busy: Warehouse, runs: list[dict[str, Any]], says: str) -> None:
     before = tables(busy)
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(dg.Failure) as caught:
         materialize(busy, runs)
     assert says in str(caught.value)
     assert all(rows.equals(before[name]) for name, rows in tables(busy).items())

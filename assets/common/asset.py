@@ -1,0 +1,75 @@
+"""How assets are made: as Dagster's own, and besides, what is expected to go wrong ends in one sentence, and sources that are too small
+to learn from are passed over."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import dagster as dg
+
+from assets.common.partitions import OWNERS
+from models.scheduling.workers.launching import TrainingStopped
+from traces.catalogue.sources import CatalogueError
+from traces.common.log import LogError
+from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
+
+EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, TrainingStopped, ValueError)
+"""Errors whose message tells the user what to do. Any other is a fault of tracehouse and keeps its traceback."""
+LEAST_JOBS = 300
+"""Fewer jobs leave too few windows to train a policy on and to compare on. Measured on cut traces."""
+RETRIES, RETRY_AFTER_S = 2, 60
+"""Of a step that found the warehouse busy until it gave up."""
+PASSED_OVER = "passed over"
+"""Metadata of assets that nothing was learned for: why."""
+FROM_COMMAND_LINE = "tracehouse/from"
+"""Tag of runs that a command has started. Whoever waits for a command tries again himself."""
+
+
+def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    """Dagster's decorator `asset`, with our owners.
+
+    least_jobs: it is materialized without rows from a source of fewer, and says why. Errors that are expected become `dagster.Failure`
+    with their message alone. A busy warehouse is tried again.
+    """
+
+    def made(function: Callable[..., Any]) -> dg.AssetsDefinition:
+        @functools.wraps(function)
+        def run(context: dg.AssetExecutionContext, *arguments: Any, **named: Any) -> Any:
+            try:
+                why_not = _too_small(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
+                if why_not:
+                    context.log.info(why_not)
+                    return dg.MaterializeResult(metadata={"dagster/row_count": 0, PASSED_OVER: why_not})
+                return function(context, *arguments, **named)
+            except WarehouseBusy as error:
+                if not _may_retry(context):
+                    raise dg.Failure(str(error), allow_retries=False) from None
+                context.log.warning(f"{error}; this step is tried again in {RETRY_AFTER_S} s")
+                raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=RETRY_AFTER_S) from error
+            except EXPECTED_ERRORS as error:
+                raise dg.Failure(str(error), allow_retries=False) from None
+
+        return dg.asset(owners=OWNERS, **options)(run)
+
+    return made
+
+
+def _too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
+    """Why nothing can be learned from a source. None where something can."""
+    with warehouse.read() as connection:
+        row = first_row(
+            connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
+        )
+    jobs = row[0] if row else 0
+    if jobs >= least_jobs:
+        return None
+    return (
+        f"source {source!r}: {jobs} jobs with a known run time are too few to learn from, at least {least_jobs:,} are needed; "
+        f"`tracehouse replay {source} --policy SAF` works with any number"
+    )
+
+
+def _may_retry(context: dg.AssetExecutionContext) -> bool:
+    return FROM_COMMAND_LINE not in context.run.tags and context.retry_number < RETRIES
