@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._utils.schedules import cron_string_iterator  # not exported
 
 from assets.common.partitions import SOURCES
 from pipelines.jobs import everything, vasp, vasp_watch
@@ -18,6 +21,8 @@ from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
 from traces.vasp.folders import find_runs
 
+LATE, TICKS = timedelta(hours=2), 100
+"""What a nightly run may take, and how many ticks of a schedule show its longest pause."""
 SETTLED_S = 10
 """A file is taken once nobody has written to it for this long, so that a copy under way is left alone. The time of the file tells,
 or two looks at it by our own clock: the clock of whoever wrote it may be ahead of ours."""
@@ -53,6 +58,14 @@ def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.Sched
         return [dg.RunRequest(run_key=f"{key}-{due}", partition_key=key) for key in keys]
 
     return nightly
+
+
+def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
+    """When an asset that a schedule materializes is due, and when it has failed to come: two hours after the schedule's longest pause,
+    and after twice that pause."""
+    ticks = list(islice(cron_string_iterator(0.0, cron, time_zone), TICKS))
+    pause = max(later - earlier for earlier, later in pairwise(ticks))
+    return dg.FreshnessPolicy.time_window(fail_window=2 * pause + LATE, warn_window=pause + LATE)
 
 
 @dg.sensor(

@@ -5,14 +5,12 @@ It loads without torch, xgboost, sklearn, scipy.optimize or matplotlib.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import dagster as dg
 
 import assets
 from assets.common.storage import open_warehouse
-from pipelines.automation import inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
-from pipelines.jobs import JOBS
+from pipelines.automation import freshness, inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
+from pipelines.jobs import JOBS, NIGHTLY
 from pipelines.processes import traceable_executor
 from pipelines.step_log import step_logger
 from traces.catalogue.catalogue import load_catalogue
@@ -21,10 +19,11 @@ from traces.catalogue.catalogue import load_catalogue
 def build_definitions() -> dg.Definitions:
     """Everything Dagster needs, for the catalogue as it is now. Raises CatalogueError."""
     catalogue = load_catalogue()
-    freshness = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=50), warn_window=timedelta(hours=26))
+    loaded = dg.load_assets_from_package_module(assets)
+    nightly, policy = NIGHTLY.resolve(loaded), freshness(catalogue.nightly_cron, catalogue.time_zone)  # type: ignore[arg-type]
     all_assets = dg.map_asset_specs(
-        lambda spec: dg.apply_freshness_policy(spec, freshness),
-        dg.load_assets_from_package_module(assets),  # type: ignore[arg-type]
+        lambda spec: dg.apply_freshness_policy(spec, policy) if spec.key in nightly else spec,
+        loaded,  # type: ignore[arg-type]
     )
     return dg.Definitions(
         assets=all_assets,

@@ -25,6 +25,10 @@ RLSCHERT = dg.AssetSelection.assets("experiments/rlschert")
 TOPOLOGY = dg.AssetSelection.assets("experiments/topology")
 """Of no source: it generates its jobs."""
 
+VASP_RUNS = dg.AssetSelection.groups("vasp")
+NIGHTLY = INGEST | TRAIN | EVALUATE | VASP_RUNS
+"""What the schedules materialize every night. All else is made when somebody asks for it, and is never due."""
+
 
 def _job(name: str, selection: dg.AssetSelection, description: str):
     return dg.define_asset_job(name, selection, partitions_def=SOURCES, description=description)
@@ -53,7 +57,7 @@ report = _job("report", dg.AssetSelection.assets("marts/report"), "Write the HTM
 
 vasp = dg.define_asset_job(
     "vasp",
-    dg.AssetSelection.groups("vasp"),
+    VASP_RUNS,
     partitions_def=VASP,
     description="From a folder of VASP runs to remaining times of those that run",
 )

@@ -11,8 +11,11 @@ import dagster as dg
 
 from warehouse import confined
 
-PROCESS_TAG = "tracehouse/process"
-HOST_TAG = "tracehouse/host"
+PROCESS_TAG = ".dagster/tracehouse-process"
+HOST_TAG = ".dagster/tracehouse-host"
+"""Long, and of no use to a reader: the UI does not show tags that begin so."""
+OLD_TAGS = {PROCESS_TAG: "tracehouse/process", HOST_TAG: "tracehouse/host"}
+"""What releases before called them."""
 UNFINISHED_STATUSES = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.NOT_STARTED]
 
 
@@ -29,8 +32,8 @@ def close_dead_runs(instance: dg.DagsterInstance) -> int:
     """
     closed = 0
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED_STATUSES)):
-        process = run.tags.get(PROCESS_TAG) or _process_in_events(instance, run.run_id)
-        if process is None or not _has_died(process, run.tags.get(HOST_TAG)):
+        process = _tag(run, PROCESS_TAG) or _process_in_events(instance, run.run_id)
+        if process is None or not _has_died(process, _tag(run, HOST_TAG)):
             continue
         now = instance.get_run_by_id(run.run_id)
         if now is None or now.status not in UNFINISHED_STATUSES:
@@ -38,6 +41,10 @@ def close_dead_runs(instance: dg.DagsterInstance) -> int:
         instance.report_run_failed(run, f"its process ({process}) ended without finishing the run")
         closed += 1
     return closed
+
+
+def _tag(run: dg.DagsterRun, name: str) -> str | None:
+    return run.tags.get(name) or run.tags.get(OLD_TAGS[name])
 
 
 def _process_in_events(instance: dg.DagsterInstance, run_id: str) -> str | None:

@@ -88,7 +88,7 @@ def run_job(
                     run_config=config,
                     instance=instance,
                     partition_key=source if partitions else None,
-                    tags=this_process() | {FROM_COMMAND_LINE: "1", REPOSITORY_TAG: REPOSITORY},
+                    tags=this_process() | {FROM_COMMAND_LINE: "command line", REPOSITORY_TAG: REPOSITORY},
                     raise_on_error=True,
                 )
             except dg.DagsterInvalidConfigError as error:

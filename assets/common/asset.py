@@ -4,13 +4,17 @@ to learn from are passed over."""
 from __future__ import annotations
 
 import functools
+import hashlib
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets.common.partitions import OWNERS
 from models.scheduling.workers.launching import TrainingStopped
+from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
@@ -51,9 +55,25 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
             except EXPECTED_ERRORS as error:
                 raise dg.Failure(str(error), allow_retries=False) from None
 
-        return dg.asset(owners=OWNERS, **options)(run)
+        metadata = options.pop("metadata", {}) | {"dagster/code_references": _code_reference(function)}
+        return dg.asset(owners=OWNERS, metadata=metadata, code_version=_code_version(function), **options)(run)
 
     return made
+
+
+def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataValue:
+    """File and line of an asset, which the UI links."""
+    code = function.__code__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
+        reference = dg.LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno)
+        return dg.CodeReferencesMetadataValue(code_references=[reference])
+
+
+def _code_version(function: Callable[..., Any]) -> str:
+    """Version of the replay rules, and of the text of the module. Where it changes, the UI says that an asset is not up to date."""
+    text = Path(function.__code__.co_filename).read_bytes()
+    return f"{SEMANTICS}-{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def _too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:

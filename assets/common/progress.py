@@ -1,20 +1,78 @@
-"""Progress bars on long work: on a terminal only, silent elsewhere (logs and the UI get the asset's own messages)."""
+"""Progress on long work: a bar on a terminal, lines in the log of a run of Dagster, silent elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
 
 from tqdm import tqdm
 
 _Item = TypeVar("_Item")
 
+SAID_EVERY_S = 20.0
+"""How often a log tells how far the work is. What takes less says nothing."""
 
-def progress(items: Iterable[_Item], label: str, total: int | None = None) -> Iterable[_Item]:
+
+class LoggedBar:
+    """A bar whose progress is lines of a log. n: steps done. total: of how many."""
+
+    def __init__(self, label: str, total: int, log: Callable[[str], object]) -> None:
+        self.label, self.total, self.n, self._log = label, total, 0, log
+        self._begun = self._said = time.monotonic()
+
+    def __enter__(self) -> LoggedBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, steps: float = 1) -> None:
+        """Moves it on."""
+        self.n += int(steps)
+        now = time.monotonic()
+        if now - self._said < SAID_EVERY_S or not self.n:
+            return
+        self._said = now
+        left = (now - self._begun) / self.n * max(self.total - self.n, 0)
+        self._log(
+            f"{self.label}: {self.n:,} of {self.total:,}, about {_words(left)} left"
+            if self.total
+            else f"{self.label}: {self.n:,}"
+        )
+
+
+def progress(items: Iterable[_Item], label: str, total: int | None = None) -> Iterator[_Item]:
     """The items, with a bar that moves as they are taken. total: how many, where `items` has no length."""
-    return tqdm(items, desc=f"  {label}", total=total, disable=None, leave=False)
+    with progress_bar(label, len(items) if total is None and isinstance(items, Sized) else total or 0) as bar:
+        for item in items:
+            yield item
+            bar.update()
 
 
-def progress_bar(label: str, total: int) -> tqdm:
+def progress_bar(label: str, total: int) -> tqdm | LoggedBar:
     """A bar of `total` steps that the caller moves."""
+    log = None if sys.stderr.isatty() else _log_of_run()
+    if log is not None:
+        return LoggedBar(label, total, log)
     return tqdm(desc=f"  {label}", total=total, disable=None, leave=False)
+
+
+def _log_of_run() -> Callable[[str], object] | None:
+    """Where the step of Dagster that runs now writes what it does; None outside of one."""
+    if "dagster" not in sys.modules:  # a command that does without
+        return None
+    import dagster as dg
+
+    try:
+        return dg.AssetExecutionContext.get().log.info
+    except dg.DagsterInvariantViolationError:
+        return None
+
+
+def _words(seconds: float) -> str:
+    """Such as 40 s, 12 min, 3.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

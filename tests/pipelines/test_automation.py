@@ -10,9 +10,10 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
 from pipelines import automation
-from pipelines.automation import SETTLED_S, inbox_sensor, nightly_schedule
+from pipelines.automation import SETTLED_S, freshness, inbox_sensor, nightly_schedule
 
 JOB = "1 0 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n"
 
@@ -163,3 +164,14 @@ def test_a_file_that_goes_away_during_a_look_stops_nothing(inbox: Path, monkeypa
             during = tick(instance, cursor)
         assert requested(during) == ["b"]
         assert requested(tick(instance, during.cursor)) == [], "the first is not taken again"
+
+
+@pytest.mark.parametrize(
+    ("cron", "due_h", "failed_h"),
+    [("0 3 * * *", 26, 50), ("0 3 * * 1", 170, 338), ("0 3 * * 1-5", 74, 146), ("0 * * * *", 3, 4)],
+)
+def test_assets_are_due_when_the_schedule_should_have_made_them(cron: str, due_h: int, failed_h: int) -> None:
+    policy = freshness(cron, "UTC")
+    assert isinstance(policy, TimeWindowFreshnessPolicy)
+    assert policy.warn_window is not None and policy.warn_window.to_timedelta() == dt.timedelta(hours=due_h)
+    assert policy.fail_window.to_timedelta() == dt.timedelta(hours=failed_h)

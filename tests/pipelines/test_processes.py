@@ -12,7 +12,7 @@ from dagster._core.events import DagsterEvent, DagsterEventType, EngineEventData
 
 from pipelines import processes
 from pipelines.definitions import defs
-from pipelines.processes import HOST_TAG, PROCESS_TAG, close_dead_runs, this_process, traceable_executor
+from pipelines.processes import HOST_TAG, OLD_TAGS, PROCESS_TAG, close_dead_runs, this_process, traceable_executor
 from warehouse import door
 
 
@@ -95,6 +95,17 @@ def test_a_run_of_an_unknown_host_is_left_alone() -> None:
         by_tag = started_run(instance, {PROCESS_TAG: f"{dead_pid()}-12345"})
         assert close_dead_runs(instance) == 0
         assert {status(instance, run) for run in (run_id, by_tag)} == {dg.DagsterRunStatus.STARTED}
+
+
+def test_a_dead_run_of_an_earlier_release_is_closed() -> None:
+    """It has its process and its host under other names."""
+    with dg.DagsterInstance.ephemeral() as instance:
+        tags = {OLD_TAGS[name]: value for name, value in this_process().items()}
+        alive = started_run(instance, tags)
+        dead = started_run(instance, tags | {OLD_TAGS[PROCESS_TAG]: f"{dead_pid()}-12345"})
+        assert close_dead_runs(instance) == 1
+        assert status(instance, alive) == dg.DagsterRunStatus.STARTED
+        assert status(instance, dead) == dg.DagsterRunStatus.FAILURE
 
 
 def test_a_run_that_ends_well_meanwhile_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
