@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
@@ -52,7 +52,12 @@ def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.Sched
         description=description,
     )
     def nightly(context: dg.ScheduleEvaluationContext):
-        keys = list(getattr(load_catalogue(), partitions))
+        registered = set(context.instance.get_dynamic_partitions(partitions))
+        keys = [
+            name
+            for name, source in getattr(load_catalogue(), partitions).items()
+            if name in registered or not _is_in_inbox(source.path)
+        ]
         register_sources(context.instance, keys, partitions)
         due = context.scheduled_execution_time.isoformat()
         return [dg.RunRequest(run_key=f"{key}-{due}", partition_key=key) for key in keys]
@@ -122,7 +127,7 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         return dg.SkipReason(f"the catalogue has a fault: {error}")
     looks, requests, additions = _Looks(), [], []
     for name, source in catalogue.sources.items():
-        if source.path is None or source.path.parent != inbox() or not source.path.exists():
+        if not _is_in_inbox(source.path) or not source.path.exists():
             continue
         try:
             stamp = looks.look(name, source.path, before, time())
@@ -132,8 +137,11 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         if stamp and before.taken.get(name) != stamp:
             additions.append(name)
             requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
-    # so that the catalogue's sources are there to be picked in the UI; new ones come with their runs below
-    register_sources(context.instance, [name for name in catalogue.sources if name not in additions])
+    # so that declared sources are there to be picked in the UI. Those of the inbox come with their runs below, and one whose first
+    # run fails does not come back before its file changes.
+    register_sources(
+        context.instance, [name for name, source in catalogue.sources.items() if not _is_in_inbox(source.path)]
+    )
     if not requests:
         return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=looks.cursor())
     return dg.SensorResult(
@@ -141,6 +149,10 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         dynamic_partitions_requests=[SOURCES.build_add_request(additions)],
         cursor=looks.cursor(),
     )
+
+
+def _is_in_inbox(path: Path | None) -> TypeGuard[Path]:
+    return path is not None and path.parent == inbox()
 
 
 @dataclass

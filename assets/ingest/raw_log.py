@@ -5,12 +5,14 @@ import duckdb
 from pydantic import Field
 
 import sql
-from assets.common.asset import asset
+from assets.common.asset import EXPECTED_ERRORS, asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.update import update_raw_log
 from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import inbox
+from traces.catalogue.sources import Source
 from traces.common.log import LogError
 from warehouse import Warehouse, first_row
 
@@ -38,9 +40,13 @@ def raw_log(
     ledger `raw.log_files`; what has been read before is not read again."""
     source = context.partition_key
     catalogue = load_catalogue()
-    done = update_raw_log(
-        warehouse, catalogue.source(source), catalogue.time_zone, catalogue.names_time_zone, config.replace
-    )
+    try:
+        done = update_raw_log(
+            warehouse, catalogue.source(source), catalogue.time_zone, catalogue.names_time_zone, config.replace
+        )
+    except EXPECTED_ERRORS:
+        _forget_partition(context, warehouse, catalogue.source(source))
+        raise
     with warehouse.read() as connection:
         files = connection.sql(sql.load("raw.newest_files"), params={"source": source}).pl()
         counts = connection.sql(sql.load("raw.counts"), params={"source": source}).pl()
@@ -84,6 +90,18 @@ def assumed_time_zone(connection: duckdb.DuckDBPyConnection, source: str) -> str
         [source],
     )
     return row[0] if row else None
+
+
+def _forget_partition(context: dg.AssetExecutionContext, warehouse: Warehouse, source: Source) -> None:
+    """Takes a file of the inbox whose first ingest failed out of the partitions, since there is nothing to see of it."""
+    if source.path is None or source.path.parent != inbox():
+        return
+    if warehouse.path.exists():
+        with warehouse.read() as connection:
+            if first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source.name]) is not None:
+                return
+    assert SOURCES.name is not None
+    context.instance.delete_dynamic_partition(SOURCES.name, source.name)
 
 
 def _words(counts: dict[str, int]) -> str:

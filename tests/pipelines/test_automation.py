@@ -12,8 +12,10 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
+from assets.ingest.raw_log import raw_log
 from pipelines import automation
 from pipelines.automation import SETTLED_S, freshness, inbox_sensor, nightly_schedule
+from warehouse import Warehouse
 
 JOB = "1 0 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n"
 
@@ -175,3 +177,24 @@ def test_assets_are_due_when_the_schedule_should_have_made_them(cron: str, due_h
     assert isinstance(policy, TimeWindowFreshnessPolicy)
     assert policy.warn_window is not None and policy.warn_window.to_timedelta() == dt.timedelta(hours=due_h)
     assert policy.fail_window.to_timedelta() == dt.timedelta(hours=failed_h)
+
+
+def test_a_failed_first_ingest_leaves_no_partition(inbox: Path, tmp_path: Path) -> None:
+    """Neither the sensor's next look nor the night brings it back; a file that has been read before stays."""
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+
+    def partitions_after_a_run_of(text: str) -> list[str]:
+        drop(inbox, "mine.swf", text)
+        instance.add_dynamic_partitions("sources", ["mine"])
+        resources = {"warehouse": warehouse}
+        dg.materialize([raw_log], instance=instance, partition_key="mine", resources=resources, raise_on_error=False)
+        cursor = tick(instance).cursor
+        tick(instance, cursor)
+        due = dg.build_schedule_context(instance=instance, scheduled_execution_time=dt.datetime(2026, 3, 1, 3))
+        nightly_schedule()(due)
+        return [name for name in instance.get_dynamic_partitions("sources") if name == "mine"]
+
+    with dg.instance_for_test() as instance:
+        assert partitions_after_a_run_of("no log at all\n") == []
+        assert partitions_after_a_run_of(f"; MaxProcs: 4\n{JOB}") == ["mine"]
+        assert partitions_after_a_run_of("no log at all\n") == ["mine"]
