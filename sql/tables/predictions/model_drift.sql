@@ -7,4 +7,5 @@ CREATE TABLE IF NOT EXISTS predictions.model_drift (
     input VARCHAR NOT NULL, -- column of the features; of the error: mean_absolute_error_s
     value DOUBLE NOT NULL, -- psi: 0 for none, above 0.25 for a shift; error: mean error on the newest jobs over that on its own test jobs
     jobs BIGINT NOT NULL, -- newest jobs
+    usual DOUBLE, -- psi: the largest of past stretches of as many jobs, each against the rest; NULL where there were too few jobs, and for the error
 );

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.drift import LEAST_SHARE, input_drift, population_stability
+from models.runtime.drift import LEAST_SHARE, input_drift, population_stability, usual_stability
 
 SHIFTED = 0.25
 """From here on sql/checks/inputs_are_stable.sql warns."""
@@ -79,6 +79,35 @@ def test_a_constant_that_changes() -> None:
     for other in (-1.0, 6.0):
         assert population_stability(np.full(100, 5.0), np.full(100, other)) > SHIFTED
     assert population_stability(np.full(100, 5.0), np.full(100, 5.0)) == 0
+
+
+def test_what_is_usual_is_the_largest_of_past_stretches() -> None:
+    """Three stretches are like the whole, one is not: its index against the other three."""
+    calm = np.tile(np.arange(100.0), 3)
+    odd = np.arange(50.0, 150.0)
+    before = np.concatenate([calm[:200], odd, calm[200:]])
+    edges = np.unique(np.quantile(before, np.linspace(0, 1, 11)[1:-1]))
+    shares = [np.bincount(np.searchsorted(edges, values, side="right"), minlength=10) for values in (calm, odd)]
+    old, new = (np.maximum(counts / counts.sum(), LEAST_SHARE) for counts in shares)
+    assert usual_stability(before, 100) == pytest.approx(((new - old) * np.log(new / old)).sum())
+
+
+def test_too_few_stretches_say_nothing() -> None:
+    values = np.arange(100.0)
+    assert usual_stability(values, 25) == usual_stability(values, 80), "four shorter ones in the place of one"
+    assert usual_stability(values[:-1], 25) is None and usual_stability(values, 24) is None
+
+
+def test_bursts_are_no_shift_and_a_shift_is_one() -> None:
+    """Jobs of a user come ten in a row. Of 40 stretches of a log that does not change few stand out; a changed one does."""
+    rng = np.random.default_rng(4)
+    before = np.repeat(rng.lognormal(5, 2, 400), 10)
+    usual = usual_stability(before, 200)
+    assert usual is not None
+    values = [population_stability(before, np.repeat(rng.lognormal(5, 2, 20), 10)) for _ in range(40)]
+    assert np.mean([value > 0.25 for value in values]) > 0.5, "the custom alone warns most of the time"
+    assert np.mean([value > max(0.25, 2 * usual) for value in values]) < 0.1
+    assert population_stability(before, np.repeat(rng.lognormal(12, 0.1, 20), 10)) > 2 * usual
 
 
 def test_nothing_to_compare() -> None:
