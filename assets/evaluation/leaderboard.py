@@ -3,6 +3,7 @@
 import dagster as dg
 
 from assets.common.asset import LEAST_JOBS, asset
+from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.evaluation import plots
@@ -43,3 +44,10 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
             "intervals": plot(plots.ranked_intervals(rows)),
         }
     )
+
+
+CHECKS = [
+    row_check(
+        leaderboard, "checks.ranks_follow_verdicts", "no policy stands before one with a better verdict, and FCFS is 1"
+    ),
+]

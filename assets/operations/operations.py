@@ -5,6 +5,7 @@ import polars as pl
 
 import sql
 from assets.common.asset import asset
+from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
@@ -46,3 +47,8 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
             "failures": table(failures),
         }
     )
+
+
+CHECKS = [
+    row_check(operations, "checks.every_job_is_counted", "the views of operations count every job of the log"),
+]

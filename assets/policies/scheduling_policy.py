@@ -10,6 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
+from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
@@ -137,3 +138,12 @@ def candidate_of(setup: TrainingSetup, policy: JudgedPolicy, name: str) -> Candi
 
 def _checkpoint_of(source: str, seed: int) -> Path:
     return data_folder() / "models" / source / f"policy-{seed}.checkpoint"
+
+
+CHECKS = [
+    row_check(
+        scheduling_policy,
+        "checks.one_policy_is_in_use",
+        "of every kind of policy exactly one is in use, with a finite cost",
+    ),
+]

@@ -5,6 +5,7 @@ import polars as pl
 from pydantic import Field
 
 from assets.common.asset import LEAST_JOBS, asset
+from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.progress import progress
@@ -69,3 +70,8 @@ def wait_times(
             "calibration": plot(calibration_plot(rows)),
         }
     )
+
+
+CHECKS = [
+    row_check(wait_times, "checks.wait_quantiles_ascend", "the quantiles of a predicted wait ascend from 0"),
+]

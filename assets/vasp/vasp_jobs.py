@@ -4,6 +4,7 @@ import dagster as dg
 
 import sql
 from assets.common.asset import asset
+from assets.common.checks import row_check
 from assets.common.describe import table_metadata
 from assets.common.partitions import VASP
 from assets.ingest.core_jobs import jobs
@@ -37,3 +38,13 @@ def vasp_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[War
     if not accounting:
         context.log.info(f"[vasp.{source}] names no accounting source in the catalogue: nothing to join")
     return dg.MaterializeResult(metadata={"dagster/row_count": rows})
+
+
+CHECKS = [
+    row_check(
+        vasp_jobs,
+        "checks.launches_fit_their_jobs",
+        "a launch has at most one job, which the accounting knows",
+        partitions=VASP,
+    ),
+]
