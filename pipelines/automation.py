@@ -16,7 +16,7 @@ from dagster._utils.schedules import cron_string_iterator  # not exported
 from assets.common.partitions import SOURCES
 from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
 from traces.vasp.folders import find_runs
@@ -137,11 +137,7 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         if stamp and before.taken.get(name) != stamp:
             additions.append(name)
             requests.append(dg.RunRequest(run_key=f"{name}-{stamp}", partition_key=name))
-    # so that declared sources are there to be picked in the UI. Those of the inbox come with their runs below, and one whose first
-    # run fails does not come back before its file changes.
-    register_sources(
-        context.instance, [name for name, source in catalogue.sources.items() if not _is_in_inbox(source.path)]
-    )
+    register_sources(context.instance, declared_sources(catalogue))
     if not requests:
         return dg.SensorResult(skip_reason=f"nothing new in {inbox()}", cursor=looks.cursor())
     return dg.SensorResult(
@@ -192,6 +188,12 @@ class _Looks:
         """What was taken before stays so."""
         if name in before.taken:
             self.taken[name] = before.taken[name]
+
+
+def declared_sources(catalogue: Catalogue) -> list[str]:
+    """Those that are to be picked in the UI at once. A file of the inbox comes with its run, and one whose first run fails does not come
+    back before the file changes."""
+    return [name for name, source in catalogue.sources.items() if not _is_in_inbox(source.path)]
 
 
 def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:

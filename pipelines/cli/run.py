@@ -127,13 +127,13 @@ def ui(host: str, port: int) -> None:
     """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
     import os
 
-    from pipelines.automation import register_sources
+    from pipelines.automation import declared_sources, register_sources
     from pipelines.processes import close_dead_runs
     from pipelines.running import dagster_instance
 
     catalogue = load_catalogue()  # a fault in the catalogue is an error here, and not a line in a server's log
     with dagster_instance() as instance:
-        register_sources(instance, list(catalogue.sources))
+        register_sources(instance, declared_sources(catalogue))
         register_sources(instance, list(catalogue.vasp), "vasp")
         close_dead_runs(instance)
     inbox().mkdir(exist_ok=True)
