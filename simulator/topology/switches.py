@@ -10,6 +10,7 @@ import numpy as np
 from simulator.engine.episode import new_episode
 from simulator.engine.replay import check_outcome, rules_for, scoring_of
 from simulator.engine.rules import RESERVE
+from simulator.jobs.amounts import duration_s
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -22,8 +23,6 @@ from simulator.topology.tree import IntArray
 from simulator.topology.units import Units, all_idle
 from simulator.topology.walk import BEGUN, WalkTimes, new_walk
 
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "": 1}
-
 
 class Switches(NamedTuple):
     """leaves: switches of the lowest level that a job waits for. wait_s: how long, in seconds."""
@@ -34,12 +33,14 @@ class Switches(NamedTuple):
 
 def parse_switches(text: str) -> Switches:
     """`1@2h`: one leaf switch, for up to two hours. Raises ValueError with an example for any other text."""
-    match = re.fullmatch(r"\s*(\d+)\s*@\s*(\d+)\s*([smhd]?)\s*", text)
+    match = re.fullmatch(r"\s*(\d+)\s*@(.*)", text)
+    fault = f"cannot read the switches {text!r}: write leaf switches @ longest wait, such as 1@2h or 2@600s"
     if not match or int(match[1]) < 1:
-        raise ValueError(
-            f"cannot read the switches {text!r}: write leaf switches @ longest wait, such as 1@2h or 2@600s"
-        )
-    return Switches(int(match[1]), int(match[2]) * _UNITS_S[match[3]])
+        raise ValueError(fault)
+    try:
+        return Switches(int(match[1]), duration_s(match[2]))
+    except ValueError:
+        raise ValueError(fault) from None
 
 
 def replay_with_switches(

@@ -1,0 +1,35 @@
+"""Lengths of time as users write them: 4h, 30min, 2d, 1h30min, 4:00:00, 2-12:00:00, or seconds."""
+
+from __future__ import annotations
+
+import re
+
+UNITS_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+LONGEST_S = 10**9
+
+_PART = r"(\d+(?:\.\d+)?)\s*(min|[smhd])"
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)")
+
+
+def duration_s(text: str, what: str = "length of time") -> int:
+    """Whole seconds of a length of time. what: what it is of, for the message.
+
+    Units are s, min (or m), h and d, and parts may follow one another. A number alone is seconds. H:M:S, D-H:M:S and M:S are wall
+    times as PBS and Slurm write them. Raises ValueError with examples for any other text, and for more than LONGEST_S.
+    """
+    total = _seconds(text.strip().lower())
+    if total is None or total > LONGEST_S:
+        raise ValueError(f"{what} {text!r}: expected a length of time such as 4h, 30min, 2d or 4:00:00, or seconds")
+    return round(total)
+
+
+def _seconds(text: str) -> float | None:
+    if re.fullmatch(r"\d{1,12}", text):
+        return int(text)
+    if re.fullmatch(rf"(?:{_PART}\s*)+", text):
+        return sum(float(number) * UNITS_S[unit] for number, unit in re.findall(_PART, text))
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return None
+    days, hours, minutes, seconds, short_minutes, short_seconds = (int(part or 0) for part in clock.groups())
+    return 86_400 * days + 3600 * hours + 60 * (minutes + short_minutes) + seconds + short_seconds
