@@ -130,3 +130,15 @@ def busy_log(jobs: int = 400, procs: int = 16, seed: int = 0, days: int = 30) ->
     columns = (np.arange(1, jobs + 1), submit, start - submit, runtime, width, requested)
     lines = [swf_line(*map(int, row), user=int(rng.integers(1, 9))) for row in zip(*columns, strict=True)]
     return f"; UnixStartTime: 1767225600\n; TimeZoneString: Europe/Berlin\n; MaxProcs: {procs}\n" + "".join(lines)
+
+
+def in_queues(log: str) -> str:
+    """The same SWF log with its jobs in queues: by turns 1 and 2, and every tenth in 7."""
+    lines = []
+    for line in log.splitlines():
+        fields = line.split()
+        if not line.startswith(";"):
+            number = int(fields[0])
+            fields[14] = "7" if number % 10 == 0 else str(1 + number % 2)
+        lines.append(" ".join(fields) if not line.startswith(";") else line)
+    return "\n".join(lines) + "\n"

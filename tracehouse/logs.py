@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -46,7 +47,7 @@ class Log:
 
     def __init__(self, name: str, given: str, warehouse: Warehouse, in_catalogue: bool) -> None:
         self.name, self.given, self.warehouse, self.in_catalogue = name, given, warehouse, in_catalogue
-        self._traces: dict[bool, Trace] = {}
+        self._traces: dict[tuple[bool, tuple[str, ...]], Trace] = {}
 
     def __repr__(self) -> str:
         return f"Log({self.name}: {self.trace().rows.height:,} jobs to replay, {self.procs:,} processors)"
@@ -88,14 +89,16 @@ class Log:
         """
         return query_rows(self.warehouse, sql)
 
-    def trace(self, cancelled: bool = False) -> Trace:
+    def trace(self, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
         """The jobs that can be replayed, as the simulator takes them; read once.
 
-        cancelled: whether jobs that were cancelled before they started are among them.
+        cancelled: whether jobs that were cancelled before they started are among them. labels: further columns of core.jobs that they
+        are to have.
         """
-        if cancelled not in self._traces:
-            self._traces[cancelled] = load_trace(self.warehouse, self.name, cancelled)
-        return self._traces[cancelled]
+        key = (cancelled, tuple(labels))
+        if key not in self._traces:
+            self._traces[key] = load_trace(self.warehouse, self.name, cancelled, labels)
+        return self._traces[key]
 
 
 def load_log(log: str | Path, procs: int | None = None, drop_wider: bool = False) -> Log:

@@ -46,6 +46,8 @@ class ReplaySettings(TypedDict, total=False):
     drop_wider: bool
     trim: float
     load: float
+    without_queue: str | Sequence[str]
+    round_walltimes: str | None
     procs: int | None
     topology: str | Path
     hops: str | None
@@ -206,6 +208,8 @@ def replay(
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
         * `drop_wider` (False): leave out jobs wider than the cluster. `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
+        * `without_queue` ([]): queues whose jobs are left out. `round_walltimes` (None): requested times are rounded up to a
+          multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
           `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/topology.md).
 
@@ -235,7 +239,7 @@ def replay(
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), chosen)
     choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
-    return Run(log.given, replay_run(log.trace(chosen.cancelled), chosen, choice, nodes))
+    return Run(log.given, replay_run(log.trace(chosen.cancelled, chosen.labels), chosen, choice, nodes))
 
 
 def _settings_of(
@@ -252,6 +256,8 @@ def _settings_of(
         values["window"] = "{}:{}".format(*values["window"])
     if isinstance(values.get("outages"), str | Path):
         values["outages"] = read_outages(Path(values["outages"]))
+    if isinstance(values.get("without_queue"), str):
+        values["without_queue"] = [values["without_queue"]]
     of_nodes = {name: values.pop(name) for name in NodeSettings.model_fields if values.get(name) is not None}
     nodes = _nodes(of_nodes, log) if of_nodes else None
     return RunSettings(**{name: value for name, value in values.items() if name in RunSettings.model_fields}), nodes

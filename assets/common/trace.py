@@ -40,6 +40,7 @@ class Trace:
     a run-time model exists.
     clock_zero: UTC time of the log's second 0, without zone; has_calendar: whether that is known; time_zone: of the cluster.
     procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
+    node_procs: processors of a node by the header, or as core.clusters has it; None where nothing tells.
     log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading): docs/semantics.md.
     """
 
@@ -55,6 +56,7 @@ class Trace:
     time_zone: str
     procs_per_node: float
     log_faults: dict[str, int]
+    node_procs: int | None = None
 
     @property
     def clock(self) -> LogClock:
@@ -188,6 +190,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
             "ORDER BY file, position",
             [source],
         ).fetchall()
+        nodes = first_row(connection, "SELECT procs_per_node FROM core.clusters WHERE source = ?", [source])
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
     procs, procs_from, origin, clock_zero, time_zone, has_dates = about
@@ -205,6 +208,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         time_zone=time_zone,
         procs_per_node=_procs_per_node(header),
         log_faults=faults,
+        node_procs=_node_procs(header) or (nodes[0] if nodes else None),
     )
 
 
@@ -234,7 +238,7 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
 def _with_labels(
     connection: duckdb.DuckDBPyConnection, source: str, rows: pl.DataFrame, labels: Sequence[str]
 ) -> pl.DataFrame:
-    missing = [name for name in labels if name not in rows.columns]
+    missing = [name for name in dict.fromkeys(labels) if name not in rows.columns]
     if not missing:
         return rows
     query = f"SELECT job_index, {', '.join(missing)} FROM core.jobs WHERE source = $source"
@@ -283,6 +287,12 @@ def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:
     if trace.test_position is None:
         raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
     return trace, trace.test_position
+
+
+def _node_procs(header: list[tuple[str, str]]) -> int | None:
+    """MaxProcs by MaxNodes, where the header has both, and all nodes are alike."""
+    procs, nodes = header_value(header, "MaxProcs"), header_value(header, "MaxNodes")
+    return procs // nodes if procs and nodes and procs > 0 and nodes > 0 and procs % nodes == 0 else None
 
 
 def _procs_per_node(header: list[tuple[str, str]]) -> float:

@@ -139,11 +139,11 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
     if windows[0] != windows[1]:
         raise ValueError(f"{names} replay different jobs, {windows[0]} and {windows[1]}: {again} over the same window")
     if a["trace_sha256"] != b["trace_sha256"]:
-        differing = [name for name in ("rules", "cancelled", "drop_wider", "procs") if a[name] != b[name]]
+        differing = [name for name in ("rules", "cancelled", "drop_wider", "procs", "load") if a[name] != b[name]]
         why = (
             f"their settings differ in {', '.join(f'{name} ({a[name]}, {b[name]})' for name in differing)}"
             if differing
-            else "the log has changed between them"
+            else "the log, or what was left out of it, has changed between them"
         )
         raise ValueError(
             f"{names} were not run over the same jobs (trace_sha256 {a['trace_sha256'][:12]} and "

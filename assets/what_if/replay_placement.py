@@ -71,7 +71,7 @@ def replay_placement(
     rows, placed, pictures = [], [], {}
     for one in progress(config.placements, "placements", len(names)):
         settings, nodes = settings_of_placement(one, load_catalogue().sources.get(source))
-        trace = load_trace(warehouse, source, settings.cancelled)
+        trace = load_trace(warehouse, source, settings.cancelled, settings.labels)
         run = replay_run(trace, settings, choose_policy(settings, warehouse, source), nodes)
         rows.append(placement_row(one.name, run))
         placed.append(placed_rows(one.name, run))

@@ -13,7 +13,7 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
 from assets.what_if.run import choose_policy, replay_run
-from assets.what_if.settings import Outage, RunSettings, check_run_name, check_settings
+from assets.what_if.settings import Outage, RunSettings, check_run_name, check_saved_settings, check_settings
 from assets.what_if.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 
@@ -68,7 +68,7 @@ def replay_runs(
     """What-if replays of the whole trace or a window of it, by name: each with its settings, all metrics, the schedule and the
     queue over time. `tracehouse replay SOURCE ... --save NAME` adds one, `tracehouse compare` compares two."""
     source = context.partition_key
-    wanted = {check_run_name(run.name): check_settings(settings_of(run)) for run in config.runs}
+    wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
     if len(wanted) < len(config.runs):
         raise ValueError("two runs have the same name: give each a name of its own")
     traces = {

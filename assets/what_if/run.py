@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.agents import choose_agent
+from assets.what_if.changes.jobs_of_replay import changed_rows
 from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of, placement_metrics
 from assets.what_if.paper_agent import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
@@ -91,6 +92,14 @@ class ReplayRun:
         """Of the jobs of `rows`."""
         asked = slice(self.cluster.waiting, None)
         return Schedule(self.all_starts.start[asked], self.all_starts.backfilled[asked])
+
+    @property
+    def logged_rows(self) -> pl.DataFrame:
+        """`rows`, submitted when the log says: under another load, too, a period is one of the log."""
+        if self.settings.load == 1:
+            return self.rows
+        logged = self.trace.rows.select("job_index", "submit_s")
+        return self.rows.drop("submit_s").join(logged, on="job_index", how="left", maintain_order="left")
 
     @property
     def procs_from(self) -> str:
@@ -231,7 +240,8 @@ def replay_run(
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
     settings = check_settings(settings)
-    rows = _at_load(trace.rows, settings.load)
+    rows = changed_rows(trace, settings)
+    of_queues = rows.height
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
@@ -254,6 +264,7 @@ def replay_run(
         "equal_submit_times": rows.filter(pl.col("submit_s").diff() == 0).height,
         **trace.log_faults,
         "jobs_wider_than_cluster": trace.log_faults["jobs_wider_than_cluster"] + dropped,
+        "jobs_of_queues_left_out": trace.rows.height - of_queues,
         "cancelled_jobs": replayed.height - replayed["cancel_s"].null_count(),
         "running_jobs": len(cluster.running),
         "waiting_jobs": cluster.waiting,
@@ -290,15 +301,6 @@ def _on_nodes(
         return *ground.replay_with_switches(*rounded, policy.policy, settings), {}
     except NeverStarts as error:
         raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
-
-
-def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
-    """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
-    if load == 1 or rows.is_empty():
-        return rows
-    first = rows["submit_s"].min()
-    submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
-    return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
 
 
 def _without_wider(

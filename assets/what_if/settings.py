@@ -7,13 +7,13 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, Field, PrivateAttr
 
 from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
+from simulator.jobs.amounts import duration_s
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
@@ -97,6 +97,10 @@ class RunSettings(BaseModel):
     load: float = Field(
         default=1.0, description="How many times as densely jobs are submitted: 1.1 for 10 % more work in the same time"
     )
+    without_queue: list[str] = Field(default=[], description="Queues, or partitions, whose jobs are left out")
+    round_walltimes: str | None = Field(
+        default=None, description="Round requested times up to a multiple of this, such as 4h (left out: not at all)"
+    )
 
     @property
     def is_standard(self) -> bool:
@@ -127,6 +131,22 @@ class RunSettings(BaseModel):
     def believed(self) -> Estimates:
         """What the scheduler believes of run times. Raises ValueError where `estimates` names none."""
         return Estimates.parse(self.estimates) if self.is_standard else AS_LOGGED
+
+    @property
+    def rounding_s(self) -> int | None:
+        """What requested times are rounded up to a multiple of, seconds; None where they are as logged. Raises ValueError for other
+        texts."""
+        if self.round_walltimes is None:
+            return None
+        step = duration_s(self.round_walltimes, "round_walltimes")
+        if step < 1:
+            raise ValueError(f"round_walltimes {self.round_walltimes!r}: expected at least one second")
+        return step
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
+        return ["queue"] if self.without_queue else []
 
     def window_of(self, jobs: int) -> tuple[int, int]:
         """(first position, number of jobs) of the window in a trace of `jobs` jobs. Raises ValueError outside of it."""
@@ -160,6 +180,8 @@ def check_settings(settings: RunSettings) -> RunSettings:
         raise ValueError(f"procs must be at least 1, got {settings.procs}")
     if not LEAST_LOAD <= settings.load <= MOST_LOAD:
         raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
+    if settings.rounding_s is not None:
+        settings = settings.model_copy(update={"round_walltimes": str(settings.round_walltimes).strip()})
     for name, given in (("warm-start", settings.warm_start), ("outages", bool(settings.outages))):
         if given and settings.load != 1:
             raise ValueError(
@@ -249,44 +271,6 @@ def parse_window(text: str) -> tuple[int, int]:
     return int(numbers.group(1)), int(numbers.group(2))
 
 
-def parse_load(text: str) -> float:
-    """The factor that a user wrote: 1.1, or +10% and -20% for 1.1 and 0.8. Raises ValueError that says what is expected."""
-    written = re.fullmatch(r"(?:(\d+(?:\.\d+)?)|([+-]\d+(?:\.\d+)?) ?%)", text.strip())
-    if written is None:
-        raise ValueError(f"load {text!r}: expected a factor such as 1.1, or a change such as +10% or -20%")
-    factor, change = written.groups()
-    return float(factor) if factor else 1 + float(change) / 100
-
-
-class AskedProcs(NamedTuple):
-    """How many processors a user wants: a number, or a change of the cluster's own."""
-
-    text: str
-    number: int | None
-    more: int
-    percent: float
-
-    def of(self, cluster_procs: int) -> int:
-        """The processors, of a cluster that has so many. Raises ValueError where none is left."""
-        if self.number is not None:
-            return self.number
-        procs = cluster_procs + self.more + round(cluster_procs * self.percent / 100)
-        if procs < 1:
-            raise ValueError(
-                f"procs {self.text!r}: nothing is left of the {cluster_procs} processors of the cluster: take fewer away"
-            )
-        return procs
-
-
-def parse_procs(text: str) -> AskedProcs:
-    """What a user wrote: 300, or +10%, +16 and -4. Raises ValueError that says what is expected."""
-    written = re.fullmatch(r"(\d+)|([+-]\d+)|([+-]\d+(?:\.\d+)?) ?%", text.strip())
-    if written is None:
-        raise ValueError(f"procs {text!r}: expected a number such as 300, or a change such as +10% or -4")
-    number, more, percent = written.groups()
-    return AskedProcs(text, int(number) if number else None, int(more or 0), float(percent or 0))
-
-
 def check_run_name(name: str) -> str:
     """The name. Raises ValueError when a run cannot be called so."""
     if not RUN_NAME.fullmatch(name):
@@ -294,6 +278,16 @@ def check_run_name(name: str) -> str:
             f"bad name of a run {name!r}: use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
         )
     return name
+
+
+def check_saved_settings(settings: RunSettings) -> RunSettings:
+    """The settings. Raises ValueError where a saved run could not say what it was of."""
+    if settings.without_queue or settings.round_walltimes is not None:
+        raise ValueError(
+            "runs without a queue or with rounded requests are not saved, since no saved run has the same jobs: leave --save out, or "
+            "compare them with `tracehouse what-if`"
+        )
+    return settings
 
 
 def read_outages(path: Path) -> list[Outage]:

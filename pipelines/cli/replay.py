@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
+from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.scored_part import PartOptions, part_of
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parts import part_options, take_part
@@ -120,6 +121,17 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     help="Processors of the cluster: 300, or +10%, +16 and -4 from those of source or log. Default: these.",
 )
 @click.option(
+    "--without-queue",
+    multiple=True,
+    metavar="NAME",
+    help="Leave the jobs of this queue, or partition, out. May be given several times.",
+)
+@click.option(
+    "--round-walltimes",
+    metavar="LENGTH",
+    help="Round requested times up to a multiple of this, such as 4h or 30min.",
+)
+@click.option(
     "--topology",
     metavar="TREE|FILE",
     help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
@@ -137,7 +149,10 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     help="Processors of a node. Default: as catalogue or log say, or 1.",
 )
 @click.option(
-    "--nodes", type=click.Choice(SHARING), help="Whether jobs share nodes, or take whole ones. Default: shared."
+    "--nodes",
+    metavar="NUMBER|shared|whole",
+    help="Nodes of the cluster instead of --procs: 32, or +10%, +4 and -4 from those that it has. Or, with --topology: whether jobs "
+    "share nodes, or take whole ones. Default: shared.",
 )
 @click.option(
     "--place",
@@ -199,7 +214,6 @@ def replay(
     save: str | None,
     outages: Path | None,
     load: str,
-    procs: str | None,
     **others: Any,
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
@@ -227,30 +241,44 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.settings import RunSettings, parse_load, parse_procs, read_outages
+    from assets.what_if.settings import RunSettings, check_saved_settings, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
-    asked = PartOptions(**take_part(others))
+    asked, size = PartOptions(**take_part(others)), _take_size(others)
     nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"], trace_or_source)
+    settings = RunSettings(
+        outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others
+    )
     if save is not None:
+        if nodes is None:
+            check_saved_settings(settings)
         check_can_be_saved(trace_or_source, save)
     for name in ("placement", "schedule"):
         if files[name] is not None and not files[name].absolute().parent.is_dir():
             raise click.ClickException(f"{files[name].parent}: no such folder for --{name}")
-    run = replay_trace(
-        trace_or_source,
-        RunSettings(outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others),
-        parse_procs(procs) if procs is not None else None,
-        nodes,
-        asked.labels,
-    )
-    results = summary(run, trace_or_source, None if asked.is_all else part_of(run.rows, run.trace.clock, asked))
+    run = replay_trace(trace_or_source, settings, size, nodes, asked.labels)
+    results = summary(run, trace_or_source, None if asked.is_all else part_of(run.logged_rows, run.trace.clock, asked))
     click.echo(json.dumps(results) if as_json else replay_text(results))
     _remark(run, nodes, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
     if save is not None:
         _save(run, trace_or_source, save, quiet=as_json)
+
+
+def _take_size(given: dict[str, Any]) -> AskedProcs | None:
+    """Takes the size of the cluster out of the options: --procs, or --nodes where that is a number. None where neither is given."""
+    procs, nodes = given.pop("procs"), given["nodes"]
+    if nodes is None or nodes.strip().lower() in SHARING:
+        given["nodes"] = nodes and nodes.strip().lower()
+        return None if procs is None else parse_procs(procs)
+    size = parse_nodes(nodes, given["procs_per_node"])
+    if procs is not None:
+        raise ValueError("--procs and --nodes both say how large the cluster is: leave one of them out")
+    given["nodes"] = None
+    if all(given[name] is None for name in NODE_OPTIONS if name != "procs_per_node"):
+        given["procs_per_node"] = None  # it says how large a node is, not that jobs are placed on nodes
+    return size
 
 
 def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> None:

@@ -42,6 +42,7 @@ SHOWN_COUNTS = (
     "jobs",
     "jobs_left_out",
     "jobs_wider_than_cluster",
+    "jobs_of_queues_left_out",
     "requests_below_runtime",
     "jobs_out_of_order",
     "equal_submit_times",
@@ -256,11 +257,13 @@ def _settings(summary: dict[str, Any]) -> list[str]:
         "procs_per_node",
         "window",
         "load",
+        "round_walltimes",
         "trim",
     ):
         usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
+    lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     return lines

@@ -11,13 +11,14 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.what_if import plots as replay_plots
+from assets.what_if.changes.sizes import AskedProcs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.grade import grade_text
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.scored_part import ScoredPart
-from assets.what_if.settings import AskedProcs, RunSettings, check_run_name, check_settings
+from assets.what_if.settings import RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
 from pipelines.terminal import printable
@@ -40,7 +41,7 @@ def replay_trace(
     procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
     columns of core.jobs that the rows are to have.
     """
-    settings = check_settings(settings.model_copy(update={"procs": procs.number}) if procs else settings)
+    settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings)
     if nodes is not None:
         check_nodes(nodes, settings)
     is_log = is_path(trace_or_source)
@@ -50,11 +51,13 @@ def replay_trace(
     # before the log is read, which may take a while
     policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
     with say_if_slow(f"reading {trace_or_source}"):
-        trace = load_any_trace(source, settings, not is_log, labels)
+        trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
     if not settings.procs:
         warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     if procs is not None:
-        settings = settings.model_copy(update={"procs": procs.of(trace.cluster_procs)})
+        settings = settings.model_copy(
+            update={"procs": procs.of(trace.cluster_procs, source.procs_per_node or trace.node_procs)}
+        )
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
         return replay_run(trace, settings, policy, nodes)
 
@@ -86,6 +89,8 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "cancelled": settings.cancelled,
         "drop_wider": settings.drop_wider,
         "load": settings.load,
+        "without_queue": settings.without_queue,
+        "round_walltimes": settings.round_walltimes,
         "trim": settings.trim,
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,

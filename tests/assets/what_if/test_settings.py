@@ -12,8 +12,6 @@ from assets.what_if.settings import (
     check_run_name,
     check_settings,
     outages_of,
-    parse_load,
-    parse_procs,
     read_outages,
 )
 from simulator.jobs.cluster import FOREVER
@@ -61,19 +59,6 @@ def test_faults_of_settings(settings: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError) as caught:
         check_settings(RunSettings(**settings))  # type: ignore[arg-type]
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "load"), [("1.1", 1.1), ("2", 2.0), ("+10%", 1.1), ("-20 %", 0.8), (" +12.5% ", 1.125), ("1", 1.0)]
-)
-def test_a_load_is_a_factor_or_a_change(text: str, load: float) -> None:
-    assert parse_load(text) == pytest.approx(load)
-
-
-@pytest.mark.parametrize("text", ["", "x", "10%", "-1", "1e3", "+10", "%"])
-def test_other_loads_are_errors(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected a factor such as 1.1, or a change such as \+10% or -20%"):
-        parse_load(text)
 
 
 def test_windows_lie_inside_the_trace() -> None:
@@ -161,24 +146,3 @@ def test_outage_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_outages(tmp_path / "odd.csv")
     with pytest.raises(ValueError, match="cannot be read as a text file"):
         read_outages(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "procs"), [("300", 300), ("+10%", 282), ("-25 %", 192), ("+16", 272), (" -4 ", 252), ("+0.5%", 257)]
-)
-def test_processors_are_a_number_or_a_change(text: str, procs: int) -> None:
-    assert parse_procs(text).of(256) == procs
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "expected a number such as 300"),
-        ("3.5", "or a change such as"),
-        ("ten", "'ten'"),
-        ("-256", "nothing is left of the 256"),
-    ],
-)
-def test_processors_that_are_none(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        parse_procs(text).of(256)

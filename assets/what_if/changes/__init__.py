@@ -1,0 +1,1 @@
+"""Changes of cluster and jobs that a what-if replay may ask for."""

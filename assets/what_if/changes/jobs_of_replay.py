@@ -1,0 +1,54 @@
+"""The jobs of a what-if replay: those of the log, at another load, without some queues, with rounded requests."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from assets.common.trace import Trace
+from assets.what_if.settings import RunSettings
+
+MOST_NAMED = 20
+"""Queues that a message lists."""
+
+
+def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
+    """Rows of a trace as the settings change them, in the same order. Without queues, the trace needs the column `queue`.
+
+    Raises ValueError for a queue that no job is of, and where no job is left.
+    """
+    rows = _at_load(trace.rows, settings.load)
+    if settings.without_queue:
+        rows = _without_queues(trace, rows, settings.without_queue)
+    if settings.rounding_s is not None:
+        requested, step = pl.col("requested_walltime_s"), settings.rounding_s
+        rounded = pl.when(requested >= 1).then((requested + step - 1) // step * step).otherwise(requested)
+        rows = rows.with_columns(requested_walltime_s=rounded)
+    return rows
+
+
+def queues_of(rows: pl.DataFrame) -> list[str]:
+    """The queues of jobs, the commonest first. rows: with the column `queue`."""
+    counts = rows["queue"].drop_nulls().value_counts().sort("count", "queue", descending=[True, False])
+    return [str(queue) for queue in counts["queue"]]
+
+
+def _at_load(rows: pl.DataFrame, load: float) -> pl.DataFrame:
+    """The jobs, submitted `load` times as densely from the first submission on. Jobs that were cancelled waited as long as before."""
+    if load == 1 or rows.is_empty():
+        return rows
+    first = rows["submit_s"].min()
+    submit = first + ((pl.col("submit_s") - first) / load).round().cast(pl.Int64)
+    return rows.with_columns(submit_s=submit, cancel_s=submit + pl.col("cancel_s") - pl.col("submit_s"))
+
+
+def _without_queues(trace: Trace, rows: pl.DataFrame, left_out: list[str]) -> pl.DataFrame:
+    queues = queues_of(trace.rows)
+    for queue in left_out:
+        if queue not in queues:
+            more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+            there = f"the queues are {', '.join(queues[:MOST_NAMED])}{more}" if queues else "its jobs have no queue"
+            raise ValueError(f"without_queue {queue!r}: {trace.source} has no job of this queue: {there}")
+    rows = rows.filter(~pl.col("queue").is_in(left_out).fill_null(False))
+    if rows.is_empty():
+        raise ValueError(f"without_queue: no job of {trace.source} is left: leave fewer queues out")
+    return rows

@@ -1,0 +1,76 @@
+"""Sizes of a cluster and loads as users write them: +10%, -64, 512, nodes."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class AskedProcs(NamedTuple):
+    """How large a cluster a user wants: a number of processors or nodes, or a change of what the cluster has.
+
+    in_nodes: whether nodes are counted. node_procs: processors of a node, None where the user does not say.
+    """
+
+    text: str
+    number: int | None
+    more: int
+    percent: float
+    in_nodes: bool = False
+    node_procs: int | None = None
+
+    @property
+    def procs(self) -> int | None:
+        """The processors where the text alone says how many, else None."""
+        unit = (self.node_procs or 0) if self.in_nodes else 1
+        return self.number * unit if self.number is not None and unit else None
+
+    def of(self, cluster_procs: int, node_procs: int | None = None) -> int:
+        """The processors, of a cluster that has so many. node_procs: of its nodes, where the user does not say and somebody else does.
+
+        Raises ValueError where nothing is left, and for nodes of an unknown size.
+        """
+        name, unit = ("nodes", self.node_procs or node_procs) if self.in_nodes else ("procs", 1)
+        if unit is None:
+            raise ValueError(
+                f"nodes {self.text!r}: nobody says how many processors a node has: give procs_per_node (--procs-per-node 32), or "
+                "`procs_per_node` of the source in the catalogue"
+            )
+        if self.number is not None:
+            procs = self.number * unit
+        else:
+            procs = cluster_procs + unit * (self.more + round(cluster_procs / unit * self.percent / 100))
+        if procs < 1:
+            raise ValueError(
+                f"{name} {self.text!r}: nothing is left of the {cluster_procs} processors of the cluster: take fewer away"
+            )
+        return procs
+
+
+def parse_procs(text: str) -> AskedProcs:
+    """What a user wrote: 300, or +10%, +16 and -4. Raises ValueError that says what is expected."""
+    return AskedProcs(text, *_change("procs", text))
+
+
+def parse_nodes(text: str, node_procs: int | None = None) -> AskedProcs:
+    """The same in nodes: 32, or +10%, +4 and -4. node_procs: processors of a node, where the user says so too."""
+    return AskedProcs(text, *_change("nodes", text), in_nodes=True, node_procs=node_procs)
+
+
+def parse_load(text: str, base: float = 1.0) -> float:
+    """The factor that a user wrote: 1.1, or +10% and -20% for 1.1 and 0.8 times that of the base. Raises ValueError that says what is
+    expected."""
+    written = re.fullmatch(r"(?:(\d+(?:\.\d+)?)|([+-]\d+(?:\.\d+)?) ?%)", text.strip())
+    if written is None:
+        raise ValueError(f"load {text!r}: expected a factor such as 1.1, or a change such as +10% or -20%")
+    factor, change = written.groups()
+    return float(factor) if factor else base * (1 + float(change) / 100)
+
+
+def _change(name: str, text: str) -> tuple[int | None, int, float]:
+    """number, more, percent."""
+    written = re.fullmatch(r"(\d+)|([+-]\d+)|([+-]\d+(?:\.\d+)?) ?%", text.strip())
+    if written is None:
+        raise ValueError(f"{name} {text!r}: expected a number such as 300, or a change such as +10% or -4")
+    number, more, percent = written.groups()
+    return int(number) if number else None, int(more or 0), float(percent or 0)

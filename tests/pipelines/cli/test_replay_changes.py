@@ -1,0 +1,78 @@
+"""`tracehouse replay` of other clusters and other jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tracehouse
+from tests.pipelines.command_line import fail, succeed, told_of
+from tests.tiny import busy_log, in_queues
+
+
+@pytest.fixture
+def queued(catalogue: Path, tmp_path: Path) -> Path:
+    """A log of 400 jobs on 16 processors, by turns in the queues 1 and 2, and every tenth in 7."""
+    path = tmp_path / "queued.swf"
+    path.write_text(in_queues(busy_log()))
+    return path
+
+
+def test_a_queue_is_left_out(queued: Path) -> None:
+    said = told_of(queued, "--without-queue", "7")
+    assert (said["jobs"], said["jobs_of_queues_left_out"], said["without_queue"]) == (360, 40, ["7"])
+    assert said["average_wait_s"] < told_of(queued)["average_wait_s"]
+    both = told_of(queued, "--without-queue", "7", "--without-queue", "1", "--queue", "2")
+    assert both["jobs"] == both["scored_jobs"] == 200
+    text = succeed("replay", queued, "--without-queue", "7")
+    assert "without_queue" in text and "jobs_of_queues_left_out" in text
+    assert "jobs_of_queues_left_out" not in succeed("replay", queued)
+
+
+def test_python_leaves_the_same_queues_out(queued: Path) -> None:
+    said = told_of(queued, "--without-queue", "7", "--round-walltimes", "2h")["average_wait_s"]
+    for log in (queued, tracehouse.load_log(queued)):
+        assert tracehouse.replay(log, without_queue="7", round_walltimes="2h").metrics["average_wait_s"] == said
+        assert tracehouse.replay(log, without_queue=["7"], round_walltimes="2h").metrics["average_wait_s"] == said
+
+
+def test_a_queue_that_is_none(queued: Path) -> None:
+    said = fail("replay", queued, "--without-queue", "long")
+    assert "without_queue 'long': queued.swf has no job of this queue: the queues are " in said
+    assert "are not saved" in fail("replay", "lublin-256", "--without-queue", "1", "--save", "x")
+
+
+def test_requests_are_rounded(queued: Path) -> None:
+    said = told_of(queued, "--round-walltimes", "12h")
+    assert said["round_walltimes"] == "12h" and said["average_wait_s"] != told_of(queued)["average_wait_s"]
+    assert told_of(queued, "--round-walltimes", "1s")["average_wait_s"] == told_of(queued)["average_wait_s"]
+    assert "round_walltimes 'long': expected a length of time" in fail("replay", queued, "--round-walltimes", "long")
+
+
+def test_nodes_are_a_number_of_processors(queued: Path) -> None:
+    wanted = told_of(queued, "--procs", "20")["average_wait_s"]
+    for options in (["--nodes", "+1"], ["--nodes", "5"], ["--nodes", "+25%"]):
+        said = told_of(queued, *options, "--procs-per-node", "4")
+        assert (said["procs"], said["average_wait_s"]) == (20, wanted)
+    assert told_of(queued, "--nodes", "-1", "--procs-per-node", "4", "--drop-wider")["procs"] == 12
+    assert "leave the 19 such job(s) out with --drop-wider" in fail("replay", queued, "--procs", "-4")
+
+
+def test_the_header_says_what_a_node_has(queued: Path) -> None:
+    queued.write_text("; MaxNodes: 4\n" + queued.read_text())
+    assert told_of(queued, "--nodes", "+1")["procs"] == 20
+
+
+def test_nodes_that_nobody_knows(queued: Path) -> None:
+    said = fail("replay", queued, "--nodes", "-1")
+    assert said.startswith("nodes '-1': nobody says how many processors a node has: give procs_per_node")
+    assert "leave one of them out" in fail("replay", queued, "--nodes", "-1", "--procs", "4")
+    assert "nodes 'half': expected a number such as 300" in fail("replay", queued, "--nodes", "half")
+
+
+def test_a_period_is_one_of_the_log_under_another_load(queued: Path) -> None:
+    usual, dense = (told_of(queued, "--period", "2026-01", "--load", load) for load in ("1", "+50%"))
+    assert usual["scored_jobs"] == dense["scored_jobs"] < usual["jobs"] + 1
+    early = told_of(queued, "--to", "1000000", "--load", "+50%")
+    assert early["scored_jobs"] == told_of(queued, "--to", "1000000")["scored_jobs"]
