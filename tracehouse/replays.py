@@ -202,14 +202,12 @@ def replay(
         * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
         * `admit_by` ("estimate"): what decides whether a job may pass a blocked one, or "requested".
         * `correction` ("requested"): or "increments", "doubling". `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
-        * `window` (None): only these jobs, `(first, length)`, positions from 0.
-        * `warm_start` (False): begin with the jobs that were running or waiting by the log's own times.
+        * `window` (None): only these jobs, `(first, length)`. `warm_start` (False): begin with the jobs that the log says were there.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
         * `cancelled` (False): replay jobs, too, that were cancelled before they started.
-        * `drop_wider` (False): leave out jobs wider than the cluster. `trim` (0.0): share of the span cut for a second set of metrics.
+        * `drop_wider` (False): leave out wider jobs. `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
-        * `without_queue` ([]): queues whose jobs are left out. `round_walltimes` (None): requested times are rounded up to a
-          multiple of this, such as "4h".
+        * `without_queue` ([]): queues left out. `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
           `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/topology.md).
 

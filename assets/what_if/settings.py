@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.engine.replay import SELECTIVE_OPTIONS, rules_of
-from simulator.jobs.amounts import duration_s
+from simulator.jobs.amounts import parse_duration
 from simulator.jobs.cluster import FOREVER, Outages
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
@@ -138,7 +138,7 @@ class RunSettings(BaseModel):
         texts."""
         if self.round_walltimes is None:
             return None
-        step = duration_s(self.round_walltimes, "round_walltimes")
+        step = parse_duration(self.round_walltimes, "round_walltimes")
         if step < 1:
             raise ValueError(f"round_walltimes {self.round_walltimes!r}: expected at least one second")
         return step

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 
 UNITS_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
-LONGEST_S = 10**9
+MOST_SECONDS = 10**9
 
 _PART = r"(\d+(?:\.\d+)?)\s*(min|[smhd])"
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)")
 
 
-def duration_s(text: str, what: str = "length of time") -> int:
+def parse_duration(text: str, what: str = "length of time") -> int:
     """Whole seconds of a length of time. what: what it is of, for the message.
 
     Units are s, min (or m), h and d, and parts may follow one another. A number alone is seconds. H:M:S, D-H:M:S and M:S are wall
-    times as PBS and Slurm write them. Raises ValueError with examples for any other text, and for more than LONGEST_S.
+    times as PBS and Slurm write them. Raises ValueError with examples for any other text, and for more than MOST_SECONDS.
     """
     total = _seconds(text.strip().lower())
-    if total is None or total > LONGEST_S:
+    if total is None or total > MOST_SECONDS:
         raise ValueError(f"{what} {text!r}: expected a length of time such as 4h, 30min, 2d or 4:00:00, or seconds")
     return round(total)
 

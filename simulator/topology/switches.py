@@ -10,7 +10,7 @@ import numpy as np
 from simulator.engine.episode import new_episode
 from simulator.engine.replay import check_outcome, rules_for, scoring_of
 from simulator.engine.rules import RESERVE
-from simulator.jobs.amounts import duration_s
+from simulator.jobs.amounts import parse_duration
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -38,7 +38,7 @@ def parse_switches(text: str) -> Switches:
     if not match or int(match[1]) < 1:
         raise ValueError(fault)
     try:
-        return Switches(int(match[1]), duration_s(match[2]))
+        return Switches(int(match[1]), parse_duration(match[2]))
     except ValueError:
         raise ValueError(fault) from None
 

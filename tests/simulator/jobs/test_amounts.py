@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulator.jobs.amounts import duration_s
+from simulator.jobs.amounts import parse_duration
 
 LENGTHS = {
     "4h": 14_400, "30min": 1800, "30m": 1800, "2d": 172_800, "90s": 90, "3600": 3600, "0": 0, " 1.5 H ": 5400, "1h30min": 5400,
@@ -14,15 +14,15 @@ LENGTHS = {
 
 @pytest.mark.parametrize("text", LENGTHS)
 def test_lengths_of_time(text: str) -> None:
-    assert duration_s(text) == LENGTHS[text]
+    assert parse_duration(text) == LENGTHS[text]
 
 
 @pytest.mark.parametrize("text", ["", "h", "4 hours", "-4h", "4w", "1:2:3:4", "+1h", "12h3", "999999999999", "four"])
 def test_what_is_none(text: str) -> None:
     with pytest.raises(ValueError, match="expected a length of time such as 4h, 30min, 2d or 4:00:00, or seconds"):
-        duration_s(text)
+        parse_duration(text)
 
 
 def test_a_fault_says_what_it_is_of() -> None:
     with pytest.raises(ValueError, match=r"^round_walltimes 'x': expected"):
-        duration_s("x", "round_walltimes")
+        parse_duration("x", "round_walltimes")
