@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs
     from tracehouse.replays import ReplaySettings, Run, replay
+    from tracehouse.scenarios import WhatIf, what_if
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -33,6 +34,7 @@ __all__ = [
     "ReplaySettings",
     "Run",
     "WarehouseError",
+    "WhatIf",
     "advise_walltime",
     "compare",
     "leaderboard",
@@ -47,6 +49,7 @@ __all__ = [
     "replay",
     "saved_runs",
     "sources",
+    "what_if",
 ]
 
 _MODULE_OF = {
@@ -58,6 +61,7 @@ _MODULE_OF = {
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
+        "tracehouse.scenarios": ("WhatIf", "what_if"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),
         "warehouse": ("WarehouseError",),

@@ -1,6 +1,8 @@
-"""How far replays of a source can be trusted, as replay/fidelity has found it."""
+"""How far replays of a source can be trusted, as replay/fidelity has it."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from models.judging.fidelity import MEANING
 from warehouse import Warehouse, first_row
@@ -10,8 +12,34 @@ MUCH_MORE = 0.1
 """The log's share of waited time with room is so much above the replay's where limits are the likely reason of a poor grade."""
 
 
-def grade_text(warehouse: Warehouse, source: str) -> str | None:
-    """The grade of a source in one line, or why it has none; None before replay/fidelity was made."""
+class SourceGrade(NamedTuple):
+    """The grade of a source. grade: None where there is none. Waits are means over the graded jobs, in seconds. policy, backfill and
+    procs are of what fits the log best, None without a grade."""
+
+    grade: str | None
+    no_grade_because: str | None
+    logged_wait_s: float | None
+    replayed_wait_s: float | None
+    logged_room_share: float | None
+    replayed_room_share: float | None
+    policy: str | None
+    backfill: str | None
+    procs: int | None
+
+    @property
+    def words(self) -> str:
+        """The grade in one line, or why there is none."""
+        if self.grade is None or self.logged_wait_s is None or self.replayed_wait_s is None:
+            return f"no grade: {self.no_grade_because}"
+        return (
+            f"grade {self.grade}: {MEANING[self.grade]} (mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
+            f"{self.replayed_wait_s / 3600:.1f} h in the replay of what fits it best, {self.policy} with backfilling {self.backfill})"
+            + held_back_text(self.grade, self.logged_room_share, self.replayed_room_share)
+        )
+
+
+def grade_of(warehouse: Warehouse, source: str) -> SourceGrade | None:
+    """The grade of a source, None before replay/fidelity has looked at it."""
     with warehouse.read() as connection:
         graded = first_row(
             connection,
@@ -20,18 +48,17 @@ def grade_text(warehouse: Warehouse, source: str) -> str | None:
             [source],
         )
         fitted = first_row(
-            connection, "SELECT policy, backfill FROM replay.configurations WHERE source = ? AND place = 1", [source]
+            connection,
+            "SELECT policy, backfill, procs FROM replay.configurations WHERE source = ? AND place = 1",
+            [source],
         )
-    if graded is None:
-        return None
-    grade, why, logged, replayed, logged_room, replayed_room = graded
-    if grade is None:
-        return f"no grade: {why}"
-    assert fitted is not None
-    return (
-        f"grade {grade}: {MEANING[grade]} (mean wait {logged / 3600:.1f} h in the log, {replayed / 3600:.1f} h in the replay of what fits "
-        f"it best, {fitted[0]} with backfilling {fitted[1]})" + held_back_text(grade, logged_room, replayed_room)
-    )
+    return None if graded is None else SourceGrade(*graded, *(fitted or (None, None, None)))
+
+
+def grade_text(warehouse: Warehouse, source: str) -> str | None:
+    """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it."""
+    grade = grade_of(warehouse, source)
+    return None if grade is None else grade.words
 
 
 def held_back_text(grade: str, logged_room: float | None, replayed_room: float | None) -> str:

@@ -14,6 +14,7 @@ from pipelines.cli.query import sql
 from pipelines.cli.remove import remove
 from pipelines.cli.replay import compare, replay
 from pipelines.cli.run import report, run, ui
+from pipelines.cli.scenarios.what_if import what_if_command
 from pipelines.cli.vasp import vasp
 from pipelines.cli.wait import wait, walltime
 from pipelines.terminal import printable_output
@@ -49,6 +50,7 @@ COMMANDS = (
     distil,
     replay,
     compare,
+    what_if_command,
     place,
     wait,
     walltime,

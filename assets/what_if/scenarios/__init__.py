@@ -1,0 +1,1 @@
+"""Several what-if replays of one source from a small file, each compared with a base."""

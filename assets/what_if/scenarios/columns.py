@@ -1,0 +1,57 @@
+"""Columns that people read of the results of scenarios: in hours and percent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Column(NamedTuple):
+    """title: above the column. width: in characters. cell: of a row, as text."""
+
+    title: str
+    width: int
+    cell: Callable[[dict[str, Any]], str]
+
+
+def hours(value: float | None) -> str:
+    """A wait in hours, with as many decimals as matter."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def percent(value: float | None, sign: str = "") -> str:
+    """A share as a percentage. sign: "+" where a plus is to be shown."""
+    if value is None:
+        return ""
+    shown = 100 * value
+    return f"{shown:{sign},.0f} %" if abs(shown) >= 10 or not sign else f"{shown:{sign}.1f} %"
+
+
+def typical_change(row: dict[str, Any]) -> str:
+    """The change of the mean wait in the typical block with its interval, as percentages."""
+    if row["typical_ratio"] is None:
+        return ""
+    middle = percent(row["typical_ratio"] - 1, "+")
+    if row["typical_ratio_low"] is None:
+        return f"{middle} (none)"
+    low, high = (row[f"typical_ratio_{end}"] - 1 for end in ("low", "high"))
+    return f"{middle} ({percent(low, '+')[:-2]} to {percent(high, '+')[:-2]})"
+
+
+WAIT_COLUMNS = (
+    Column("mean h", 8, lambda row: hours(row["average_wait_h"])),
+    Column("median h", 10, lambda row: hours(row["median_wait_h"])),
+    Column("p95 h", 8, lambda row: hours(row["p95_wait_h"])),
+    Column("in 1 h", 8, lambda row: percent(row["started_within_1h_share"])),
+    Column("in 24 h", 9, lambda row: percent(row["started_within_24h_share"])),
+    Column("used", 6, lambda row: percent(row["utilisation"])),
+)
+"""Waits, shares of jobs that start within an hour and a day, and how much of the cluster is used."""
+CHANGE_COLUMNS = (
+    Column("change", 9, lambda row: percent(row["change_share"], "+")),
+    Column("typical block", 24, typical_change),
+    Column("verdict", 19, lambda row: row["in_words"] or ""),
+)
+"""The change of the mean wait against the base, of all paired jobs and in the typical block, and the verdict."""

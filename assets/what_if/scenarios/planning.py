@@ -1,0 +1,137 @@
+"""From a file of scenarios to replays that can run: everything is checked before anything is replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
+from assets.what_if.changes.jobs_of_replay import changed_rows
+from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
+from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
+from assets.what_if.run import ChosenPolicy, choose_policy
+from assets.what_if.scenarios.base_configuration import BaseConfiguration, base_configuration
+from assets.what_if.scenarios.scenario_file import BASE, TEXTS, Changes, ScenarioFile
+from assets.what_if.scored_part import PartOptions, part_of
+from assets.what_if.settings import RunSettings, check_settings, outages_of, read_outages
+
+GROUP_LABELS = ("queue", "account")
+"""Columns of core.jobs that results are grouped by, besides the user."""
+
+
+@dataclass(frozen=True)
+class PlannedReplay:
+    """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file."""
+
+    name: str
+    settings: RunSettings
+    policy: ChosenPolicy
+    path: tuple[str, ...]
+
+    @property
+    def procs(self) -> int:
+        """Processors of its cluster."""
+        assert self.settings.procs is not None
+        return self.settings.procs
+
+
+@dataclass(frozen=True)
+class ScenarioPlan:
+    """Replays of one trace, checked. scored: job_index of the jobs that are scored, int64, ascending. scored_words: which these are,
+    empty for all jobs. overridden: keys of [base]."""
+
+    file: ScenarioFile
+    source: str
+    trace: Trace
+    configuration: BaseConfiguration
+    base: PlannedReplay
+    scenarios: list[PlannedReplay]
+    scored: NDArray[np.int64]
+    scored_words: str
+    overridden: tuple[str, ...]
+
+
+def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOptions | None = None) -> ScenarioPlan:
+    """The replays of a file. source: a source or the path of a log, instead of the file's. part: what is scored, instead of the file's.
+
+    Raises ValueError, CatalogueError and LogError with the remedy. Faults of a scenario name file and scenario.
+    """
+    source = source or file.source
+    if source is None:
+        raise ValueError(
+            f'{file.where}: no source: give --source NAME, or write source = "NAME" at the top of the file'
+        )
+    is_log = is_path(source)
+    declared = log_source(Path(source)) if is_log else catalogue_source(source)
+    configuration = base_configuration(source, is_log)
+    with file.naming(BASE):
+        usual, size = _settings(file.base, configuration.settings)
+        base_policy = _policy(usual, source, is_log)
+    asked = {}
+    for name, changes in file.scenarios.items():
+        with file.naming("scenarios", name):
+            settings, own_size = _settings(changes, usual)
+            asked[name] = settings, own_size, _policy(settings, source, is_log)
+    part = file.part if part is None else part
+    trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
+    node_procs = declared.procs_per_node or trace.node_procs
+    scored = part_of(trace.rows, trace.clock, part)
+    scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
+    with file.naming(BASE):
+        cluster_procs = configuration.procs or trace.cluster_procs
+        procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
+        base = _ready(trace, BASE, usual, procs, base_policy, scored_jobs)
+    scenarios = []
+    for name, (settings, own_size, policy) in asked.items():
+        with file.naming("scenarios", name):
+            own_procs = procs if own_size is None else own_size.of(procs, node_procs)
+            scenarios.append(_ready(trace, name, settings, own_procs, policy, scored_jobs))
+    words = "" if part.is_all else scored.words
+    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, tuple(file.base))
+
+
+def _settings(changes: Changes, base: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
+    """The settings of a replay without its processors, and how many processors are asked for."""
+    values: dict[str, Any] = {
+        key: changes[key] for key in (*TEXTS, "without_queue", "round_walltimes") if key in changes
+    }
+    if "outages" in values:
+        values["outages"] = read_outages(Path(values["outages"]))
+    if "load" in changes:
+        values["load"] = parse_load(changes["load"], base.load)
+    size = None
+    if "procs" in changes:
+        size = parse_procs(changes["procs"])
+    elif "nodes" in changes:
+        size = parse_nodes(changes["nodes"], changes.get("procs_per_node"))
+    elif "procs_per_node" in changes:
+        raise ValueError("procs_per_node says how large the nodes of nodes = ... are: give nodes, too")
+    return check_settings(base.model_copy(update=values)), size
+
+
+def _policy(settings: RunSettings, source: str, is_log: bool) -> ChosenPolicy:
+    if is_log:
+        check_log_estimates(Path(source), settings)
+    return choose_policy(settings, None if is_log else open_warehouse(), source)
+
+
+def _ready(
+    trace: Trace, name: str, settings: RunSettings, procs: int, policy: ChosenPolicy, scored: NDArray[np.int64]
+) -> PlannedReplay:
+    """Raises ValueError where no scored job is left, for a queue that is none, and where there are no predictions."""
+    settings = check_settings(settings.model_copy(update={"procs": procs}))
+    rows = changed_rows(trace, settings).filter(pl.col("procs") <= procs)
+    if not rows["job_index"].is_in(scored).any():
+        raise ValueError(
+            "no scored job is left: take fewer processors away, leave fewer queues out, or score other jobs"
+        )
+    if settings.believed.is_predicted:
+        trace.jobs_of(rows, settings.believed)
+    outages_of(settings, procs)
+    return PlannedReplay(name, settings, policy, (BASE,) if name == BASE else ("scenarios", name))

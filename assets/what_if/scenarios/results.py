@@ -1,0 +1,277 @@
+"""All scenarios of a plan, replayed and compared with their base: rows, groups, jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.progress import progress
+from assets.what_if.run import ReplayRun, engine_version, replay_run
+from assets.what_if.scenarios.fate import fate_of_groups, labelled_jobs
+from assets.what_if.scenarios.pairing import (
+    SECONDS_PER_HOUR,
+    VERDICT_WORDS,
+    PairedJobs,
+    judge_pair,
+    pair_jobs,
+    paired_waits,
+)
+from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
+from assets.what_if.scenarios.scenario_file import BASE, LOG
+from assets.what_if.scored_part import DAY_S
+from models.judging.judge import Judgement, corrected_for_many
+from models.judging.verdict import DOMINATES, TRADES, WORSE
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import SEMANTICS, metrics
+
+MOST_PAYERS = 3
+"""Measures that a remark names."""
+ROW_SCHEMA = {
+    "scenario": pl.Utf8,
+    "policy": pl.Utf8,
+    "backfill": pl.Utf8,
+    "estimates": pl.Utf8,
+    "procs": pl.Int64,
+    "load": pl.Float64,
+    "without_queue": pl.Utf8,
+    "round_walltimes": pl.Utf8,
+    "jobs": pl.Int64,
+    "jobs_wider_than_cluster": pl.Int64,
+    "average_wait_h": pl.Float64,
+    "median_wait_h": pl.Float64,
+    "p95_wait_h": pl.Float64,
+    "started_within_1h_share": pl.Float64,
+    "started_within_24h_share": pl.Float64,
+    "utilisation": pl.Float64,
+    "average_bounded_slowdown": pl.Float64,
+    "paired_jobs": pl.Int64,
+    "base_only_jobs": pl.Int64,
+    "scenario_only_jobs": pl.Int64,
+    "paired_base_wait_h": pl.Float64,
+    "paired_wait_h": pl.Float64,
+    "change_h": pl.Float64,
+    "change_share": pl.Float64,
+    "typical_ratio": pl.Float64,
+    "typical_ratio_low": pl.Float64,
+    "typical_ratio_high": pl.Float64,
+    "no_interval_because": pl.Utf8,
+    "verdict": pl.Utf8,
+    "in_words": pl.Utf8,
+    "who_pays": pl.Utf8,
+    "jobs_longer_by_1h": pl.Int64,
+    "jobs_shorter_by_1h": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class ScenarioResults:
+    """What came of a plan. Waits are in hours.
+
+    rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
+    the order of the scenarios. jobs: a row for each job and scenario: scenario, job_id, submit_s (the log's own second), user_name,
+    account, queue, procs, runtime_s, logged_wait_h, base_wait_h, wait_h, change_h.
+    """
+
+    plan: ScenarioPlan
+    rows: pl.DataFrame
+    groups: pl.DataFrame
+    jobs: pl.DataFrame
+
+    @property
+    def base_words(self) -> str:
+        """The base in one line, and why it is that one."""
+        base, plan = self.plan.base, self.plan
+        settings = base.settings
+        words = f"{base.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {base.procs:,} processors"
+        own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
+        return f"{words}: {plan.configuration.why}{own}"
+
+    @property
+    def scored_words(self) -> str:
+        """Which jobs are compared, in one line."""
+        count = f"{len(self.plan.scored):,} of {self.plan.trace.rows.height:,} jobs"
+        if not self.plan.scored_words:
+            return f"all {self.plan.trace.rows.height:,} jobs"
+        return f"{self.plan.scored_words}, {count}; every replay begins with the first job of the log"
+
+    @property
+    def remarks(self) -> list[str]:
+        """Who pays for a scenario that is not better for all, and which jobs are left out somewhere, in sentences."""
+        return [f"{row['scenario']}: {text}" for row in self.rows.iter_rows(named=True) for text in _remarks_of(row)]
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the jobs, as `tracehouse what-if --json` prints it."""
+        grade = self.plan.configuration.grade
+        return {
+            "source": self.plan.source,
+            "base": self.base_words,
+            "scored": self.scored_words,
+            "grade": None if grade is None else grade.grade,
+            "trust": self.plan.configuration.trust,
+            "scenarios": self.rows.to_dicts(),
+            "groups": self.groups.to_dicts(),
+            "remarks": self.remarks,
+            "semantics": SEMANTICS,
+            "engine": engine_version(),
+        }
+
+    def write(self, folder: Path, file_format: str = "csv") -> list[Path]:
+        """Writes scenarios, groups and jobs into a folder, which is made if need be, as csv or parquet. Returns their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for name, table in (("scenarios", self.rows), ("groups", self.groups), ("jobs", self.jobs)):
+            path = folder / f"{name}.{file_format}"
+            if file_format == "csv":
+                table.write_csv(path, float_precision=6)
+            else:
+                table.write_parquet(path)
+            paths.append(path)
+        return paths
+
+
+def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
+    """Replays the base and all scenarios, with a progress bar. Raises ValueError that names the scenario where a replay fails."""
+    planned = iter(progress([plan.base, *plan.scenarios], "scenarios"))
+    base = _replayed(plan, next(planned))
+    rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
+    labels = labelled_jobs(base.logged_rows, base.cluster.procs)
+    others, judgements, groups, jobs = [], [], [], []
+    for scenario in planned:
+        run = _replayed(plan, scenario)
+        with plan.file.naming(*scenario.path):
+            pairs = pair_jobs(base, run, plan.scored)
+        waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
+        others.append(_row(plan, scenario.name, run) | _paired_columns(waits, pairs))
+        judgements.append(judgement)
+        groups.append(fate_of_groups(scenario.name, waits, labels))
+        jobs.append(_jobs_of(scenario.name, base, waits))
+    for scenario, row, judgement in zip(plan.scenarios, others, corrected_for_many(judgements), strict=True):
+        is_live = any(settings.believed.is_live for settings in (plan.base.settings, scenario.settings))
+        rows.append(row | _judged_columns(judgement, is_live))
+    table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
+    return ScenarioResults(plan, table, pl.concat(groups), pl.concat(jobs))
+
+
+def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
+    with plan.file.naming(*planned.path):
+        return replay_run(plan.trace, planned.settings, planned.policy)
+
+
+def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
+    """The row of one replay, but for its comparison with the base."""
+    settings = run.settings
+    scored = np.isin(run.rows["job_index"].to_numpy(), plan.scored)
+    waits = (run.schedule.start - run.jobs.submit)[scored & run.schedule.started]
+    return {
+        "scenario": name,
+        "policy": run.policy.text,
+        "backfill": settings.backfill,
+        "estimates": run.estimates,
+        "procs": run.cluster.procs,
+        "load": settings.load,
+        "without_queue": ", ".join(settings.without_queue) or None,
+        "round_walltimes": settings.round_walltimes,
+        "jobs_wider_than_cluster": run.counts["jobs_wider_than_cluster"],
+        **_measured(run.metrics(scored), waits),
+    }
+
+
+def _logged_row(plan: ScenarioPlan, base: ReplayRun) -> dict[str, Any] | None:
+    """The row of what users waited by the log, over the jobs of the base whose start it knows; None where it knows none."""
+    started = base.logged_rows.filter(pl.col("start_s").is_not_null())
+    scored = started["job_index"].is_in(plan.scored).to_numpy()
+    if not scored.any():
+        return None
+    jobs, start = plan.trace.jobs_of(started), started["start_s"].to_numpy()
+    schedule = Schedule(start, np.zeros(len(start), dtype=np.bool_))
+    measured = metrics(jobs, schedule, base.cluster.procs, scored)
+    return {"scenario": LOG, "procs": base.cluster.procs, **_measured(measured, (start - jobs.submit)[scored])}
+
+
+def _measured(measured: dict[str, float], waits: NDArray[np.int64]) -> dict[str, Any]:
+    """Figures of one replay. waits: of the scored jobs that started, seconds."""
+    return {
+        "jobs": len(waits),
+        **{f"{name}_wait_h": measured[f"{name}_wait_s"] / SECONDS_PER_HOUR for name in ("average", "median", "p95")},
+        "started_within_1h_share": float((waits <= SECONDS_PER_HOUR).mean()),
+        "started_within_24h_share": float((waits <= DAY_S).mean()),
+        "utilisation": measured["utilisation"],
+        "average_bounded_slowdown": measured["average_bounded_slowdown"],
+    }
+
+
+def _paired_columns(waits: pl.DataFrame, pairs: PairedJobs) -> dict[str, Any]:
+    change = (waits["wait_s"] - waits["base_wait_s"]).to_numpy()
+    before, after = (float(waits[name].to_numpy().mean()) / SECONDS_PER_HOUR for name in ("base_wait_s", "wait_s"))
+    return {
+        "paired_jobs": waits.height,
+        "base_only_jobs": pairs.base_only,
+        "scenario_only_jobs": pairs.other_only,
+        "paired_base_wait_h": before,
+        "paired_wait_h": after,
+        "change_h": after - before,
+        "change_share": after / before - 1 if before else None,
+        "jobs_longer_by_1h": int((change > SECONDS_PER_HOUR).sum()),
+        "jobs_shorter_by_1h": int((change < -SECONDS_PER_HOUR).sum()),
+    }
+
+
+def _judged_columns(judgement: Judgement, is_live: bool) -> dict[str, Any]:
+    """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given."""
+    verdict, wait = judgement.verdict, judgement.wait
+    is_certain = {DOMINATES: verdict.is_certain, WORSE: wait.low is not None and wait.low > 1}.get(verdict.word)
+    uncertain = is_certain is not None and (is_live or not is_certain)
+    return {
+        "typical_ratio": wait.ratio,
+        "typical_ratio_low": wait.low,
+        "typical_ratio_high": wait.high,
+        "no_interval_because": wait.why_none,
+        "verdict": verdict.word,
+        "in_words": f"{VERDICT_WORDS[verdict.word]}{', uncertain' if uncertain else ''}",
+        "who_pays": "; ".join(verdict.payers) or None,
+    }
+
+
+def _jobs_of(scenario: str, base: ReplayRun, waits: pl.DataFrame) -> pl.DataFrame:
+    logged = base.logged_rows.select(
+        "job_index",
+        "job_id",
+        "submit_s",
+        "user_name",
+        "account",
+        "queue",
+        logged_wait_h=(pl.col("start_s") - pl.col("submit_s")) / SECONDS_PER_HOUR,
+    )
+    return waits.join(logged, on="job_index", how="left", maintain_order="left").select(
+        pl.lit(scenario).alias("scenario"),
+        *("job_id", "submit_s", "user_name", "account", "queue", "procs", "runtime_s", "logged_wait_h"),
+        base_wait_h=pl.col("base_wait_s") / SECONDS_PER_HOUR,
+        wait_h=pl.col("wait_s") / SECONDS_PER_HOUR,
+        change_h=(pl.col("wait_s") - pl.col("base_wait_s")) / SECONDS_PER_HOUR,
+    )
+
+
+def _remarks_of(row: dict[str, Any]) -> list[str]:
+    said = []
+    if row["verdict"] is not None and row["in_words"].startswith(VERDICT_WORDS[TRADES]):
+        said.append(f"who pays: {'; '.join(row['who_pays'].split('; ')[:MOST_PAYERS])}")
+    if row["jobs_wider_than_cluster"]:
+        count = row["jobs_wider_than_cluster"]
+        said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")
+    left_out = [(row["base_only_jobs"], "of the base"), (row["scenario_only_jobs"], "of its own")]
+    if any(count for count, _ in left_out):
+        without = " and ".join(f"{_jobs(count)} {whose}" for count, whose in left_out if count)
+        said.append(
+            f"compared over the {_jobs(row['paired_jobs'])} in both, without {without}; their mean wait is "
+            f"{row['paired_wait_h']:,.2f} h instead of {row['paired_base_wait_h']:,.2f} h"
+        )
+    return said
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} {'job' if count == 1 else 'jobs'}"

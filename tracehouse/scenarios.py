@@ -1,0 +1,117 @@
+"""What-if questions: several scenarios beside what runs today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from assets.report.scenario_page import scenario_page
+from assets.what_if.scenarios.planning import plan_scenarios
+from assets.what_if.scenarios.results import ScenarioResults, replay_scenarios
+from assets.what_if.scenarios.scenario_file import read_scenarios, scenarios_of
+from pipelines.cli.replaying import warn_of_peak
+from pipelines.cli.scenarios.what_if import merged_part
+from pipelines.cli.scenarios.what_if_text import what_if_text
+
+TEXT_WIDTH = 120
+
+
+class ScoredJobs(TypedDict, total=False):
+    """Which jobs `what_if` scores, as `tracehouse what-if` takes it; begin and end are --from and --to."""
+
+    period: str
+    begin: str
+    end: str
+    queue: str
+    user: str
+    account: str
+
+
+class WhatIf:
+    """Scenarios beside their base, made by `what_if`. `print(answer)` prints what `tracehouse what-if` prints.
+
+    Attributes
+    ----------
+    scenarios : polars.DataFrame
+        One row for the log, the base and each scenario, with settings, waits in hours, the change against the base and a verdict.
+    groups : polars.DataFrame
+        Accounts (or users), size classes and queues of each scenario, with their jobs and mean waits before and after, in hours.
+    jobs : polars.DataFrame
+        One row for each job and scenario, with its wait in the log, in the base and in the scenario, in hours.
+    """
+
+    def __init__(self, results: ScenarioResults) -> None:
+        self.results = results
+        self.scenarios, self.groups, self.jobs = results.rows, results.groups, results.jobs
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in self.results.plan.scenarios)
+        return f"WhatIf({self.results.plan.source}: {names})"
+
+    def __str__(self) -> str:
+        return what_if_text(self.results, TEXT_WIDTH, 1)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What `tracehouse what-if --json` prints."""
+        return self.results.summary()
+
+    def write(self, folder: str | Path, file_format: str = "csv") -> list[Path]:
+        """Writes scenarios, groups and jobs into a folder, which is made if need be, as "csv" or "parquet". Returns their paths."""
+        return self.results.write(Path(folder), file_format)
+
+    def write_page(self, path: str | Path) -> None:
+        """Writes the page to mail, one HTML file that loads nothing."""
+        Path(path).write_text(scenario_page(self.results), encoding="utf-8")
+
+
+def what_if(
+    scenarios: str | Path | Mapping[str, Mapping[str, Any]],
+    source: str | Path | None = None,
+    base: Mapping[str, Any] | None = None,
+    **scored: Unpack[ScoredJobs],
+) -> WhatIf:
+    """Replay scenarios of a source, and compare each with what runs today, as `tracehouse what-if`.
+
+    Parameters
+    ----------
+    scenarios
+        The path of a TOML file, or what each scenario changes by its name. docs/what-if.md has a table of all keys.
+    source
+        A source, or the path of a log. By default that of the file.
+    base
+        Changes of the base, where no file says them.
+    **scored
+        Which jobs are scored: `period` ("last-month"), `begin`, `end`, `queue`, `user`, `account`. By default all, or those of the file.
+
+    Returns
+    -------
+    WhatIf
+
+    Raises
+    ------
+    LogError, CatalogueError, ValueError
+        There is no such source, or a scenario is wrong. Nothing has been replayed then.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "lublin-256")
+    >>> answer.scenarios.select("scenario", "procs", "in_words").rows()[2:]
+    [('a tenth more', 282, 'better'), ('SAF', 256, 'mixed')]
+    """
+    unknown = scored.keys() - ScoredJobs.__annotations__.keys()
+    if unknown:
+        expected = ", ".join(ScoredJobs.__annotations__)
+        raise TypeError(f"what_if() knows no {', '.join(sorted(unknown))}; expected some of {expected}")
+    if isinstance(scenarios, Mapping):
+        file = scenarios_of({"scenarios": scenarios, **({"base": base} if base else {})})
+    elif base:
+        raise ValueError("a file says what the base is, in its table [base]: leave base out")
+    else:
+        file = read_scenarios(Path(scenarios))
+    given = {name: str(value) for name, value in scored.items() if value is not None}
+    plan = plan_scenarios(file, None if source is None else str(source), merged_part(file, given))
+    warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
+    return WhatIf(replay_scenarios(plan))
