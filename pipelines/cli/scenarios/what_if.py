@@ -110,7 +110,10 @@ def check_writable(out: Path | None, html: Path | None) -> None:
             raise ValueError(f"{out}: is a file, and --out needs a folder: give another one")
         parent = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
         if not parent.is_dir() or not os.access(parent, os.W_OK):
-            raise ValueError(f"{out}: cannot be made in {parent}: give another folder for --out")
+            shown = (
+                parent if out.is_absolute() or not parent.is_relative_to(Path.cwd()) else parent.relative_to(Path.cwd())
+            )
+            raise ValueError(f"{out}: cannot be made in {shown}: give another folder for --out")
     if html is not None:
         if html.is_dir():
             raise ValueError(

@@ -11,7 +11,7 @@ from assets.what_if.scenarios.columns import CHANGE_COLUMNS, WAIT_COLUMNS, Colum
 if TYPE_CHECKING:
     from assets.what_if.scenarios.results import ScenarioResults
 
-LEAST_WIDTH = 72
+LEAST_WIDTH = 80
 SHORTEST_NAME = 12
 
 
@@ -54,7 +54,7 @@ def _table(
 def _fate(results: ScenarioResults, width: int, top: int) -> list[str]:
     from assets.what_if.scenarios.fate import most_changed
 
-    lines = ["whose waits change most, by hours of all their jobs (mean wait before and after)"]
+    lines = _wrapped("whose waits change most, by hours of all their jobs; mean wait before and after", width)
     for scenario in results.groups["scenario"].unique(maintain_order=True):
         parts = most_changed(results.groups.filter(scenario=scenario), top)
         lines += _wrapped(scenario if parts else f"{scenario}: nobody's", width)
@@ -66,8 +66,8 @@ def _fate(results: ScenarioResults, width: int, top: int) -> list[str]:
 def _group_line(kind: str, word: str, row: dict[str, Any]) -> str:
     moved = row[f"jobs_{word}_by_1h"]
     return (
-        f"  {word:<8}{kind:<8}{row['group']:<14.14}{row['jobs']:>8,} jobs {hours(row['base_wait_h']):>7} -> "
-        f"{hours(row['wait_h']):>6} h {moved:>7,} by over 1 h"
+        f"  {word:<8}{kind:<8}{row['group']:<12.12}{row['jobs']:>7,} jobs{hours(row['base_wait_h']):>7} -> {hours(row['wait_h']):>6} h"
+        f"{moved:>6,} over 1 h"
     )
 
 

@@ -40,6 +40,10 @@ OPTIONS = {
         "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
+    "what-if": [
+        "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
+        "--json",
+    ],
     "sql": ["QUERY", "--files", "--format", "--output"],
     "report": ["--source"],
     "ui": ["--host", "--port"],
