@@ -99,7 +99,7 @@ def what_if(
     >>> import tracehouse
     >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "lublin-256")
     >>> answer.scenarios.select("scenario", "procs", "in_words").rows()[2:]
-    [('a tenth more', 282, 'better'), ('SAF', 256, 'mixed')]
+    [('a tenth more', 282, 'better'), ('SAF', 256, 'mixed, harms')]
     """
     unknown = scored.keys() - ScoredJobs.__annotations__.keys()
     if unknown:
