@@ -10,21 +10,15 @@ from numpy.typing import NDArray
 
 from assets.what_if.run import ReplayRun
 from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
+from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
 from models.judging.judge import Judgement
 from models.judging.panel import panel_of
-from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, TRADES, WORSE, verdict_of
+from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, WORSE, PolicyVerdict, verdict_of
 from simulator.metrics.metrics import bounded_slowdown
 
 SECONDS_PER_HOUR = 3600
-VERDICT_WORDS = {
-    DOMINATES: "better",
-    TRADES: "mixed",
-    HARMS: "mixed, harms",
-    WORSE: "worse",
-    NO_DIFFERENCE: "no difference",
-}
-"""Verdicts of models.judging.verdict, in the words that analysts read."""
+BETTER, IS_WORSE, MIXED, NOT_SIGNIFICANT = "better", "worse", "mixed", "not significant"
+"""Words for analysts, beside those of models.judging.verdict: docs/what-if.md says when each is printed."""
 
 
 @dataclass(frozen=True)
@@ -77,3 +71,19 @@ def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgemen
     intervals = ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(means[0], means[1], WAIT_OFFSET_S)
     ours, theirs = (panels[0],), (panels[1],)
     return Judgement(ours, theirs, *intervals, verdict_of(ours, theirs, *intervals))
+
+
+def verdict_in_words(verdict: PolicyVerdict, wait: RatioInterval, is_live: bool) -> str:
+    """A verdict as analysts read it. wait: the interval of the mean wait in the typical block. is_live: whether one of the two replays
+    is one of many that another start would have given, so that nothing is certain."""
+    if verdict.word == NO_DIFFERENCE:
+        return NO_DIFFERENCE
+    if verdict.word not in (DOMINATES, WORSE):
+        return f"{MIXED}, harms" if verdict.word == HARMS else MIXED
+    word = BETTER if verdict.word == DOMINATES else IS_WORSE
+    if wait.low is None or wait.high is None:
+        return f"{word}, uncertain"
+    if wait.low <= 1 <= wait.high:
+        return NOT_SIGNIFICANT
+    is_certain = verdict.is_certain if verdict.word == DOMINATES else wait.low > 1
+    return word if is_certain and not is_live else f"{word}, uncertain"

@@ -14,18 +14,18 @@ from assets.common.progress import progress
 from assets.what_if.run import ReplayRun, engine_version, replay_run
 from assets.what_if.scenarios.fate import fate_of_groups, labelled_jobs
 from assets.what_if.scenarios.pairing import (
+    MIXED,
     SECONDS_PER_HOUR,
-    VERDICT_WORDS,
     PairedJobs,
     judge_pair,
     pair_jobs,
     paired_waits,
+    verdict_in_words,
 )
 from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
 from assets.what_if.scored_part import DAY_S
 from models.judging.judge import Judgement, corrected_for_many
-from models.judging.verdict import DOMINATES, TRADES, WORSE
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 
@@ -224,15 +224,13 @@ def _paired_columns(waits: pl.DataFrame, pairs: PairedJobs) -> dict[str, Any]:
 def _judged_columns(judgement: Judgement, is_live: bool) -> dict[str, Any]:
     """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given."""
     verdict, wait = judgement.verdict, judgement.wait
-    is_certain = {DOMINATES: verdict.is_certain, WORSE: wait.low is not None and wait.low > 1}.get(verdict.word)
-    uncertain = is_certain is not None and (is_live or not is_certain)
     return {
         "typical_ratio": wait.ratio,
         "typical_ratio_low": wait.low,
         "typical_ratio_high": wait.high,
         "no_interval_because": wait.why_none,
         "verdict": verdict.word,
-        "in_words": f"{VERDICT_WORDS[verdict.word]}{', uncertain' if uncertain else ''}",
+        "in_words": verdict_in_words(verdict, wait, is_live),
         "who_pays": "; ".join(verdict.payers) or None,
     }
 
@@ -258,7 +256,7 @@ def _jobs_of(scenario: str, base: ReplayRun, waits: pl.DataFrame) -> pl.DataFram
 
 def _remarks_of(row: dict[str, Any]) -> list[str]:
     said = []
-    if row["verdict"] is not None and row["in_words"].startswith(VERDICT_WORDS[TRADES]):
+    if row["verdict"] is not None and row["in_words"].startswith(MIXED):
         said.append(f"who pays: {'; '.join(row['who_pays'].split('; ')[:MOST_PAYERS])}")
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
