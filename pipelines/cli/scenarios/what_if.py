@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.storage import write_whole
 from assets.what_if.scenarios.scenario_file import ScenarioFile, read_scenarios
 from assets.what_if.scored_part import PartOptions
 from pipelines.cli.errors import plain_errors
@@ -130,6 +131,6 @@ def _written(results: ScenarioResults, out: Path | None, file_format: str, html:
     if html is not None:
         from assets.report.scenario_page import scenario_page
 
-        html.write_text(scenario_page(results), encoding="utf-8")
+        write_whole(html, scenario_page(results).encode())
         paths.append(html)
     return paths
