@@ -25,8 +25,8 @@ def scenario_page(results: ScenarioResults) -> str:
     """The whole document; the same results give the same bytes."""
     plan = results.plan
     rows = results.rows.to_dicts()
-    facts = {"base": results.base_words, "jobs": results.scored_words, "trust": " ".join(plan.configuration.trust)}
-    listed = "".join(f"<dt>{key}</dt><dd>{html.escape(text)}</dd>" for key, text in facts.items())
+    facts = {"base": [results.base_words], "jobs": [results.scored_words], "trust": plan.configuration.trust}
+    listed = "".join(f"<dt>{key}</dt><dd>{'<br>'.join(map(html.escape, lines))}</dd>" for key, lines in facts.items())
     remarks = "".join(f"<li>{html.escape(text)}</li>" for text in results.remarks)
     compared = [row for row in rows if row["verdict"] is not None]
     return (
@@ -65,7 +65,7 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], last: Sequ
         cells = "".join(f"<td>{html.escape(column.cell(row))}</td>" for column in columns)
         kind = f' class="{row["scenario"]}"' if row["scenario"] in ("log", "base") else ""
         lines.append(f'<tr{kind}><td class="text">{html.escape(row["scenario"])}</td>{cells}{more}</tr>')
-    extra = "<th></th>" if any(last) else ""
+    extra = '<th class="text">mean wait</th>' if any(last) else ""
     return f'<table><thead><tr><th class="text">scenario</th>{head}{extra}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 

@@ -20,13 +20,13 @@ GOOD_GRADES = ("A", "B")
 @dataclass(frozen=True)
 class BaseConfiguration:
     """settings: of the base's replay, before [base] changes them. procs: of its cluster, None for those of the source. why: where they
-    come from, for people. grade: of the source, None where nothing graded it. is_fitted: whether they are what fits the log best."""
+    come from, for people. grade: of the source, None where nothing graded it. no_grade: why there is none, empty where there is one."""
 
     settings: RunSettings
     procs: int | None
     why: str
     grade: SourceGrade | None
-    is_fitted: bool
+    no_grade: str = ""
 
     @property
     def is_trusted(self) -> bool:
@@ -36,25 +36,26 @@ class BaseConfiguration:
     @property
     def trust(self) -> list[str]:
         """What to know of the figures, in sentences: the grade, and what a log does not tell where it is not good."""
-        said = self.grade.words if self.grade is not None else "no grade: replay/fidelity has not graded this log"
+        said = self.grade.words if self.grade is not None and not self.no_grade else f"no grade: {self.no_grade}"
         return [said] if self.is_trusted else [said, NOT_IN_LOG]
 
 
 def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
     """The base of a source of the catalogue, or of a log. Jobs that are wider than a cluster are left out and counted."""
-    usual = RunSettings(drop_wider=True)
+    usual, why = RunSettings(drop_wider=True), "the usual rules, since the source has no grade"
     if is_log:
-        why = f"a log by its path has no grade; `tracehouse ingest {source} --name NAME` and `tracehouse run --source NAME` give one"
-        return BaseConfiguration(usual, None, why, None, False)
+        why = "the usual rules, since a log by its path has no grade"
+        remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run --source NAME` give it one"
+        return BaseConfiguration(usual, None, why, None, remedy)
     if not is_loaded(source):
-        why = f"the source is not in the warehouse, so it has no grade; `tracehouse run --source {source}` gives one"
-        return BaseConfiguration(usual, None, why, None, False)
+        remedy = f"the source is not in the warehouse; `tracehouse run --source {source}` loads and grades it"
+        return BaseConfiguration(usual, None, why, None, remedy)
     grade = grade_of(open_warehouse(), source)
     if grade is None:
-        why = f"replay/fidelity has not graded this source; `tracehouse run --source {source}` does"
-        return BaseConfiguration(usual, None, why, None, False)
+        remedy = f"replay/fidelity has not looked at this source; `tracehouse run --source {source}` makes it do so"
+        return BaseConfiguration(usual, None, why, None, remedy)
     if grade.grade is None or grade.policy is None or grade.backfill is None:
-        return BaseConfiguration(usual, None, f"the source has no grade: {grade.no_grade_because}", grade, False)
+        return BaseConfiguration(usual, None, why, grade, grade.no_grade_because or "")
     fitted = usual.model_copy(update={"policy": grade.policy, "backfill": grade.backfill})
     why = "the scheduler that fits the log best (replay/fidelity)"
-    return BaseConfiguration(fitted, grade.procs, why, grade, True)
+    return BaseConfiguration(fitted, grade.procs, why, grade)

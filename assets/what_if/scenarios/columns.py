@@ -40,6 +40,12 @@ def typical_change(row: dict[str, Any]) -> str:
     return f"{middle} ({percent(low, '+')[:-2]} to {percent(high, '+')[:-2]})"
 
 
+def verdict_cell(row: dict[str, Any]) -> str:
+    """The verdict, with a star where jobs are not in both replays."""
+    words = row["in_words"] or ""
+    return f"{words} *" if row["base_only_jobs"] or row["scenario_only_jobs"] else words
+
+
 WAIT_COLUMNS = (
     Column("mean h", 8, lambda row: hours(row["average_wait_h"])),
     Column("median h", 10, lambda row: hours(row["median_wait_h"])),
@@ -50,8 +56,8 @@ WAIT_COLUMNS = (
 )
 """Waits, shares of jobs that start within an hour and a day, and how much of the cluster is used."""
 CHANGE_COLUMNS = (
-    Column("change", 9, lambda row: percent(row["change_share"], "+")),
-    Column("typical block", 24, typical_change),
-    Column("verdict", 19, lambda row: row["in_words"] or ""),
+    Column("change", 8, lambda row: percent(row["change_share"], "+")),
+    Column("typical block", 23, typical_change),
+    Column("verdict", 20, verdict_cell),
 )
 """The change of the mean wait against the base, of all paired jobs and in the typical block, and the verdict."""

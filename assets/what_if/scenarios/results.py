@@ -51,6 +51,7 @@ ROW_SCHEMA = {
     "average_bounded_slowdown": pl.Float64,
     "paired_jobs": pl.Int64,
     "base_only_jobs": pl.Int64,
+    "base_only_work_share": pl.Float64,
     "scenario_only_jobs": pl.Int64,
     "paired_base_wait_h": pl.Float64,
     "paired_wait_h": pl.Float64,
@@ -146,7 +147,7 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
         with plan.file.naming(*scenario.path):
             pairs = pair_jobs(base, run, plan.scored)
         waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
-        others.append(_row(plan, scenario.name, run) | _paired_columns(waits, pairs))
+        others.append(_row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs))
         judgements.append(judgement)
         groups.append(fate_of_groups(scenario.name, waits, labels))
         jobs.append(_jobs_of(scenario.name, base, waits))
@@ -205,12 +206,15 @@ def _measured(measured: dict[str, float], waits: NDArray[np.int64]) -> dict[str,
     }
 
 
-def _paired_columns(waits: pl.DataFrame, pairs: PairedJobs) -> dict[str, Any]:
+def _paired_columns(plan: ScenarioPlan, base: ReplayRun, waits: pl.DataFrame, pairs: PairedJobs) -> dict[str, Any]:
+    work = (base.jobs.procs * base.jobs.runtime).astype(np.float64)
+    of_all = work[np.isin(base.rows["job_index"].to_numpy(), plan.scored) & base.schedule.started].sum()
     change = (waits["wait_s"] - waits["base_wait_s"]).to_numpy()
     before, after = (float(waits[name].to_numpy().mean()) / SECONDS_PER_HOUR for name in ("base_wait_s", "wait_s"))
     return {
         "paired_jobs": waits.height,
         "base_only_jobs": pairs.base_only,
+        "base_only_work_share": float(1 - work[pairs.base].sum() / of_all) if pairs.base_only and of_all else 0.0,
         "scenario_only_jobs": pairs.other_only,
         "paired_base_wait_h": before,
         "paired_wait_h": after,
@@ -261,12 +265,18 @@ def _remarks_of(row: dict[str, Any]) -> list[str]:
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
         said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")
-    left_out = [(row["base_only_jobs"], "of the base"), (row["scenario_only_jobs"], "of its own")]
-    if any(count for count, _ in left_out):
-        without = " and ".join(f"{_jobs(count)} {whose}" for count, whose in left_out if count)
+    without = []
+    if row["base_only_jobs"]:
+        share = 100 * row["base_only_work_share"]
+        without.append(
+            f"{_jobs(row['base_only_jobs'])} of the base ({share:.{0 if share >= 10 else 1}f} % of its work)"
+        )
+    if row["scenario_only_jobs"]:
+        without.append(f"{_jobs(row['scenario_only_jobs'])} of its own")
+    if without:
         said.append(
-            f"compared over the {_jobs(row['paired_jobs'])} in both, without {without}; their mean wait is "
-            f"{row['paired_wait_h']:,.2f} h instead of {row['paired_base_wait_h']:,.2f} h"
+            f"* over the {_jobs(row['paired_jobs'])} in both, without {' and '.join(without)}: mean wait {row['paired_wait_h']:,.2f} h "
+            f"instead of {row['paired_base_wait_h']:,.2f} h. Who is left out makes nobody wait"
         )
     return said
 

@@ -18,28 +18,33 @@ def test_a_grade_gives_the_scheduler_that_fits_best(busy: Path) -> None:
         12,
     )
     assert base.why == "the scheduler that fits the log best (replay/fidelity)"
-    assert base.is_fitted and base.is_trusted and base.settings.drop_wider
+    assert base.is_trusted and base.settings.drop_wider
     assert [said[:8] for said in base.trust] == ["grade B:"]
 
 
 def test_a_poor_grade_says_what_a_log_does_not_tell(busy: Path) -> None:
     write_grade("D")
     base = base_configuration("mine", is_log=False)
-    assert base.is_fitted and not base.is_trusted
+    assert base.settings.policy == "SAF" and not base.is_trusted
     assert base.trust[0].startswith("grade D: the replay has little to do with what happened")
     assert base.trust[1] == NOT_IN_LOG
 
 
 def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     ungraded = base_configuration("mine", is_log=False)
-    assert ungraded.why == "replay/fidelity has not graded this source; `tracehouse run --source mine` does"
+    assert ungraded.trust[0] == (
+        "no grade: replay/fidelity has not looked at this source; `tracehouse run --source mine` makes it do so"
+    )
     write_grade(None)
     refused = base_configuration("mine", is_log=False)
-    assert refused.why == "the source has no grade: hardly anybody waited"
+    assert refused.trust[0] == "no grade: hardly anybody waited"
     log = base_configuration("mine.swf", is_log=True)
-    assert log.why.startswith("a log by its path has no grade; `tracehouse ingest mine.swf --name NAME`")
+    assert log.trust[0].startswith("no grade: `tracehouse ingest mine.swf --name NAME`")
     absent = base_configuration("lublin-256", is_log=False)
-    assert absent.why.startswith("the source is not in the warehouse")
+    assert absent.trust[0].startswith(
+        "no grade: the source is not in the warehouse; `tracehouse run --source lublin-256`"
+    )
     for base in (ungraded, refused, log, absent):
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")
-        assert base.procs is None and not base.is_fitted and base.trust[-1] == NOT_IN_LOG
+        assert base.procs is None and base.trust[-1] == NOT_IN_LOG
+        assert base.why.startswith("the usual rules, since ") and base.why.endswith(" has no grade")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assets.what_if.scenarios.columns import hours, percent, typical_change
+from assets.what_if.scenarios.columns import hours, percent, typical_change, verdict_cell
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,9 @@ def test_a_typical_change_has_its_interval_or_none() -> None:
     assert typical_change(row) == "-20 % (-40 to +6.3)"
     assert typical_change(row | {"typical_ratio_low": None, "typical_ratio_high": None}) == "-20 % (none)"
     assert typical_change(dict.fromkeys(row)) == ""
+
+
+def test_a_star_says_that_jobs_are_missing() -> None:
+    row = {"in_words": "better", "base_only_jobs": 0, "scenario_only_jobs": 0}
+    assert verdict_cell(row) == "better" and verdict_cell(row | {"base_only_jobs": 3}) == "better *"
+    assert verdict_cell(dict.fromkeys(row)) == ""

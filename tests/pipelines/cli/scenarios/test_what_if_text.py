@@ -33,9 +33,9 @@ def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None
     lines = what_if_text(results, 200, 1).splitlines()
     assert lines[0] == "mine: all 400 jobs"
     assert lines[1].startswith(
-        "base: FCFS, backfilling easy, requested times, 16 processors: replay/fidelity has not graded this source"
+        "base: FCFS, backfilling easy, requested times, 16 processors: the usual rules, since the source has no grade"
     )
-    assert lines[2] == "trust: no grade: replay/fidelity has not graded this log"
+    assert lines[2].startswith("trust: no grade: replay/fidelity has not looked at this source")
     assert lines[3].startswith("trust: A log does not tell everything: partitions, reservations")
 
 
