@@ -272,7 +272,10 @@ def _take_size(given: dict[str, Any]) -> AskedProcs | None:
     if nodes is None or nodes.strip().lower() in SHARING:
         given["nodes"] = nodes and nodes.strip().lower()
         return None if procs is None else parse_procs(procs)
-    size = parse_nodes(nodes, given["procs_per_node"])
+    try:
+        size = parse_nodes(nodes, given["procs_per_node"])
+    except ValueError as error:
+        raise ValueError(f"{error}; or shared or whole, for jobs that are placed on nodes") from None
     if procs is not None:
         raise ValueError("--procs and --nodes both say how large the cluster is: leave one of them out")
     given["nodes"] = None

@@ -18,7 +18,8 @@ def hours(value: float | None) -> str:
     """A wait in hours, with as many decimals as matter."""
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    size = abs(round(value, 2))
+    return f"{value:,.0f}" if size >= 1000 else f"{value:,.1f}" if size >= 10 else f"{value:.2f}"
 
 
 def percent(value: float | None, sign: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,12 +27,14 @@ GROUP_LABELS = ("queue", "account")
 
 @dataclass(frozen=True)
 class PlannedReplay:
-    """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file."""
+    """One replay that is ready to run. settings: checked, with the processors. path: of its table in the file. node_procs: processors of
+    a node, where its size is said in nodes, else None."""
 
     name: str
     settings: RunSettings
     policy: ChosenPolicy
     path: tuple[str, ...]
+    node_procs: int | None = None
 
     @property
     def procs(self) -> int:
@@ -57,6 +59,13 @@ class ScenarioPlan:
     overridden: tuple[str, ...]
 
 
+class _AskedReplay(NamedTuple):
+    path: tuple[str, ...]
+    settings: RunSettings
+    size: AskedProcs | None
+    policy: ChosenPolicy
+
+
 def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOptions | None = None) -> ScenarioPlan:
     """The replays of a file. source: a source or the path of a log, instead of the file's. part: what is scored, instead of the file's.
 
@@ -71,27 +80,22 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source, is_log)
     with file.naming(BASE):
-        usual, size = _settings(file.base, configuration.settings)
-        base_policy = _policy(usual, source, is_log)
-    asked = {}
+        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log)
+    usual, asked = asked_base.settings, []
     for name, changes in file.scenarios.items():
         with file.naming("scenarios", name):
-            settings, own_size = _settings(changes, usual)
-            asked[name] = settings, own_size, _policy(settings, source, is_log)
+            asked.append(_asked(("scenarios", name), changes, usual, source, is_log))
     part = file.part if part is None else part
     trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
-        cluster_procs = configuration.procs or trace.cluster_procs
-        procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
-        base = _ready(trace, BASE, usual, procs, base_policy, scored_jobs)
+        base = _ready(trace, asked_base, configuration.procs or trace.cluster_procs, node_procs, scored_jobs)
     scenarios = []
-    for name, (settings, own_size, policy) in asked.items():
-        with file.naming("scenarios", name):
-            own_procs = procs if own_size is None else own_size.of(procs, node_procs)
-            scenarios.append(_ready(trace, name, settings, own_procs, policy, scored_jobs))
+    for each in asked:
+        with file.naming(*each.path):
+            scenarios.append(_ready(trace, each, base.procs, node_procs, scored_jobs))
     words = "" if part.is_all else scored.words
     return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, tuple(file.base))
 
@@ -115,17 +119,22 @@ def _settings(changes: Changes, base: RunSettings) -> tuple[RunSettings, AskedPr
     return check_settings(base.model_copy(update=values)), size
 
 
-def _policy(settings: RunSettings, source: str, is_log: bool) -> ChosenPolicy:
+def _asked(path: tuple[str, ...], changes: Changes, base: RunSettings, source: str, is_log: bool) -> _AskedReplay:
+    settings, size = _settings(changes, base)
     if is_log:
         check_log_estimates(Path(source), settings)
-    return choose_policy(settings, None if is_log else open_warehouse(), source)
+    policy = choose_policy(settings, None if is_log else open_warehouse(), source)
+    return _AskedReplay(path, settings, size, policy)
 
 
 def _ready(
-    trace: Trace, name: str, settings: RunSettings, procs: int, policy: ChosenPolicy, scored: NDArray[np.int64]
+    trace: Trace, asked: _AskedReplay, cluster_procs: int, node_procs: int | None, scored: NDArray[np.int64]
 ) -> PlannedReplay:
-    """Raises ValueError where no scored job is left, for a queue that is none, and where there are no predictions."""
-    settings = check_settings(settings.model_copy(update={"procs": procs}))
+    """cluster_procs: those of the base. Raises ValueError where no scored job is left, for a queue that is none, and where there are no
+    predictions."""
+    size = asked.size
+    procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
+    settings = check_settings(asked.settings.model_copy(update={"procs": procs}))
     rows = changed_rows(trace, settings).filter(pl.col("procs") <= procs)
     if not rows["job_index"].is_in(scored).any():
         raise ValueError(
@@ -134,4 +143,5 @@ def _ready(
     if settings.believed.is_predicted:
         trace.jobs_of(rows, settings.believed)
     outages_of(settings, procs)
-    return PlannedReplay(name, settings, policy, (BASE,) if name == BASE else ("scenarios", name))
+    of_nodes = (size.node_procs or node_procs) if size is not None and size.in_nodes else None
+    return PlannedReplay(asked.path[-1], settings, asked.policy, asked.path, of_nodes)

@@ -102,8 +102,15 @@ class ScenarioResults:
 
     @property
     def remarks(self) -> list[str]:
-        """Who pays for a scenario that is not better for all, and which jobs are left out somewhere, in sentences."""
-        return [f"{row['scenario']}: {text}" for row in self.rows.iter_rows(named=True) for text in _remarks_of(row)]
+        """How large a cluster of so many nodes is, who pays for a scenario, and which jobs are left out somewhere, in sentences."""
+        said = [
+            f"{each.name}: {each.procs:,} processors, {each.node_procs} a node"
+            for each in (self.plan.base, *self.plan.scenarios)
+            if each.node_procs
+        ]
+        return said + [
+            f"{row['scenario']}: {text}" for row in self.rows.iter_rows(named=True) for text in _remarks_of(row)
+        ]
 
     def summary(self) -> dict[str, Any]:
         """Everything but the jobs, as `tracehouse what-if --json` prints it."""

@@ -68,7 +68,18 @@ def test_nodes_that_nobody_knows(queued: Path) -> None:
     said = fail("replay", queued, "--nodes", "-1")
     assert said.startswith("nodes '-1': nobody says how many processors a node has: give procs_per_node")
     assert "leave one of them out" in fail("replay", queued, "--nodes", "-1", "--procs", "4")
-    assert "nodes 'half': expected a number such as 300" in fail("replay", queued, "--nodes", "half")
+    said = fail("replay", queued, "--nodes", "half")
+    assert (
+        "nodes 'half': expected a number such as 300" in said
+        and "; or shared or whole, for jobs that are placed" in said
+    )
+
+
+def test_fewer_nodes_below_switches(queued: Path) -> None:
+    options = ("--topology", "4x2", "--procs-per-node", "4")
+    said = told_of(queued, *options, "--nodes", "+1")
+    assert said["procs"] == 20 and said["placement"]["nodes"] == "shared" and said["placement"]["tree_nodes"] == 5
+    assert told_of(queued, *options, "--nodes", "WHOLE")["placement"]["nodes"] == "whole"
 
 
 def test_a_period_is_one_of_the_log_under_another_load(queued: Path) -> None:

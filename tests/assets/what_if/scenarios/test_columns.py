@@ -8,7 +8,8 @@ from assets.what_if.scenarios.columns import hours, percent, typical_change, ver
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0.00"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1,234"), (-0.5, "-0.50"), (None, "")]
+    ("value", "text"),
+    [(0.0, "0.00"), (1.234, "1.23"), (12.34, "12.3"), (9.996, "10.0"), (1234.5, "1,234"), (-0.5, "-0.50"), (None, "")],
 )
 def test_hours(value: float | None, text: str) -> None:
     assert hours(value) == text

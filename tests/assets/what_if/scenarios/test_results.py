@@ -86,6 +86,7 @@ def test_the_comparison_is_over_pairs(busy: Path) -> None:
     off = row_of(answer, "a node off")
     assert off["base_only_jobs"] == off["jobs_wider_than_cluster"] > 0
     said = [text for text in answer.remarks if text.startswith("a node off: ")]
+    assert said[0] == "a node off: 12 processors, 4 a node"
     assert any(f"{off['jobs_wider_than_cluster']} jobs wider than 12 processors are left out" in text for text in said)
     assert any(f"without {off['base_only_jobs']} jobs of the base (" in text for text in said)
     totals = answer.groups.group_by("scenario", "grouped_by").agg(pl.col("jobs").sum())
