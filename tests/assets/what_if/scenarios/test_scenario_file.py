@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from assets.what_if.scenarios.scenario_file import SCENARIO_KEYS, read_scenarios, scenarios_of
+from assets.what_if.scenarios.scenario_file import PART_KEYS, SCENARIO_KEYS, read_scenarios, scenarios_of
+from tests.pipelines.command_line import succeed
+from tests.rules import PROJECT
 
 GOOD = """
 source = "kth-sp2"
@@ -130,3 +133,16 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_document_has_no_lines() -> None:
     with pytest.raises(ValueError, match=r"^scenarios: scenario 'x': unknown key 'proc'"):
         scenarios_of({"scenarios": {"x": {"proc": 3}}})
+
+
+def test_every_key_is_in_the_table_and_an_option_of_replay() -> None:
+    page = (PROJECT / "docs" / "what-if.md").read_text()
+    table = {
+        key
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert {*SCENARIO_KEYS, "source", *PART_KEYS} <= table
+    options = succeed("replay", "--help")
+    assert all(f"--{key.replace('_', '-')}" in options for key in SCENARIO_KEYS)
