@@ -44,7 +44,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
     ).pl()
     tables: Tables = {}
     for (source,), part in costs.group_by("source", maintain_order=True):
-        command = f"tracehouse run --job ddppo_transfer --source {source}"
+        command = f"tracehouse run {source} --job ddppo_transfer"
         of_source = differences.filter(source=source)
         tables[f"ddppo, {source}"] = (command, windows_table(part))
         tables[f"ddppo differences, {source}"] = (command, differences_table(of_source))
@@ -53,7 +53,7 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         sizes = costs.filter(pl.col("policy") == "dd-ppo, for bsld")
         jobs = dict(connection.execute("SELECT source, count(*) FROM core.jobs GROUP BY ALL").fetchall())
         logs = sorted(sizes["trained_on"].unique(), key=lambda log: (jobs.get(log, 0), log))
-        tables["ddppo, more data"] = ("tracehouse run --job ddppo_transfer --source NAME", sizes_table(sizes, logs))
+        tables["ddppo, more data"] = ("tracehouse run NAME --job ddppo_transfer", sizes_table(sizes, logs))
     return tables
 
 

@@ -50,7 +50,7 @@ def experiment_tables(connection: DuckDBPyConnection) -> Tables:
 
 
 def _command(asset: str, source: object) -> str:
-    return f"tracehouse run --job experiments --source {source} (experiments/{asset})"
+    return f"tracehouse run {source} --job experiments (experiments/{asset})"
 
 
 def learned_table(rows: pl.DataFrame) -> str:

@@ -55,7 +55,7 @@ def vasp_tables(connection: DuckDBPyConnection) -> Tables:
     tables: Tables = {}
     for (source,), rows in scores.group_by("source", maintain_order=True):
         of_source = seeds.filter(pl.col("source") == source)["seed"].to_list()
-        command = f"tracehouse vasp run --source {source}, with the seeds {of_source}"
+        command = f"tracehouse vasp run {source}, with the seeds {of_source}"
         tables[f"remaining times, {source}"] = (command, remaining_table(rows))
         of_both = both.filter(pl.col("source") == source)
         if of_both.height:
@@ -80,7 +80,7 @@ def _rlschert_tables(connection: DuckDBPyConnection) -> Tables:
     tables: Tables = {}
     for (source,), rows in means.group_by("source", maintain_order=True):
         seeds = rows["seeds"].explode().drop_nulls().unique().sort().to_list()
-        command = f"tracehouse vasp run --source {source} --job rlschert, with the seeds {seeds}"
+        command = f"tracehouse vasp run {source} --job rlschert, with the seeds {seeds}"
         tables[f"rlschert, {source}"] = (command, schedulers_table(rows.filter(pl.col("experiment") == "main")))
         for experiment in SWEPT:
             of_sweep = rows.filter(pl.col("experiment") == experiment)

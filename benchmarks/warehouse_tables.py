@@ -87,18 +87,16 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
         runtimes = connection.sql("FROM predictions.runtime_scores WHERE user_class = 'all users'").pl()
         tables = experiment_tables(connection) | ddppo_tables(connection) | vasp_tables(connection)
     for (source,), part in held_out.group_by("source", maintain_order=True):
-        tables[f"held_out, {source}"] = (f"tracehouse run --job experiments --source {source}", held_out_table(part))
+        tables[f"held_out, {source}"] = (f"tracehouse run {source} --job experiments", held_out_table(part))
     for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):
         seeds = ", ".join(map(str, part["seed"].drop_nulls().unique().sort()))
-        command = (
-            f"tracehouse run --job experiments --source {source}, with the agents of the table and the seeds {seeds}"
-        )
+        command = f"tracehouse run {source} --job experiments, with the agents of the table and the seeds {seeds}"
         tables[f"{experiment}, {source}"] = (command, agents_table(part))
     for (source,), part in own.group_by("source", maintain_order=True):
-        command = f"tracehouse run --job experiments --source {source}{own_settings(trained.filter(source=source))}"
+        command = f"tracehouse run {source} --job experiments{own_settings(trained.filter(source=source))}"
         tables[f"inspector by its own rules, {source}"] = (command, own_rules_table(part))
     for (source,), part in uses.group_by("source", maintain_order=True):
-        tables[f"prediction_search, {source}"] = (f"tracehouse run --source {source}", uses_table(part))
+        tables[f"prediction_search, {source}"] = (f"tracehouse run {source}", uses_table(part))
     if set(BUNDLED) <= set(scores["source"]):
         tables["verdicts, bundled sources"] = ("tracehouse run", bundled_table(scores))
     if set(BUNDLED) <= set(runtimes["source"]):

@@ -82,7 +82,7 @@ class Home:
         )
 
     def run_tiny(self) -> subprocess.CompletedProcess[str]:
-        return self.call("run", "-s", SOURCE, "--config", str(self.folder / "config.yaml"))
+        return self.call("run", SOURCE, "--config", str(self.folder / "config.yaml"))
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Every table of the warehouse, rows in a fixed order."""

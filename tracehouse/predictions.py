@@ -35,7 +35,7 @@ def predicted_runtimes(source: str) -> pl.DataFrame:
     Parameters
     ----------
     source
-        Name of a source whose model is trained (`tracehouse run --source NAME --job train`).
+        Name of a source whose model is trained (`tracehouse run NAME --job train`).
 
     Returns
     -------
@@ -62,7 +62,7 @@ def predicted_runtimes(source: str) -> pl.DataFrame:
     with open_warehouse().read() as connection:
         rows = connection.sql(sql.load("predictions.predicted_runtimes"), params=parameters).pl()
     if rows.is_empty():
-        raise ValueError(f"source {source!r} has no predicted run times yet: `tracehouse run --source {source}`")
+        raise ValueError(f"source {source!r} has no predicted run times yet: `tracehouse run {source}`")
     return rows
 
 

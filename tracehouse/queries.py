@@ -77,7 +77,7 @@ def leaderboard(source: str) -> pl.DataFrame:
     Parameters
     ----------
     source
-        Name of a source that has been evaluated (`tracehouse run --source NAME`).
+        Name of a source that has been evaluated (`tracehouse run NAME`).
 
     Returns
     -------
@@ -99,7 +99,7 @@ def leaderboard(source: str) -> pl.DataFrame:
     """
     rows = _rows_of(source, "marts.leaderboard", "rank, policy, estimates")
     if rows.is_empty():
-        raise ValueError(f"source {source!r} has not been evaluated yet: `tracehouse run --source {source}`")
+        raise ValueError(f"source {source!r} has not been evaluated yet: `tracehouse run {source}`")
     return rows
 
 

@@ -80,7 +80,7 @@ class Trace:
             if rows[believed.column].null_count():
                 raise ValueError(
                     f"source {self.source!r} has no predicted run times yet: make them with "
-                    f"`tracehouse run --source {self.source}`"
+                    f"`tracehouse run {self.source}`"
                 )
             predicted = rows[believed.column].to_numpy()
         submit, runtime, procs, requested = (rows[name].to_numpy() for name in JOB_COLUMNS)
@@ -176,9 +176,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
     with warehouse.read() as connection:
         about = first_row(connection, sql.load("core.source_facts"), {"source": source})
         if about is None:
-            raise ValueError(
-                f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source}`"
-            )
+            raise ValueError(f"source {source!r} is not in the warehouse yet: load it with `tracehouse run {source}`")
         connection.execute(f"SET memory_limit = '{TRACE_MEMORY}'")
         rows = _with_labels(connection, source, _replayable_jobs(connection, source, cancelled), labels)
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
@@ -277,7 +275,7 @@ def load_clock(warehouse: Warehouse, source: str) -> LogClock:
     with warehouse.read() as connection:
         row = first_row(connection, sql.load("core.source_facts"), {"source": source})
     if row is None:
-        raise ValueError(f"source {source!r} is not in the warehouse: load it with `tracehouse run --source {source}`")
+        raise ValueError(f"source {source!r} is not in the warehouse: load it with `tracehouse run {source}`")
     return LogClock(*row[3:])
 
 

@@ -32,7 +32,7 @@ def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
         )
         if source_row is None:
             raise ValueError(
-                f"source {source!r} is not in the warehouse yet: load it with `tracehouse run --source {source} --job ingest`"
+                f"source {source!r} is not in the warehouse yet: load it with `tracehouse run {source} --job ingest`"
             )
         log_format, procs, time_zone, clock_zero = source_row
         if log_format == "swf":

@@ -272,9 +272,7 @@ def learned_policies(warehouse: Warehouse, source: str) -> list[LearnedPolicy]:
             [source],
         ).fetchall()
     if not rows:
-        raise ValueError(
-            f"no policy has been trained for source {source!r}: train one with `tracehouse run --source {source}`"
-        )
+        raise ValueError(f"no policy has been trained for source {source!r}: train one with `tracehouse run {source}`")
     return [
         LearnedPolicy(seed, newest, champion, trained, policy_from_bytes(read_model(file, sha256))[0], sha256)
         for seed, newest, champion, trained, file, sha256 in rows

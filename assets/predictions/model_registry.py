@@ -80,7 +80,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
             ).fetchall()
         }
     if not events:
-        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
+        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run {source}` trains one")
     line = line_of_champions([champion for champion, _ in events])
     present = line[-1]
     if version is None and len(line) == 1:

@@ -20,7 +20,7 @@ def load_wait_source(warehouse: Warehouse, source: str) -> WaitSource:
     if unpredicted:
         raise ValueError(
             f"source {source!r}: {unpredicted:,} of its {trace.rows.height:,} jobs have no predicted run time: make them with "
-            f"`tracehouse run --source {source} --job train`"
+            f"`tracehouse run {source} --job train`"
         )
     if trace.rows["start_s"].null_count() == trace.rows.height:
         raise WaitsUnknown(f"source {source!r}: the log does not say when jobs started, so that waits cannot be told")

@@ -41,7 +41,7 @@ def load_two_sources(warehouse: Warehouse, first: str, second: str) -> TwoSource
     for source, (runs, *_) in frames.items():
         if runs.is_empty():
             raise ValueError(
-                f"no VASP run of {source!r} is loaded yet: `tracehouse vasp run --source {source} --job vasp_ingest`"
+                f"no VASP run of {source!r} is loaded yet: `tracehouse vasp run {source} --job vasp_ingest`"
             )
     (learned, *_), (judged, *steps) = frames[first], frames[second]
     ended = learned.filter(pl.col("elapsed_s").is_not_null())

@@ -68,13 +68,13 @@ def _champion(option: str, source: str | None, warehouse: Warehouse | None) -> C
     if source is None or warehouse is None:
         raise ValueError(
             f"{option} learned: a log has no learned agent of its own: give an agent's file ({option} FILE.json), or add the log with "
-            f"`tracehouse ingest LOG --name NAME` and train with `tracehouse train --source NAME --learn {learns}`"
+            f"`tracehouse ingest LOG --name NAME` and train with `tracehouse train NAME --learn {learns}`"
         )
     champion = champion_agent(warehouse, source, learns)
     if champion is None:
         raise ValueError(
             f"{option} learned: no {IN_WORDS[learns]} has been trained for source {source!r}: train one with `tracehouse train "
-            f"--source {source} --learn {learns}`, or give an agent's file ({option} FILE.json)"
+            f"{source} --learn {learns}`, or give an agent's file ({option} FILE.json)"
         )
     return ChosenAgent(champion.agent, champion.row["sha256"], champion.row["trained_jobs"])
 

@@ -113,7 +113,7 @@ def _rows(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> tuple[di
     names = saved_runs(warehouse, source)
     if not names:
         raise ValueError(
-            f"source {source!r} has no saved runs yet: `tracehouse run --source {source}` saves some, `tracehouse replay "
+            f"source {source!r} has no saved runs yet: `tracehouse run {source}` saves some, `tracehouse replay "
             f"{source} ... --save NAME` one of yours"
         )
     for run in (run_a, run_b):

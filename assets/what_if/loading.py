@@ -67,7 +67,7 @@ def check_log_estimates(path: Path, settings: RunSettings) -> None:
     if settings.believed.is_predicted:
         raise ValueError(
             f"{path}: a log has no predicted run times: add it with `tracehouse ingest {path} --name NAME`, train with "
-            "`tracehouse run --source NAME`, then replay NAME"
+            "`tracehouse run NAME`, then replay NAME"
         )
 
 
@@ -79,9 +79,7 @@ def load_any_trace(source: Source, settings: RunSettings, in_catalogue: bool, la
     if in_catalogue and is_loaded(source.name):
         return load_trace(open_warehouse(), source.name, settings.cancelled, labels)
     if in_catalogue and settings.believed.is_predicted:
-        raise ValueError(
-            f"source {source.name!r} has no predicted run times yet: `tracehouse run --source {source.name}`"
-        )
+        raise ValueError(f"source {source.name!r} has no predicted run times yet: `tracehouse run {source.name}`")
     with tempfile.TemporaryDirectory(prefix="tracehouse-") as folder:
         warehouse = read_into_own_warehouse(source, Path(folder), settings.drop_wider)
         return load_trace(warehouse, source.name, settings.cancelled, labels)

@@ -206,7 +206,7 @@ def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
     if warehouse is None:
         raise ValueError(
             f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
-            f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run --source NAME`"
+            f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run NAME`"
         )
     champion = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
     return ChosenPolicy("learned", parse_policy("learned", champion.weights), champion.sha256, champion.trained_jobs)

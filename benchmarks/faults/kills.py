@@ -237,9 +237,9 @@ def training_victim(worker: Worker, folder: Path) -> Victim:
     empty_folder(worker.home)
     (worker.home / "sources.local.toml").write_text(CATALOGUE)
     (worker.home / "config.yaml").write_text(CONFIG)
-    call_surely(worker, "run", "-s", SOURCE, "--job", "ingest")
+    call_surely(worker, "run", SOURCE, "--job", "ingest")
     shutil.copytree(worker.home, folder / "base-training")
-    arguments = ["run", "-s", SOURCE, "--job", "train", "--config", worker.home / "config.yaml"]
+    arguments = ["run", SOURCE, "--job", "train", "--config", worker.home / "config.yaml"]
     return Victim("training", worker, folder / "base-training", list(arguments))
 
 

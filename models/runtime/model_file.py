@@ -30,7 +30,7 @@ def predictor_from_bytes(content: bytes) -> Predictor:
             raise ValueError("its quantiles have other levels")
         if _pickled_model(document) is not None:
             raise ValueError(
-                "it holds a pickle, which is not loaded; train it again with `tracehouse run --source NAME --job train`"
+                "it holds a pickle, which is not loaded; train it again with `tracehouse run NAME --job train`"
             )
         predictor = make_predictor(document["predictor"])
         predictor.restore(document["state"])
@@ -64,7 +64,7 @@ def without_pickle(content: bytes) -> bytes:
     except (ValueError, binascii.Error) as error:
         raise ValueError(
             f"a model file of an older tracehouse that cannot be converted ({error}); train it again with `tracehouse run "
-            "--source NAME --job train`"
+            "NAME --job train`"
         ) from None
     return converted
 

@@ -104,7 +104,7 @@ def ingest(
         return
     click.echo(_ingest_text(summary))
     warn_of_peak(summary["cluster_procs"], summary["cluster_procs_from"])
-    click.echo(f"\nNext: tracehouse run --source {name}", err=True)
+    click.echo(f"\nNext: tracehouse run {name}", err=True)
 
 
 def _refuse_stored(name: str, path: Path) -> None:
@@ -193,7 +193,7 @@ def health(source: str, as_json: bool) -> None:
     with open_warehouse().read() as connection:
         findings = connection.sql(sql_text("marts.health_report"), params={"source": source}).pl().to_dicts()
     if not findings:
-        raise ValueError(f"no report on source {source!r} yet: `tracehouse run --source {source} --job ingest`")
+        raise ValueError(f"no report on source {source!r} yet: `tracehouse run {source} --job ingest`")
     if as_json:
         click.echo(json.dumps(findings, indent=1))
         return

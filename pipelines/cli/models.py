@@ -6,11 +6,12 @@ import click
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
-@click.option("--source", "-s", required=True, help="The source.")
+@source_argument()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @plain_errors
 def models(source: str, as_json: bool) -> None:
@@ -25,7 +26,7 @@ def models(source: str, as_json: bool) -> None:
             params={"source": source},
         ).pl()
     if history.is_empty():
-        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run --source {source}` trains one")
+        raise ValueError(f"source {source!r} has no run-time model yet: `tracehouse run {source}` trains one")
     if as_json:
         click.echo(json.dumps(history.to_dicts(), indent=1, default=str))
         return
@@ -44,7 +45,7 @@ def models(source: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--source", "-s", required=True, help="The source.")
+@source_argument()
 @click.option(
     "--to", "version", type=click.IntRange(min=1), help="Version to go back to; default: the champion before."
 )

@@ -163,7 +163,7 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
     if not is_loaded(source):
         raise ValueError(
             f"source {source!r} is not in the warehouse yet, so that nothing can be saved beside it: load it with "
-            f"`tracehouse run --source {source} --job ingest`"
+            f"`tracehouse run {source} --job ingest`"
         )
 
 

@@ -9,6 +9,7 @@ import click
 from assets.common.storage import open_warehouse, report_path
 from models.scheduling.options import STARTED_FROM
 from pipelines.cli.errors import plain_errors, raise_failures
+from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 
@@ -20,7 +21,7 @@ JOBS_OF_SOURCES = (
 
 
 @click.command()
-@click.option("--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all.")
+@source_argument("Only this source; repeat for more. Default: all.", several=True)
 @click.option(
     "--job",
     type=click.Choice(JOBS_OF_SOURCES),
@@ -35,13 +36,13 @@ JOBS_OF_SOURCES = (
 )
 @plain_errors
 def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
-    """Materialize the pipeline, raw log to report, and print the verdicts on policies."""
+    """Materialize the pipeline, raw log to report, and print the verdicts on policies. Without SOURCE: of all sources."""
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
     if job == "topology":
         if names:
-            raise ValueError("the job topology generates its jobs and is of no source: leave out --source")
+            raise ValueError("the job topology generates its jobs and is of no source: leave SOURCE out")
         raise_failures(run_job(job, [job], read_config(config), partitions=None))
         return
     chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
@@ -53,12 +54,10 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
 
 @click.command()
-@click.option(
-    "--source", "-s", "names", multiple=True, help="Only this source; repeat for more. Default: all evaluated."
-)
+@source_argument("Only this source; repeat for more. Default: all evaluated.", several=True)
 @plain_errors
 def report(names: tuple[str, ...]) -> None:
-    """Write the HTML reports again and say where they are."""
+    """Write the HTML reports again and say where they are. Without SOURCE: of all evaluated."""
     from pipelines.running import run_job
 
     with open_warehouse().read() as connection:
@@ -68,7 +67,7 @@ def report(names: tuple[str, ...]) -> None:
     for name in names:
         load_catalogue().source(name)
         if name not in evaluated:
-            raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run --source {name}`")
+            raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run {name}`")
     chosen = list(names) or evaluated
     if not chosen:
         raise ValueError("no source has been evaluated yet: `tracehouse run`")

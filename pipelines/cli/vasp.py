@@ -14,6 +14,7 @@ from assets.vasp.runs import load_two_sources
 from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.transfer import systems_of, transfer_scores
 from pipelines.cli.errors import load_declared, plain_errors, raise_failures
+from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another
 from traces.catalogue.vasp import VaspSource
@@ -77,7 +78,7 @@ def vasp_ingest(
         click.echo(json.dumps(summary))
         return
     click.echo(_ingest_text(summary))
-    click.echo(f"\nNext: tracehouse vasp run --source {name}", err=True)
+    click.echo(f"\nNext: tracehouse vasp run {name}", err=True)
 
 
 def _ingest_summary(name: str) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _ingest_text(summary: dict[str, Any]) -> str:
 
 
 @vasp.command("run")
-@click.option("--source", "-s", "names", multiple=True, help="Only this folder of runs; repeat for more. Default: all.")
+@source_argument("Only this folder of runs; repeat for more. Default: all.", several=True, of_vasp=True)
 @click.option(
     "--job",
     type=click.Choice(["vasp_ingest", "vasp_watch", "vasp", "rlschert"]),
@@ -125,7 +126,10 @@ def _ingest_text(summary: dict[str, Any]) -> str:
 )
 @plain_errors
 def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
-    """Read run folders, train and judge predictors of remaining time, and predict what is running."""
+    """Read run folders, train and judge predictors of remaining time, and predict what is running.
+
+    Without SOURCE: of all folders.
+    """
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
@@ -267,7 +271,7 @@ def _remaining_times(source: str) -> pl.DataFrame:
             connection, "SELECT count(*) FROM predictions.remaining_time_models WHERE source = ?", [source]
         )
     if models == (0,):
-        raise ValueError(f"nothing predicted for {source!r} yet: `tracehouse vasp run --source {source}`")
+        raise ValueError(f"nothing predicted for {source!r} yet: `tracehouse vasp run {source}`")
     return rows
 
 

@@ -10,6 +10,7 @@ from assets.common.storage import open_warehouse
 from models.waits.clock import OF_ITS_OWN
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 
 
 @click.command()
-@click.option("--source", "-s", required=True, help="A source that is in the warehouse, with predicted run times.")
+@source_argument("A source that is in the warehouse, with predicted run times.")
 @click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
 @click.option(
     "--walltime", "-t", metavar="H:M:S", help="Wall time that the new job requests: [D-]H:M:S, M:S or seconds."
@@ -69,8 +70,8 @@ def wait(
     job starts at once".
 
     \b
-    tracehouse wait --source hpc2n --procs 16 --walltime 4:00:00 --user 17
-    tracehouse wait --source hpc2n --job 230511 --at "2004-03-01 08:00"
+    tracehouse wait hpc2n --procs 16 --walltime 4:00:00 --user 17
+    tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
     from assets.what_if.settings import usual_backfill
     from models.waits.answers import QueueReplays
@@ -209,7 +210,7 @@ def _score_lines(answer: dict[str, Any]) -> list[str]:
 
 
 @click.command()
-@click.option("--source", "-s", required=True, help="A source that is in the warehouse.")
+@source_argument("A source that is in the warehouse.")
 @click.option("--user", "-u", required=True, help="Whose job it is.")
 @click.option(
     "--procs", "-n", type=click.IntRange(min=1), help="Processors: look at the user's jobs of this size, if enough."
@@ -232,7 +233,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     and saved is printed with the advice.
 
     \b
-    tracehouse walltime --source hpc2n --user 17 --procs 16 --risk 0.02
+    tracehouse walltime hpc2n --user 17 --procs 16 --risk 0.02
     """
     advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
     click.echo(json.dumps(advice) if as_json else walltime_text(advice))

@@ -55,7 +55,7 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 def test_windows_are_told_with_their_deviation(tables: dict[str, tuple[str, str]]) -> None:
     command, table = tables["ddppo, mine"]
-    assert command == "tracehouse run --job ddppo_transfer --source mine"
+    assert command == "tracehouse run mine --job ddppo_transfer"
     assert table.splitlines() == [
         "| policy | bounded slowdown | wait, s | turnaround, s | utilisation |",
         "| --- | --- | --- | --- | --- |",

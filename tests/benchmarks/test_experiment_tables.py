@@ -55,7 +55,7 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 def test_learned_policies_of_the_published_protocol(tables: dict[str, tuple[str, str]]) -> None:
     command, table = tables["published, mine"]
-    assert command == "tracehouse run --job experiments --source mine (experiments/published)"
+    assert command == "tracehouse run mine --job experiments (experiments/published)"
     assert table.splitlines() == [
         "| goal | policy | learned from | seeds | none | easy |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -164,7 +164,9 @@ def test_a_table_of_inspectors_says_with_which_settings_they_learned(
         replace_partition(connection, "experiments.comparisons", "mine", comparison)
         replace_partition(connection, "experiments.policies", "mine", pl.DataFrame(rows))
     ((command, table),) = warehouse_tables(warehouse).values()
-    assert command.endswith("--source mine, with the own_bases F1, SJF, own_epochs 25 and the seeds 1, 2")
+    assert command.endswith(
+        "tracehouse run mine --job experiments, with the own_bases F1, SJF, own_epochs 25 and the seeds 1, 2"
+    )
     assert "| none | `ppo, SJF, inspect:accept` | 3 | 30.0 | -1.5 [-2.0, -1.0] |" in table
 
 

@@ -63,7 +63,7 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
 
 def test_schedulers_are_means_over_seeds_and_sequences(tables: dict[str, tuple[str, str]]) -> None:
     command, table = tables["rlschert, mine"]
-    assert command == "tracehouse vasp run --source mine --job rlschert, with the seeds [4, 7]"
+    assert command == "tracehouse vasp run mine --job rlschert, with the seeds [4, 7]"
     assert table.splitlines()[2:] == [
         "| SJF | 9.57 | 9.57 |  | 90.0 |",
         "| RLSchert, learned killing | 4.57 | 4.57 | 4.0 | 40.0 |",
@@ -112,7 +112,7 @@ def test_remaining_times_come_from_the_warehouse(tmp_path: Path) -> None:
         replace_partition(connection, "predictions.remaining_time_scores", "mine", pl.DataFrame(scores))
     tables = warehouse_tables(warehouse)
     command, table = tables["remaining times, mine"]
-    assert command == "tracehouse vasp run --source mine, with the seeds [2]"
+    assert command == "tracehouse vasp run mine, with the seeds [2]"
     assert table.splitlines()[2] == f"| all: `progress` | 1, 1 |  |{' **40** (40) |' * 6}"
     seen = tables["remaining times of systems that were seen, mine"][1]
     assert seen.splitlines()[2] == "| `progress` | 20.0 (20.0) | 40.0 (40.0) |"

@@ -279,13 +279,13 @@ def test_no_prediction_knows_the_future(story: Story) -> None:
 def test_models_lists_the_history(story: Story, home: Path) -> None:
     history = story.nights["learned"].history
     champion = history[-1]["champion"]
-    lines = succeed("models", "-s", "site").splitlines()
+    lines = succeed("models", "site").splitlines()
     assert lines[0] == f"site: version {champion} is champion; times are of Europe/Berlin" and lines[1] == ""
     assert len(lines) == 3 + len(history)
     assert lines[3].split()[:1] == [str(len(history))] and f"promoted: {history[-1]['reason']}" in lines[3]
     assert lines[-2].split()[4:6] == ["2", "user_mean"] and "refused: worse" in lines[-2]
     assert "first: the first model of this source" in lines[-1]
-    found = json.loads(succeed("models", "-s", "site", "--json"))
+    found = json.loads(succeed("models", "site", "--json"))
     asked = ("event", "kind", "version", "champion", "mae_gain_s", "mae_gain_low_s", "reason")
     assert [[row[key] for key in asked] for row in found] == [[row[key] for key in asked] for row in history[::-1]]
     assert found[-1]["data_until"] == str(history[0]["data_until"])
@@ -294,7 +294,7 @@ def test_models_lists_the_history(story: Story, home: Path) -> None:
 def test_rollback_brings_the_earlier_predictions_back(story: Story, home: Path) -> None:
     changed, learned = story.nights["changed"], story.nights["learned"]
     version = learned.champion["version"]
-    said = succeed("rollback", "--source", "site")
+    said = succeed("rollback", "site")
     assert f"version 1 is champion again, instead of version {version}" in said
     after = in_use()
     known = changed.predictions.height
@@ -302,12 +302,12 @@ def test_rollback_brings_the_earlier_predictions_back(story: Story, home: Path) 
     assert after[:known].equals(changed.predictions)
     assert set(after["version"][known:]) == {1}
     assert not after[:known].equals(learned.predictions[:known])
-    event = json.loads(succeed("models", "-s", "site", "--json"))[0]
+    event = json.loads(succeed("models", "site", "--json"))[0]
     assert (event["kind"], event["version"], event["champion"]) == ("rolled back", 1, 1)
     assert event["reason"] == f"by hand, instead of version {version}"
-    assert "has had no champion before version 1" in fail("rollback", "--source", "site")
+    assert "has had no champion before version 1" in fail("rollback", "site")
 
-    succeed("rollback", "--source", "site", "--to", str(version))
+    succeed("rollback", "site", "--to", str(version))
     assert in_use().equals(learned.predictions)
 
 
@@ -325,30 +325,28 @@ def test_what_cannot_be_rolled_back(story: Story, home: Path) -> None:
     before = tables()
     version = story.nights["learned"].champion["version"]
     listed = ", ".join(str(number) for number in range(1, len(before["predictions.model_versions"]) + 1))
-    assert "source 'silent' has no run-time model yet: `tracehouse run --source silent`" in fail(
-        "rollback", "--source", "silent"
-    )
-    assert "source 'silent' has no run-time model yet" in fail("models", "--source", "silent")
-    assert "unknown source 'nowhere'" in fail("rollback", "--source", "nowhere")
-    assert f"has no version 99; it has {listed}" in fail("rollback", "-s", "site", "--to", "99")
+    assert "source 'silent' has no run-time model yet: `tracehouse run silent`" in fail("rollback", "silent")
+    assert "source 'silent' has no run-time model yet" in fail("models", "silent")
+    assert "unknown source 'nowhere'" in fail("rollback", "nowhere")
+    assert f"has no version 99; it has {listed}" in fail("rollback", "site", "--to", "99")
     assert f"version {version} is the champion of source 'site' already" in fail(
-        "rollback", "-s", "site", "--to", str(version)
+        "rollback", "site", "--to", str(version)
     )
     (home / "warehouse" / "data" / before["predictions.model_versions"]["file"][0]).unlink()
-    assert "the model file is gone" in fail("rollback", "-s", "site")
+    assert "the model file is gone" in fail("rollback", "site")
     assert_same_tables(before, tables())
 
 
 def test_one_champion_cannot_be_rolled_back(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_copy(story.after_worse, tmp_path, monkeypatch)
     before = tables()
-    assert "has had no champion before version 1: there is nothing to go back to" in fail("rollback", "-s", "site")
+    assert "has had no champion before version 1: there is nothing to go back to" in fail("rollback", "site")
     assert_same_tables(before, tables())
 
 
 def test_rollback_says_when_predicting_failed(home: Path) -> None:
     with open_warehouse().write() as connection:
         connection.execute("DELETE FROM predictions.prequential_predictions WHERE source = 'site' AND job_index = 0")
-    said = fail("rollback", "--source", "site")
+    said = fail("rollback", "site")
     assert "version 1 is champion again" in said and "has not predicted yet" in said
     assert "materialize predictions/runtime_evaluation again" in said

@@ -16,7 +16,7 @@ from traces.catalogue.places import PROJECT
 def test_two_first_runs_at_once_both_complete(finished: Home, tmp_path: Path) -> None:
     """Both find a home without a warehouse and without Dagster's tables."""
     home = Home(tmp_path)
-    runs = [home.start("run", "-s", SOURCE, "--job", "ingest") for _ in range(2)]
+    runs = [home.start("run", SOURCE, "--job", "ingest") for _ in range(2)]
     for run in runs:
         _, errors = run.communicate(timeout=300)
         assert run.returncode == 0, errors
@@ -33,7 +33,7 @@ def test_ctrl_c_ends_in_a_line(catalogue: Path, monkeypatch: pytest.MonkeyPatch)
             raise dg.DagsterExecutionInterruptedError
 
     monkeypatch.setattr(type(defs), "resolve_job_def", lambda *_: Interrupted())
-    result = call("run", "-s", SOURCE, "--job", "ddppo")
+    result = call("run", SOURCE, "--job", "ddppo")
     assert result.exit_code == 1 and result.stdout == ""
     assert result.stderr.endswith("the same command goes on from there\n\nAborted!\n")
 

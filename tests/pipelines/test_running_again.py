@@ -42,7 +42,7 @@ def test_running_again_twice_at_once_changes_no_row(run_once: Home, monkeypatch:
     before = run_once.tables()
     report = run_once.folder / "warehouse" / "data" / "reports" / f"{SOURCE}.html"
     page = report.read_bytes()
-    arguments = ("run", "-s", SOURCE, "--config", str(run_once.folder / "config.yaml"))
+    arguments = ("run", SOURCE, "--config", str(run_once.folder / "config.yaml"))
     with run_once.start(*arguments) as other:
         use_home(monkeypatch, run_once.folder)
         here = call(*arguments, arrange_pictures=True)
@@ -89,7 +89,7 @@ def test_an_outside_reader_makes_a_writer_wait_then_fail_clearly(
     assert reader.stdout.readline() == "held\n"
     use_home(monkeypatch, run_once.folder)
     monkeypatch.setenv("TRACEHOUSE_TIMEOUT_S", "1")
-    refused = call("run", "-s", SOURCE, "--job", "ingest")
+    refused = call("run", SOURCE, "--job", "ingest")
     assert refused.exit_code != 0
     assert "still busy after" in refused.stderr
     assert f"PID {reader.pid}" in refused.stderr
@@ -97,7 +97,7 @@ def test_an_outside_reader_makes_a_writer_wait_then_fail_clearly(
         "other readers are not kept out"
     )
 
-    waiting = run_once.start("run", "-s", SOURCE, "--job", "ingest", TRACEHOUSE_TIMEOUT_S="60")
+    waiting = run_once.start("run", SOURCE, "--job", "ingest", TRACEHOUSE_TIMEOUT_S="60")
     assert waiting.stderr is not None
     assert any("waiting for the warehouse" in line for line in waiting.stderr)
     assert waiting.poll() is None, "the writer waits while the reader holds the database"
@@ -138,7 +138,7 @@ def test_evaluation_refuses_policies_trained_on_what_is_now_the_test_part(
     with duckdb.connect(str(home.database)) as connection:
         connection.execute("UPDATE predictions.training_splits SET test_job_index = 300")
     use_home(monkeypatch, home.folder)
-    refused = call("run", "-s", SOURCE, "--job", "evaluate")
+    refused = call("run", SOURCE, "--job", "evaluate")
     assert refused.exit_code != 0
     assert "policies were trained on jobs that are now in the test part" in refused.stderr
 

@@ -15,7 +15,7 @@ from tests.tiny import CONFIG, SOURCE, Home, assert_same_tables
 
 def kill_after(home: Home, step: str, delay_s: float, job: str = "everything") -> None:
     """Starts a job and kills it (SIGKILL) `delay_s` after a line with `step` has appeared."""
-    run = home.start("run", "-s", SOURCE, "--job", job, "--config", str(settings_of(home, job)))
+    run = home.start("run", SOURCE, "--job", job, "--config", str(settings_of(home, job)))
     assert run.stderr is not None
     for line in run.stderr:
         if step in line:
@@ -39,7 +39,7 @@ def settings_of(home: Home, job: str) -> Path:
 
 def complete(home: Home, job: str) -> None:
     """Runs a job in this process, undisturbed."""
-    rerun = call("run", "-s", SOURCE, "--job", job, "--config", settings_of(home, job))
+    rerun = call("run", SOURCE, "--job", job, "--config", settings_of(home, job))
     assert rerun.exit_code == 0, rerun.stderr
     assert "closed as failed" in rerun.stderr  # the dead run's record, and its place in the pool, were given back
 

@@ -16,13 +16,11 @@ NAME = "lublin-256"
 def test_waits_and_advice_are_those_of_the_command_line(trained: Path) -> None:
     user = str(tracehouse.query("SELECT mode(user_name) FROM core.jobs").item())
     printed = json.loads(
-        succeed(
-            "wait", "-s", NAME, "-n", "8", "-t", "4:00:00", "-u", user, "--samples", "20", "-b", "easy-sjbf", "--json"
-        )
+        succeed("wait", NAME, "-n", "8", "-t", "4:00:00", "-u", user, "--samples", "20", "-b", "easy-sjbf", "--json")
     )
     answer = tracehouse.predict_wait(NAME, 8, 4 * 3600, user, samples=20, backfill="easy-sjbf")
     assert json.loads(json.dumps(answer)) == printed
-    printed = json.loads(succeed("walltime", "-s", NAME, "-u", user, "--risk", "0.1", "--json"))
+    printed = json.loads(succeed("walltime", NAME, "-u", user, "--risk", "0.1", "--json"))
     assert json.loads(json.dumps(tracehouse.advise_walltime(NAME, user, risk=0.1))) == printed
 
 
@@ -35,14 +33,14 @@ def test_run_times_stand_beside_the_true_ones(trained: Path) -> None:
 
 def test_what_cannot_be_answered(bundled: Path) -> None:
     for question, command in (
-        (lambda: tracehouse.predict_wait(NAME, 8, "1:00:00"), ["wait", "-s", NAME, "-n", "8", "-t", "1:00:00"]),
-        (lambda: tracehouse.predict_wait(NAME, 8, "soon"), ["wait", "-s", NAME, "-n", "8", "-t", "soon"]),
-        (lambda: tracehouse.advise_walltime(NAME, "nobody"), ["walltime", "-s", NAME, "-u", "nobody"]),
+        (lambda: tracehouse.predict_wait(NAME, 8, "1:00:00"), ["wait", NAME, "-n", "8", "-t", "1:00:00"]),
+        (lambda: tracehouse.predict_wait(NAME, 8, "soon"), ["wait", NAME, "-n", "8", "-t", "soon"]),
+        (lambda: tracehouse.advise_walltime(NAME, "nobody"), ["walltime", NAME, "-u", "nobody"]),
     ):
         with pytest.raises(ValueError) as raised:
             question()
         assert str(raised.value) == fail(*command).strip()
-    with pytest.raises(ValueError, match="no predicted run times yet: `tracehouse run --source lublin-256`"):
+    with pytest.raises(ValueError, match="no predicted run times yet: `tracehouse run lublin-256`"):
         tracehouse.predicted_runtimes(NAME)
     with pytest.raises(ValueError, match=r"risk 2: expected 0\.005 to 0\.5"):
         tracehouse.advise_walltime(NAME, "1", risk=2)

@@ -37,5 +37,5 @@ def test_a_home_in_which_nothing_has_happened(log: Path) -> None:
 
 def test_a_source_that_is_not_evaluated(bundled: Path) -> None:
     assert tracehouse.saved_runs("lublin-256").is_empty()
-    with pytest.raises(ValueError, match="has not been evaluated yet: `tracehouse run --source lublin-256`"):
+    with pytest.raises(ValueError, match="has not been evaluated yet: `tracehouse run lublin-256`"):
         tracehouse.leaderboard("lublin-256")

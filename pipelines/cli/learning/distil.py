@@ -10,13 +10,14 @@ import click
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.replay_text import print_ratios
 from traces.catalogue.catalogue import load_catalogue
 
 
 @click.command()
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.option("--source", "-s", required=True, help="The source whose decisions are copied.")
+@source_argument("The source whose decisions are copied.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the decisions that are met.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @plain_errors
@@ -26,7 +27,7 @@ def distil(policy: Path, source: str, seed: int, as_json: bool) -> None:
     The formula is fitted to the policy's choices in the first third of the source; both are replayed on the second half.
 
     \b
-    tracehouse distil lublin-256-ppo.json --source lublin-256
+    tracehouse distil lublin-256-ppo.json lublin-256
     """
     from assets.common.trace import load_trace
     from assets.policies.training import PolicyTask, arena_of_task, split_of

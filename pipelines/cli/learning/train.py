@@ -23,6 +23,7 @@ from models.scheduling.options import (
 )
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories, worker_options
+from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_verdicts
 from traces.catalogue.catalogue import load_catalogue
 
@@ -99,7 +100,7 @@ def _task_options(command):
 
 
 @click.command()
-@click.option("--source", "-s", required=True, help="A source that is in the warehouse.")
+@source_argument("A source that is in the warehouse.")
 @click.option(
     "--learn",
     type=click.Choice(("order", *LEARNED)),
@@ -183,9 +184,9 @@ def train(
     which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
 
     \b
-    tracehouse train --source lublin-256 --goal bsld
-    tracehouse train --source lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
-    tracehouse train --source lublin-256 --workers 2 --trajectories 1024 --population 8
+    tracehouse train lublin-256 --goal bsld
+    tracehouse train lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
+    tracehouse train lublin-256 --workers 2 --trajectories 1024 --population 8
     """
     from assets.common.trace import load_trace
     from assets.policies.adoption import adopt_agents
@@ -248,7 +249,7 @@ def _print_how_to_use(setup: TrainingSetup, best: JudgedPolicy, path: Path, key:
     click.echo(f"\nkey: {key}\npolicy: {path}, seed {best.seed}, epoch {best.trained.best_epoch}")
     click.echo(f"replay it: tracehouse replay {name} {_how_to_replay(setup, path)}")
     if setup.task.rules == "standard" and recipe.ppo.layout != "paper" and setup.task.agent is None:
-        click.echo(f"as a formula: tracehouse distil {path} --source {name}")
+        click.echo(f"as a formula: tracehouse distil {path} {name}")
 
 
 def _how_to_replay(setup: TrainingSetup, path: Path) -> str:

@@ -150,7 +150,7 @@ def test_the_hash_is_that_of_the_jobs(faulty: tuple[Trace, Trace], tmp_path: Pat
 
 
 def test_predictions_that_are_missing_are_asked_for(faulty: tuple[Trace, Trace]) -> None:
-    with pytest.raises(ValueError, match="no predicted run times yet: make them with `tracehouse run --source mine`"):
+    with pytest.raises(ValueError, match="no predicted run times yet: make them with `tracehouse run mine`"):
         faulty[0].jobs("predicted")
 
 

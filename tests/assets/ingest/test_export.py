@@ -97,8 +97,6 @@ def test_pbs_and_slurm_logs_read_back_as_the_same_jobs(tmp_path: Path) -> None:
 
 
 def test_an_unknown_source_is_told(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match="not in the warehouse yet: load it with `tracehouse run --source other --job ingest`"
-    ):
+    with pytest.raises(ValueError, match="not in the warehouse yet: load it with `tracehouse run other --job ingest`"):
         export_swf(warehouse_of(tmp_path, busy_log(10)), "other", tmp_path / "out.swf")
     assert not (tmp_path / "out.swf").exists()

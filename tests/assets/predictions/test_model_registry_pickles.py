@@ -125,7 +125,7 @@ def test_a_pickle_of_another_class_is_refused_with_the_remedy(warehouse: Warehou
         connection.execute("UPDATE predictions.model_versions SET file = ?, sha256 = ?", [file, digest])
     before = registry(warehouse)
     with pytest.raises(
-        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run --source NAME --job train`"
+        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run NAME --job train`"
     ):
         load_champion(warehouse, "mine")
     assert_same_tables(before, registry(warehouse))

@@ -113,7 +113,7 @@ def test_the_champions_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     for option, learns in (("backfill", "backfilling"), ("inspector", "inspector")):
         with pytest.raises(
-            ValueError, match=f"for source 'mine': train one with `tracehouse train --source mine --learn {learns}`"
+            ValueError, match=f"for source 'mine': train one with `tracehouse train mine --learn {learns}`"
         ):
             starts(**{option: "learned"})
     files = {}

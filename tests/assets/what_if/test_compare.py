@@ -77,7 +77,7 @@ def test_what_cannot_be_compared(busy: Warehouse, tmp_path: Path) -> None:
         ValueError, match=r"not run over the same jobs .*their settings differ in drop_wider .*procs \(16, 8\)"
     ):
         compare_runs(busy, "mine", "a", "wide")
-    with pytest.raises(ValueError, match="'other' has no saved runs yet: `tracehouse run --source other`"):
+    with pytest.raises(ValueError, match="'other' has no saved runs yet: `tracehouse run other`"):
         compare_runs(busy, "other", "a", "b")
 
 

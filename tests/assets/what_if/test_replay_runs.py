@@ -189,7 +189,7 @@ def test_a_plug_in_is_stored_without_its_folder(busy: Warehouse, tmp_path: Path)
         ([{"name": "a b"}], "bad name of a run"),
         ([{"name": "a"}, {"name": "a"}], "two runs have the same name"),
         ([{"name": "a", "policy": "LIFO"}], "unknown policy 'LIFO'"),
-        ([{"name": "a", "policy": "learned"}], "train one with `tracehouse run --source mine`"),
+        ([{"name": "a", "policy": "learned"}], "train one with `tracehouse run mine`"),
         ([{"name": "a", "estimates": "predicted"}], "no predicted run times yet"),
         ([{"name": "a", "window": "390:20"}], "the trace has 400 jobs to replay"),
         ([{"name": "a", "procs": 8}], "needs 16 processors, the cluster has 8"),

@@ -101,7 +101,7 @@ def test_a_pickle_is_never_loaded_with_a_file(rows: pl.DataFrame, tmp_path: Path
         ):
             predictor_from_bytes(content)
     with pytest.raises(
-        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run --source NAME --job train`"
+        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run NAME --job train`"
     ):
         without_pickle(harmful)
     assert not (tmp_path / "harm").exists()

@@ -67,13 +67,13 @@ def test_models_and_histories_are_restored(finished: Home, tmp_path: Path, monke
         use_home(patch, first.folder)
         assert "warning" not in call("backup", tmp_path / "a.tar.zst").stderr
         replayed = succeed("replay", SOURCE, *TASK)
-        history = succeed("models", "--source", SOURCE)
+        history = succeed("models", SOURCE)
     with monkeypatch.context() as patch:
         use_home(patch, second.folder)
         succeed("restore", tmp_path / "a.tar.zst")
         assert_same_tables(first.tables(), second.tables())
         assert succeed("replay", SOURCE, *TASK) == replayed
-        assert succeed("models", "--source", SOURCE) == history
+        assert succeed("models", SOURCE) == history
 
 
 def test_a_key_is_told(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

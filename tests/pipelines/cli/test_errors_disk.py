@@ -74,7 +74,7 @@ def test_a_home_that_is_read_only(catalogue: Path, tmp_path: Path, log: Path) ->
     jobs = succeed(*JOBS)
     with read_only(home):
         for arguments in (
-            ("ingest", log), ("ingest", log, "--name", "other"), ("run", "-s", "mine", "--job", "ingest"),
+            ("ingest", log), ("ingest", log, "--name", "other"), ("run", "mine", "--job", "ingest"),
             ("replay", "mine", "--save", "x"), ("export", "mine", home / "x.swf"),
             ("sql", "FROM core.jobs", "-o", str(tmp_path / "home" / "inbox.csv")),
         ):  # fmt: skip
@@ -116,7 +116,6 @@ def test_results_that_cannot_be_written_leave_no_half_file(catalogue: Path, tmp_
         ("export", "mine", results / "new.swf.gz"),
         (
             "train",
-            "--source",
             "mine",
             "--window-jobs",
             "16",
@@ -146,8 +145,8 @@ def test_a_report_that_cannot_be_written(finished: Home, tmp_path: Path, monkeyp
     report = home.folder / "warehouse" / "data" / "reports" / f"{SOURCE}.html"
     before = report.read_bytes()
     with files_end_at(100_000):
-        assert LIMIT in refused("report", "-s", SOURCE)
+        assert LIMIT in refused("report", SOURCE)
     assert report.read_bytes() == before
     assert_no_leftovers(home.folder)
-    assert str(report) in call("report", "-s", SOURCE, arrange_pictures=True).stdout
+    assert str(report) in call("report", SOURCE, arrange_pictures=True).stdout
     assert report.read_bytes() == before

@@ -97,8 +97,8 @@ def test_ingest_of_a_real_pbs_log(catalogue: Path) -> None:
     assert first["job_id"] == "4215033.casper-pbs"
     assert first["submit_time"].startswith("2025-03-31") and "16:59:15" in first["submit_time"]  # UTC
     assert "needs 5 processors, the cluster has 2: give --procs 5" in fail("replay", "casper", "--procs", "2")
-    assert "`tracehouse run --source casper`" in fail("replay", "casper", "--policy", "learned")
-    assert "`tracehouse run --source casper`" in fail("replay", "casper", "--estimates", "predicted")
+    assert "`tracehouse run casper`" in fail("replay", "casper", "--policy", "learned")
+    assert "`tracehouse run casper`" in fail("replay", "casper", "--estimates", "predicted")
     assert re.search(r"^  jobs +4$", succeed("replay", "casper"), re.MULTILINE)
 
 

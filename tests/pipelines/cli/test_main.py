@@ -13,7 +13,7 @@ from tests.pipelines.command_line import GOOD, fail, succeed
 
 OPTIONS = {
     "sources": ["--json"],
-    "run": ["--source", "--job", "--config"],
+    "run": ["[SOURCE]...", "--job", "--config"],
     "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--columns", "--keep-names",
                "--replace", "--json"],
     "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
@@ -30,12 +30,12 @@ OPTIONS = {
         "tetris-star", "multifactor:age=", "formula:TEXT", "FILE.py:NAME", "learned", "conservative",
     ],
     "train": [
-        "--source", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
+        "SOURCE", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
         "--trajectories", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population", "--interval",
         "--repeat",
     ],
-    "distil": ["POLICY", "--source", "--seed", "--json"],
+    "distil": ["POLICY", "SOURCE", "--seed", "--json"],
     "place": [
         "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
     ],
@@ -45,8 +45,12 @@ OPTIONS = {
         "--json",
     ],
     "sql": ["QUERY", "--files", "--format", "--output"],
-    "report": ["--source"],
+    "report": ["[SOURCE]..."],
     "ui": ["--host", "--port"],
+    "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
+    "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
+    "models": ["SOURCE", "--json"],
+    "rollback": ["SOURCE", "--to"],
     "backup": ["FILE", "--replace"],
     "restore": ["FILE", "--replace"],
 }  # fmt: skip

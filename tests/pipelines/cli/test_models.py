@@ -13,12 +13,12 @@ from tests.pipelines.command_line import fail, use_home
 
 def test_a_source_without_models(loaded: tuple[Path, str]) -> None:
     for command in ("models", "rollback"):
-        assert "source 'mine' has no run-time model yet" in fail(command, "--source", "mine")
-        assert "unknown source 'nowhere'" in fail(command, "--source", "nowhere")
+        assert "source 'mine' has no run-time model yet" in fail(command, "mine")
+        assert "unknown source 'nowhere'" in fail(command, "nowhere")
 
 
 def test_a_version_is_a_number(loaded: tuple[Path, str]) -> None:
-    assert "'first' is not a valid integer" in fail("rollback", "--source", "mine", "--to", "first")
+    assert "'first' is not a valid integer" in fail("rollback", "mine", "--to", "first")
 
 
 def test_a_view_of_somebody_else_reads_no_file(
@@ -33,5 +33,5 @@ def test_a_view_of_somebody_else_reads_no_file(
             "CREATE OR REPLACE VIEW predictions.model_history AS SELECT 'mine' AS source, 1 AS event, content AS champion "
             f"FROM read_text('{tmp_path / 'secret'}')"
         )
-    message = fail("models", "--source", "mine", "--json")
+    message = fail("models", "mine", "--json")
     assert "one of its views would read another file or the network" in message and "the key" not in message

@@ -161,7 +161,7 @@ def test_a_source_of_the_project_or_the_inbox_is_declared_elsewhere(home: Path) 
     inbox = home / "inbox"
     inbox.mkdir()
     (inbox / "found.swf").write_text("; MaxProcs: 8\n" + GOOD.format(n=1))
-    succeed("run", "--source", "found", "--job", "ingest")
+    succeed("run", "found", "--job", "ingest")
     assert "is in the inbox: take it out" in call("remove", "found", "--yes").stderr
     assert (inbox / "found.swf").exists()
     printed = call("remove", "lublin-256", "--yes").stderr

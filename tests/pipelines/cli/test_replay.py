@@ -280,7 +280,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         use_home(patch, folder / "home")
         (folder / "mine.swf").write_text(busy_log())
         succeed("ingest", folder / "mine.swf")
-        succeed("run", "--source", "mine", "--job", "replay_runs")
+        succeed("run", "mine", "--job", "replay_runs")
         succeed("replay", "mine", "--policy", "WFP3", "--save", "wfp3")
         yield
 
@@ -398,13 +398,13 @@ def test_replay_of_a_path_with_predictions_tells_how_to_get_them(catalogue: Path
     log = shared_file("traces", "swf", "lublin_256.swf.gz")
     message = fail("replay", log, "--estimates", "predicted")
     assert "no predicted run times" in message
-    assert "tracehouse ingest" in message  # a path is no source: `tracehouse run --source` alone cannot help
+    assert "tracehouse ingest" in message  # a path is no source: `tracehouse run` alone cannot help
 
 
 def test_replay_of_what_is_not_there(catalogue: Path) -> None:
     assert "no such log file" in fail("replay", "no/such.swf")
     assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("replay", "nosuch")
-    assert "`tracehouse run --source lublin-256`" in fail("replay", "lublin-256", "--estimates", "predicted")
+    assert "`tracehouse run lublin-256`" in fail("replay", "lublin-256", "--estimates", "predicted")
 
 
 def test_a_schedule_that_cannot_be_written_ends_in_a_message(catalogue: Path, tmp_path: Path) -> None:

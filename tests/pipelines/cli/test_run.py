@@ -12,19 +12,19 @@ from tests.tiny import SOURCE, Home
 
 
 def test_run_with_faults(catalogue: Path, tmp_path: Path) -> None:
-    assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("run", "-s", "nosuch")
+    assert "unknown source 'nosuch'; known sources: lublin-256, campus-pbs." in fail("run", "nosuch")
     assert "'nothing' is not one of" in fail("run", "--job", "nothing")
     assert "none.yaml' does not exist" in fail("run", "--config", tmp_path / "none.yaml")
     config = tmp_path / "config.yaml"
     for text, says in (("a: [1\n", "not valid YAML"), ("- 1\n", "expected a mapping")):
         config.write_text(text)
-        assert re.search(rf"{re.escape(str(config))}: {says}", fail("run", "-s", "lublin-256", "--config", config))
+        assert re.search(rf"{re.escape(str(config))}: {says}", fail("run", "lublin-256", "--config", config))
 
 
 def test_run_with_a_configuration_that_dagster_refuses_ends_in_a_message(catalogue: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("ops: {no_such_step: {config: {}}}\n")
     assert "no_such_step" in fail(
-        "run", "-s", "lublin-256", "--job", "ingest", "--config", tmp_path / "config.yaml"
+        "run", "lublin-256", "--job", "ingest", "--config", tmp_path / "config.yaml"
     )  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def test_a_source_that_fails_does_not_keep_the_others_from_running(
     with (home.folder / "sources.toml").open("a") as catalogue:
         catalogue.write('\n[sources.aaa-broken]\nformat = "swf"\npath = "missing.swf"\n')
     use_home(monkeypatch, home.folder)
-    done = call("run", "-s", "aaa-broken", "-s", SOURCE, "--job", "ingest")
+    done = call("run", "aaa-broken", SOURCE, "--job", "ingest")
     assert done.exit_code != 0
     assert "missing.swf: no such log file" in done.stderr
     assert home.tables()["core.jobs"]["source"].unique().to_list() == [SOURCE]
@@ -43,8 +43,8 @@ def test_a_source_that_fails_does_not_keep_the_others_from_running(
 
 def test_report_before_anything_was_evaluated(loaded: tuple[Path, str]) -> None:
     assert fail("report") == "no source has been evaluated yet: `tracehouse run`\n"
-    message = fail("report", "--source", "mine")
-    assert message == "source 'mine' has not been evaluated yet: `tracehouse run --source mine`\n"
+    message = fail("report", "mine")
+    assert message == "source 'mine' has not been evaluated yet: `tracehouse run mine`\n"
 
 
 def test_report_before_there_is_a_warehouse(catalogue: Path) -> None:
@@ -54,7 +54,7 @@ def test_report_before_there_is_a_warehouse(catalogue: Path) -> None:
 def test_the_job_of_generated_jobs_needs_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path)
     use_home(monkeypatch, home.folder)
-    assert "is of no source: leave out --source" in fail("run", "-s", SOURCE, "--job", "topology")
+    assert "is of no source: leave SOURCE out" in fail("run", SOURCE, "--job", "topology")
     config = tmp_path / "few.yaml"
     few = "{trees: [code], methods: [free], epochs: 1, windows: 3, jobs: 20}"
     config.write_text(f"ops: {{experiments__topology: {{config: {few}}}}}\n")

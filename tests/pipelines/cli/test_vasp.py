@@ -40,7 +40,7 @@ ops:
 OPTIONS = {
     "sources": ["--json"],
     "ingest": ["PATH", "--name", "--time-zone", "--accounting", "--replace", "--json"],
-    "run": ["--source", "--job", "--config"],
+    "run": ["[SOURCE]...", "--job", "--config"],
     "remaining": ["SOURCE", "--all", "--json"],
     "evaluate": ["SOURCE", "--train", "--test", "--predictor", "--seed", "--json"],
 }
@@ -68,7 +68,7 @@ def home(tmp_path_factory: pytest.TempPathFactory):
         (folder / "rlschert.yaml").write_text(RLSCHERT)
         printed = succeed("vasp", "ingest", folder / "runs", "--name", "mine")
         (folder / "printed").write_text(printed)
-        succeed("vasp", "run", "-s", "mine", "--config", folder / "config.yaml")
+        succeed("vasp", "run", "mine", "--config", folder / "config.yaml")
         yield folder
 
 
@@ -137,7 +137,7 @@ def test_remaining_times_of_runs_without_an_end(home: Path) -> None:
 def test_a_second_run_reads_nothing_and_changes_no_row(home: Path) -> None:
     tables = ("raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_rejects", "predictions.remaining_times")
     before = [query(home, f"FROM {name} ORDER BY ALL") for name in tables]
-    succeed("vasp", "run", "-s", "mine", "--job", "vasp_watch")
+    succeed("vasp", "run", "mine", "--job", "vasp_watch")
     assert all(query(home, f"FROM {name} ORDER BY ALL").equals(rows) for name, rows in zip(tables, before, strict=True))
 
 
@@ -149,13 +149,13 @@ def test_a_growing_run_is_read_again(home: Path) -> None:
     shutil.copytree(folder, home / "kept")
     try:
         write_run(folder, run, until_s=0.9 * run.elapsed_s)
-        succeed("vasp", "run", "-s", "mine", "--job", "vasp_watch")
+        succeed("vasp", "run", "mine", "--job", "vasp_watch")
         ((after, _),) = query(home, told).rows()
         assert after > before
     finally:
         shutil.rmtree(folder)
         shutil.move(home / "kept", folder)
-        succeed("vasp", "run", "-s", "mine", "--job", "vasp_watch")
+        succeed("vasp", "run", "mine", "--job", "vasp_watch")
 
 
 def test_runs_are_joined_to_their_accounting(home: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_runs_are_joined_to_their_accounting(home: Path, tmp_path: Path) -> None
 
 
 def test_rlschert_end_to_end(home: Path) -> None:
-    succeed("vasp", "run", "-s", "mine", "--job", "rlschert", "--config", home / "rlschert.yaml")
+    succeed("vasp", "run", "mine", "--job", "rlschert", "--config", home / "rlschert.yaml")
     results = query(home, "FROM experiments.rlschert")
     main = results.filter((pl.col("experiment") == "main") & (pl.col("part") == "test"))
     # sequences x (heuristics, without and with the rule; four with the stopping rule; four learned, one of them with it)
@@ -235,7 +235,7 @@ def test_a_name_stays_with_its_folder(home: Path, tmp_path: Path) -> None:
     assert query(home, stored)["folder"].to_list() == [run.name]
 
     (home / "sources.toml").write_text(before.replace(str(tmp_path / "one"), str(tmp_path / "two")))
-    message = fail("vasp", "run", "--job", "vasp_ingest", "-s", "moves")
+    message = fail("vasp", "run", "--job", "vasp_ingest", "moves")
     assert str(tmp_path / "one") in message and f"ingest {tmp_path / 'two'} --name moves --replace" in message
     assert query(home, stored)["folder"].to_list() == [run.name]
     succeed("vasp", "ingest", tmp_path / "two", "--name", "moves", "--replace")
@@ -284,7 +284,7 @@ def test_what_cannot_be_judged(home: Path, tmp_path: Path) -> None:
     message = fail("vasp", "evaluate", "--train", "mine", "--test", "mine")
     assert "--train and --test are both 'mine': expected two different folders" in message
     message = fail("vasp", "evaluate", "--train", "mine", "--test", "synthetic-vasp")
-    assert "no VASP run of 'synthetic-vasp' is loaded yet: `tracehouse vasp run --source synthetic-vasp" in message
+    assert "no VASP run of 'synthetic-vasp' is loaded yet: `tracehouse vasp run synthetic-vasp" in message
     for run in draw_runs(SyntheticOptions(runs=4, seed=11, unfinished=0)):
         write_run(tmp_path / run.name, run)
     succeed("vasp", "ingest", tmp_path, "--name", "few")

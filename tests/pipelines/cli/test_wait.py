@@ -63,7 +63,7 @@ def waiting_job(busy: Path) -> dict:
 
 def test_a_new_job_amid_a_queue(busy: Path) -> None:
     moment = waiting_job(busy)["amid_s"]
-    arguments = ("wait", "--source", "mine", *NEW, "--at", str(moment), "--user", "3")
+    arguments = ("wait", "mine", *NEW, "--at", str(moment), "--user", "3")
     told = json.loads(succeed(*arguments, "--json"))
     assert (
         told["running_jobs"] > 0 and told["waiting_jobs"] > 0 and 0 < told["busy_procs"] <= told["cluster_procs"] == 16
@@ -82,56 +82,56 @@ def test_a_new_job_amid_a_queue(busy: Path) -> None:
 
 def test_a_job_that_waits(busy: Path) -> None:
     job = waiting_job(busy)
-    arguments = ("wait", "-s", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
+    arguments = ("wait", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
     told = json.loads(succeed(*arguments, "--json"))
     assert (told["procs"], told["waited_s"]) == (job["procs"], job["wait_s"] // 2)
     assert told["waited_s"] <= told["wait_p10_s"] <= told["wait_p90_s"]
     assert "has waited" in succeed(*arguments)
     late = str(job["submit_s"] + job["wait_s"])
-    assert "does not wait at" in fail("wait", "-s", "mine", "--job", job["job_id"], "--at", late)
+    assert "does not wait at" in fail("wait", "mine", "--job", job["job_id"], "--at", late)
     early = str(job["submit_s"] - 1)
-    assert "had been submitted by" in fail("wait", "-s", "mine", "--job", job["job_id"], "--at", early)
-    assert "had been submitted by" in fail("wait", "-s", "mine", "--job", "nosuch")
+    assert "had been submitted by" in fail("wait", "mine", "--job", job["job_id"], "--at", early)
+    assert "had been submitted by" in fail("wait", "mine", "--job", "nosuch")
 
 
 def test_times_of_the_clusters_clock(busy: Path) -> None:
-    told = json.loads(succeed("wait", "-s", "mine", *NEW, "--at", "2026-01-10 08:00", "--json"))
+    told = json.loads(succeed("wait", "mine", *NEW, "--at", "2026-01-10 08:00", "--json"))
     assert told["at"] == "Sat 2026-01-10 08:00" and told["time_zone"] == "Europe/Berlin"
-    utc = json.loads(succeed("wait", "-s", "mine", *NEW, "--at", "2026-01-10T07:00:00+00:00", "--json"))
+    utc = json.loads(succeed("wait", "mine", *NEW, "--at", "2026-01-10T07:00:00+00:00", "--json"))
     assert utc == told
-    last = json.loads(succeed("wait", "-s", "mine", *NEW, "--json"))
+    last = json.loads(succeed("wait", "mine", *NEW, "--json"))
     assert last["at_s"] > told["at_s"]
 
 
 def test_what_cannot_be_asked(busy: Path) -> None:
-    assert "unknown source 'nosuch'" in fail("wait", "-s", "nosuch", *NEW)
-    assert "no job of user 'nobody'" in fail("wait", "-s", "mine", *NEW, "--user", "nobody")
-    message = fail("wait", "-s", "mine", "--procs", "17", "--walltime", "60")
+    assert "unknown source 'nosuch'" in fail("wait", "nosuch", *NEW)
+    assert "no job of user 'nobody'" in fail("wait", "mine", *NEW, "--user", "nobody")
+    message = fail("wait", "mine", "--procs", "17", "--walltime", "60")
     assert "17 processors can never start on a cluster of 16" in message
-    assert "lies outside the log" in fail("wait", "-s", "mine", *NEW, "--at", "2019-01-01")
-    assert "lies outside the log" in fail("wait", "-s", "mine", *NEW, "--at", "99999999999")
-    assert "expected local time of the cluster" in fail("wait", "-s", "mine", *NEW, "--at", "noon")
-    assert "expected hours, minutes and seconds" in fail("wait", "-s", "mine", "-n", "4", "-t", "an hour")
-    assert "give --procs and --walltime" in fail("wait", "-s", "mine", "-n", "4")
-    assert "leave --procs" in fail("wait", "-s", "mine", "-n", "4", "--job", "7")
-    assert "unknown policy 'LIFO'" in fail("wait", "-s", "mine", *NEW, "--policy", "LIFO")
-    assert "greedy" in fail("wait", "-s", "mine", *NEW, "--backfill", "greedy")
+    assert "lies outside the log" in fail("wait", "mine", *NEW, "--at", "2019-01-01")
+    assert "lies outside the log" in fail("wait", "mine", *NEW, "--at", "99999999999")
+    assert "expected local time of the cluster" in fail("wait", "mine", *NEW, "--at", "noon")
+    assert "expected hours, minutes and seconds" in fail("wait", "mine", "-n", "4", "-t", "an hour")
+    assert "give --procs and --walltime" in fail("wait", "mine", "-n", "4")
+    assert "leave --procs" in fail("wait", "mine", "-n", "4", "--job", "7")
+    assert "unknown policy 'LIFO'" in fail("wait", "mine", *NEW, "--policy", "LIFO")
+    assert "greedy" in fail("wait", "mine", *NEW, "--backfill", "greedy")
 
 
 def test_predictions_that_are_missing(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import assets.predictions.waits
 
     monkeypatch.setattr(assets.predictions.waits, "load_trace", load_trace)
-    message = fail("wait", "-s", "mine", *NEW)
+    message = fail("wait", "mine", *NEW)
     assert "1,200 of its 1,200 jobs have no predicted run time" in message
-    assert "`tracehouse run --source mine --job train`" in message
+    assert "`tracehouse run mine --job train`" in message
 
 
 def test_a_log_that_knows_no_waits(busy: Path, tmp_path: Path) -> None:
     log = tmp_path / "nowaits.swf"
     log.write_text("; MaxProcs: 8\n" + "".join(swf_line(k, 100 * k, -1, 50, 2, 100) for k in range(1, 30)))
     succeed("ingest", log)
-    assert "does not say when jobs started" in fail("wait", "-s", "nowaits", *NEW)
+    assert "does not say when jobs started" in fail("wait", "nowaits", *NEW)
 
 
 def test_a_log_without_dates_has_seconds_of_its_own(busy: Path, tmp_path: Path) -> None:
@@ -139,12 +139,12 @@ def test_a_log_without_dates_has_seconds_of_its_own(busy: Path, tmp_path: Path) 
     log = tmp_path / "nodates.swf"
     log.write_text(busy_log(300, days=10).replace("; UnixStartTime: 1767225600\n", ""))
     succeed("ingest", log)
-    answer = json.loads(succeed("wait", "-s", "nodates", *NEW, "--json"))
+    answer = json.loads(succeed("wait", "nodates", *NEW, "--json"))
     assert answer["time_zone"] is None and answer["at"] == f"second {answer['at_s']}"
-    text = succeed("wait", "-s", "nodates", *NEW)
+    text = succeed("wait", "nodates", *NEW)
     assert text.startswith(f"nodates at second {answer['at_s']} of the log's own clock\n")
     assert "starts by, of the log's own clock\n" in text and "Europe" not in text and "UTC" not in text
-    text = succeed("wait", "-s", "mine", *NEW)
+    text = succeed("wait", "mine", *NEW)
     assert "second" not in text.splitlines()[0] and "(Europe/Berlin)" in text.splitlines()[0]
 
 
@@ -159,20 +159,20 @@ def test_durations_are_read_and_said() -> None:
 
 
 def test_advice_for_a_user(busy: Path) -> None:
-    told = json.loads(succeed("walltime", "-s", "mine", "--user", "3", "--json"))
+    told = json.loads(succeed("walltime", "mine", "--user", "3", "--json"))
     assert told["walltime_s"] % 60 == 0 and told["jobs"] > 19 and told["same"] == "user"
     assert 0 <= told["tried_killed_share"] < 0.15 and told["tried_jobs"] > 50
-    risky = json.loads(succeed("walltime", "-s", "mine", "--user", "3", "--risk", "0.3", "--json"))
+    risky = json.loads(succeed("walltime", "mine", "--user", "3", "--risk", "0.3", "--json"))
     assert risky["walltime_s"] < told["walltime_s"] and risky["tried_killed_share"] > told["tried_killed_share"]
-    text = succeed("walltime", "-s", "mine", "--user", "3", "--procs", "1", "--executable", "1")
+    text = succeed("walltime", "mine", "--user", "3", "--procs", "1", "--executable", "1")
     assert "of the same user, executable and processors" in text and "would have been killed" in text
 
 
 def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
-    assert "no job of user 'nobody' that ran" in fail("walltime", "-s", "mine", "--user", "nobody")
-    message = fail("walltime", "-s", "mine", "--user", "3", "--executable", "none")
+    assert "no job of user 'nobody' that ran" in fail("walltime", "mine", "--user", "nobody")
+    message = fail("walltime", "mine", "--user", "3", "--executable", "none")
     assert "no job of executable 'none'; there are 1" in message
-    message = fail("walltime", "-s", "mine", "--user", "3", "--risk", "0.005")
+    message = fail("walltime", "mine", "--user", "3", "--risk", "0.005")
     assert "too few for a risk of 0.005, which takes at least 199" in message
 
 
@@ -208,7 +208,7 @@ def test_waits_are_scored(busy: Path) -> None:
     assert told == [{"jobs": 60, "right": 60}]
 
     # the command shows them below the answer for a new job
-    arguments = ("wait", "-s", "mine", *NEW, "--user", "3")
+    arguments = ("wait", "mine", *NEW, "--user", "3")
     answer = json.loads(succeed(*arguments, "--json"))
     assert {row["predictor"]: row for row in answer["scores"]} == {
         name: {key: value for key, value in row.items() if key != "source"} for name, row in scores.items()
@@ -222,11 +222,11 @@ def test_waits_are_scored(busy: Path) -> None:
             duration(scores[name]["median_absolute_error_s"]) in line and f"{scores[name]['coverage_80']:.0%}" in line
         )
     job = waiting_job(busy)
-    waits = succeed("wait", "-s", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
+    waits = succeed("wait", "mine", "--job", job["job_id"], "--at", str(job["amid_s"]))
     assert "starts at once" not in waits and "in the median" in waits
 
 
 def test_help_tells_what_to_give() -> None:
     for command, option in (("wait", "--walltime"), ("walltime", "--risk")):
         text = CliRunner().invoke(main, [command, "--help"]).output
-        assert option in text and "tracehouse " + command + " --source" in text
+        assert option in text and "tracehouse " + command + " hpc2n" in text

@@ -112,7 +112,7 @@ def test_names_are_kept_where_the_catalogue_says_so(home: Path) -> None:
         (home / "sources.toml").read_text()
         + f'[sources.some]\nformat = "slurm"\npath = "{log}"\npseudonyms = ["user"]\n'
     )
-    succeed("run", "--source", "some", "--job", "ingest")
+    succeed("run", "some", "--job", "ingest")
     query = "SELECT user_name, account FROM core.jobs WHERE source = '{}' AND job_id = '977669'"
     rows = [json.loads(succeed("sql", query.format(source), "--format", "json"))[0] for source in ("open", "some")]
     assert rows[0] == {"user_name": "turdo", "account": "calla"}

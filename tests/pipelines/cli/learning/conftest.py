@@ -28,7 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="package")
 def policy(home: Path) -> Path:
     path, picture = home / "policy.json", home / "curve.png"
-    text = succeed("train", "--source", "mine", "--out", path, "--plot", picture, *QUICK)
+    text = succeed("train", "mine", "--out", path, "--plot", picture, *QUICK)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert (
         "bsld of 448 held-out jobs in a replay of the log, easy, requested times" in text and f"policy: {path}" in text

@@ -10,11 +10,11 @@ from tests.pipelines.command_line import fail, succeed
 
 
 def test_distil(policy: Path) -> None:
-    text = succeed("distil", policy, "--source", "mine")
+    text = succeed("distil", policy, "mine")
     formula = text.splitlines()[0]
     assert formula.startswith("formula:") and "of the policy's" in text
     assert "one replay of the whole log, over its later 450 jobs" in text
-    found = json.loads(succeed("distil", policy, "--source", "mine", "--json"))
+    found = json.loads(succeed("distil", policy, "mine", "--json"))
     assert set(found["verdicts"]) == {"SAF", "policy", "formula"}
     assert found["formula"] == formula and 0 < found["agreement"] <= 1
     assert "average_wait_s" in json.loads(succeed("replay", "mine", "--policy", formula, "--json"))
@@ -22,6 +22,6 @@ def test_distil(policy: Path) -> None:
 
 def test_what_cannot_be_a_formula(home: Path) -> None:
     path = home / "code.json"
-    text = succeed("train", "-s", "mine", "-o", path, *QUICK, "--rules", "rlscheduler")
+    text = succeed("train", "mine", "-o", path, *QUICK, "--rules", "rlscheduler")
     assert "distil" not in text and "--rules rlscheduler" in text
-    assert "trained under the RLScheduler rules" in fail("distil", path, "--source", "mine")
+    assert "trained under the RLScheduler rules" in fail("distil", path, "mine")

@@ -30,7 +30,7 @@ def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
 
 def test_the_same_training_gives_the_same_file(home: Path, policy: Path) -> None:
     again = home / "again.json"
-    succeed("train", "-s", "mine", "-o", again, *QUICK)
+    succeed("train", "mine", "-o", again, *QUICK)
     assert again.read_bytes() == policy.read_bytes()
 
 
@@ -51,7 +51,7 @@ def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("--rules", "rlscheduler", "--goal", "utilisation_as_coded"),
         ("--paper",),
     ):
-        card = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *quick, *asked))
+        card = json.loads(succeed("train", "mine", "-o", path, "--json", *quick, *asked))
         assert card["file"] == str(path) and card["key"].startswith("formula:")
     assert card["parameters"]["ppo"]["passes"] == 80
 
@@ -67,7 +67,6 @@ def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         (("--backfill", "conservative"), "conservative"),
         (("--paper", "--method", "evolution"), "--paper is about ppo"),
         (("--method", "evolution", "--start", "nothing"), "let them start from the key"),
-        (("--source", "nobody"), "nobody"),
         (("--estimates", "live"), "cannot follow live ones"),
         (("--estimates", "predicted:p33"), "unknown quantile"),
         (("--rules", "rlscheduler", "--estimates", "actual"), "know requested times only"),
@@ -76,26 +75,27 @@ def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
-    assert said in fail("train", "--source", "mine", "--out", home / "none.json", *QUICK, *asked)
+    assert said in fail("train", "mine", "--out", home / "none.json", *QUICK, *asked)
     assert not (home / "none.json").exists()
+    assert "unknown source 'nobody'" in fail("train", "nobody")
 
 
 def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
     bad = home / "bad.json"
     bad.write_bytes(policy.read_bytes()[:300])
     assert "bad.json: not a policy file, or one that is cut short" in fail("replay", "mine", "--policy", bad)
-    assert "bad.json" in fail("distil", bad, "--source", "mine")
+    assert "bad.json" in fail("distil", bad, "mine")
 
 
 def test_agents_are_kept_and_replayed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By name, by file, and what is said where none is kept."""
     monkeypatch.setattr("pipelines.cli.learning.train.Recipe", QuickRecipe)
-    wanted = "train one with `tracehouse train --source mine --learn {}`"
+    wanted = "train one with `tracehouse train mine --learn {}`"
     assert wanted.format("backfilling") in fail("replay", "mine", "--backfill", "learned")
     assert wanted.format("inspector") in fail("replay", "mine", "--inspector", "learned")
     path, quick = tmp_path / "agent.json", ("--epochs", "1", "--seeds", "2", "--window-jobs", "48")
     agent = ("--learn", "backfilling", "--agent", "pick:by=shortest,window=8-8")
-    said = succeed("train", "-s", "mine", "-o", path, *agent, *quick)
+    said = succeed("train", "mine", "-o", path, *agent, *quick)
     assert "--backfill learned: the first agent that picks of this source is champion" in said
     told = [json.loads(succeed("replay", "mine", "--backfill", who, "--json")) for who in ("learned", str(path))]
     assert told[0]["backfill"] == "learned" and told[0]["average_wait_s"] == told[1]["average_wait_s"]
@@ -103,7 +103,7 @@ def test_agents_are_kept_and_replayed(home: Path, tmp_path: Path, monkeypatch: p
     succeed("replay", "mine", "--backfill", "learned", "--save", "with-agent")
     succeed("replay", "mine", "--save", "easy")
     assert "with-agent (B) against easy (A)" in succeed("compare", "mine", "easy", "with-agent")
-    found = json.loads(succeed("train", "-s", "mine", "-o", path, "--json", *agent, *quick))
+    found = json.loads(succeed("train", "mine", "-o", path, "--json", *agent, *quick))
     assert found["champion"] == "the same training as before: nothing changes"
     assert "cannot decide together" in fail("replay", "mine", "--policy", policy_file(home), "--backfill", "learned")
 

@@ -18,15 +18,13 @@ SHORT = ("--epochs", "2", "--seeds", "1", "--window-jobs", "48", "--trajectories
 def test_a_training_on_two_workers_that_can_be_repeated(home: Path) -> None:
     """With a stop rule the machine decides which windows are left out. The policy says which, and they can be left out again."""
     first = home / "first.json"
-    succeed("train", "-s", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *SHORT)
+    succeed("train", "mine", "-o", first, "--workers", "2", "--sync-fraction", "0.4", *SHORT)
     card = json.loads(first.read_text())["card"]
     assert card["parameters"]["workers"] == {"workers": 2, "sync_fraction": 0.4, "backlog_policy": None}
     by_ppo = training_by_ppo("ppo", {"workers": 2, "repeat": first} | dict.fromkeys(NOT_ASKED))
     assert by_ppo.repeated == card["parameters"]["families_done"]  # type: ignore[attr-defined]
     assert not list(home.glob(".first.json.checkpoint*"))
-    assert "trained on 2 workers" in fail(
-        "train", "-s", "mine", "-o", first, "--workers", "3", "--repeat", first, *SHORT
-    )
+    assert "trained on 2 workers" in fail("train", "mine", "-o", first, "--workers", "3", "--repeat", first, *SHORT)
 
 
 @pytest.mark.parametrize(
@@ -44,20 +42,18 @@ def test_a_training_on_two_workers_that_can_be_repeated(home: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(asked: tuple[str, ...], said: str, home: Path) -> None:
-    assert said in fail("train", "-s", "mine", "-o", home / "none.json", "--window-jobs", "48", *asked)
+    assert said in fail("train", "mine", "-o", home / "none.json", "--window-jobs", "48", *asked)
 
 
 def test_workers_that_end_are_said_in_a_line(home: Path) -> None:
-    said = fail("train", "-s", "mine", "-o", home / "none.json", "--workers", "2", "--torchrun", "false", *SHORT)
+    said = fail("train", "mine", "-o", home / "none.json", "--workers", "2", "--torchrun", "false", *SHORT)
     assert "(false ended with 1)" in said and "the same command goes on" in said
 
 
 def test_a_policy_of_one_process_has_nothing_to_repeat(home: Path) -> None:
     policy = home / "alone.json"
-    succeed("train", "-s", "mine", "-o", policy, "--epochs", "1", "--seeds", "1", "--window-jobs", "48")
-    assert "nothing to repeat" in fail(
-        "train", "-s", "mine", "-o", home / "none.json", "--workers", "2", "--repeat", policy
-    )
+    succeed("train", "mine", "-o", policy, "--epochs", "1", "--seeds", "1", "--window-jobs", "48")
+    assert "nothing to repeat" in fail("train", "mine", "-o", home / "none.json", "--workers", "2", "--repeat", policy)
 
 
 def test_options_become_what_workers_are_given() -> None:

@@ -1,0 +1,1 @@
+"""What commands take: sources, names, lengths of time, shares, files."""
