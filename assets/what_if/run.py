@@ -28,7 +28,7 @@ from simulator.engine.replay import NeverStarts, replay
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
-from simulator.jobs.words import TOGETHER
+from simulator.jobs.words import TOGETHER, unknown_word
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.policies.registry import Policy, assisted, parse_policy
@@ -226,8 +226,8 @@ def _of_rlscheduler(text: str) -> ChosenPolicy:
     name = usual.get(text.lower())
     if name is None:
         raise ValueError(
-            f"policy {text!r} is none of the RLScheduler rules; expected one of {', '.join(usual.values())}, or a policy file "
-            "(.json), or replay with --rules standard"
+            unknown_word("policy of the RLScheduler rules", text, usual.values())
+            + ", or a policy file (.json), or replay with --rules standard"
         )
     return ChosenPolicy(name, None if name in POLICIES else parse_policy(name))
 

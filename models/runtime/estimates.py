@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from models.runtime.predictor import PERCENTS
-from simulator.jobs.words import one_of
+from simulator.jobs.words import one_of, unknown_word
 
 ESTIMATE_KINDS = ("requested", "actual", "predicted", "live")
 LIVE_STATISTICS = ("mean", "slowdown", "last_two", "median", "p60", "p70", "p75", "p80", "p90", "p95")
@@ -37,8 +37,12 @@ class Estimates:
         kind, colon, detail = text.strip().lower().partition(":")
         if kind not in ESTIMATE_KINDS or (colon and kind not in ("predicted", "live")):
             raise ValueError(
-                f"unknown estimates {text!r}; expected one of {', '.join(ESTIMATE_KINDS)}, predicted:QUANTILE (such as "
-                "predicted:p80) or live:STATISTIC (such as live:median)"
+                unknown_word(
+                    "estimates",
+                    text,
+                    ESTIMATE_KINDS,
+                    ", predicted:QUANTILE (such as predicted:p80) or live:STATISTIC (such as live:median)",
+                )
             )
         if kind == "live":
             return cls(kind, one_of("statistic of live estimates", detail or USUAL_STATISTIC, LIVE_STATISTICS))

@@ -42,7 +42,7 @@ from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import NEVER, Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.jobs.tasks import Tasks, tasks_of
-from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of
+from simulator.jobs.words import BACKFILLING, CORRECTIONS, one_of, unknown_word
 from simulator.policies.agents import ASKED, NO_INSPECTING, NO_ONE, NO_PICKING, Question, parse_picking
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import facts_of, no_weights
@@ -150,9 +150,7 @@ def rules_of(
     head, _, tail = backfill.lower().partition(":")
     correction = correction.lower()
     if head not in BACKFILLING or (tail and head not in ("selective", "pick")):
-        raise ValueError(
-            f"unknown backfilling {backfill!r}; expected one of {', '.join(BACKFILLING)}, selective:threshold=X, pick:OPTIONS"
-        )
+        raise ValueError(unknown_word("backfilling", backfill, BACKFILLING, ", selective:threshold=X, pick:OPTIONS"))
     one_of("correction", correction, CORRECTIONS)
     threshold = parse_options(backfill, tail, SELECTIVE_OPTIONS)["threshold"] if head == "selective" else 1.0
     picking = parse_picking(backfill) if head == "pick" else NO_PICKING

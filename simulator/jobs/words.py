@@ -5,7 +5,8 @@ Every set of words is defined here alone. This module loads no numba, so that th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective", "pick")
 CORRECTIONS = ("requested", "increments", "doubling")
@@ -24,8 +25,19 @@ RULE_SETS = ("standard", "rlscheduler", "rlscheduler-corrected")
 """Our rules, those of the RLScheduler code, and the same with the true wait in WFP3 and UNICEP."""
 
 
-def one_of(name: str, word: str, words: Iterable[str]) -> str:
+def one_of(name: str, word: str, words: Collection[str]) -> str:
     """The word. Raises ValueError, naming what it is for and what is expected, when it is not among `words`."""
     if word not in words:
-        raise ValueError(f"unknown {name} {word!r}; expected one of {', '.join(words)}")
+        raise ValueError(unknown_word(name, word, words))
     return word
+
+
+def unknown_word(name: str, word: str, words: Iterable[str], others: str = "") -> str:
+    """What to say of a word that is none of `words`: the one that is nearest, in any case and without options, and all there are.
+
+    name: what the word is for. others: what else is expected, as it follows the words.
+    """
+    lower = {one.lower(): one for one in words}
+    near = get_close_matches(word.partition(":")[0].strip().lower(), lower, n=1)
+    expected = f"xpected one of {', '.join(lower.values())}{others}"
+    return f"unknown {name} {word!r}; " + (f"did you mean {lower[near[0]]!r}? E{expected}" if near else f"e{expected}")

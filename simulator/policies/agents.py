@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.words import unknown_word
 from simulator.policies.network import VISIBLE_JOBS, KernelWeights
 from simulator.policies.sampling import TAKE_BEST
 
@@ -126,7 +127,7 @@ def parse_picking(text: str) -> Picking:
         elif name in numbers:
             numbers[name] = _number(text, name, value)
         else:
-            raise ValueError(f"{text!r}: unknown option {name!r}; expected {', '.join((*words, *numbers))}")
+            raise ValueError(f"{text!r}: {unknown_word('option', name, (*words, *numbers))}")
     whole = _word(text, "from", words["from"], ("behind", "all")) == "all"
     guard = _word(text, "guard", words["guard"] or ("none" if whole else "reservation"), ("none", "reservation"))
     if whole and guard != "none":
@@ -178,9 +179,7 @@ def parse_inspecting(text: str) -> Inspecting:
     """The rule of that name. Raises ValueError that says which there are."""
     name = text.strip().lower()
     if name not in INSPECTING_RULES:
-        raise ValueError(
-            f"unknown inspector {text!r}; expected {', '.join(INSPECTING_RULES)}, or the file of a learned one"
-        )
+        raise ValueError(unknown_word("inspector", text, INSPECTING_RULES, ", or the file of a learned one"))
     return NO_INSPECTING._replace(by=INSPECTING_RULES[name])
 
 

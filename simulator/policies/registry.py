@@ -16,6 +16,7 @@ from simulator.formula.fixed import formula_scores
 from simulator.formula.machine import USAGE, USER_SHARE
 from simulator.formula.parsing import Formula, parse_formula
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.words import unknown_word
 from simulator.policies import network, scoring
 from simulator.policies.agents import Agent
 from simulator.policies.network import KernelWeights
@@ -113,9 +114,7 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
     if name is None and plugin(text) is not None:
         return _plugin_policy(text, plugin(text))
     if name is None:
-        raise ValueError(
-            f"unknown policy {text!r}; expected one of {', '.join(POLICY_NAMES)}, learned, formula:TEXT or FILE.py:NAME"
-        )
+        raise ValueError(unknown_word("policy", text, (*POLICY_NAMES, "learned"), ", formula:TEXT or FILE.py:NAME"))
     if name in OPTIONS:
         return _policy_with_options(text, name, parse_options(text, tail, OPTIONS[name]))
     if tail:
@@ -173,7 +172,7 @@ def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dic
         key, _, value = part.partition("=")
         key = key.strip()
         if key not in defaults:
-            raise ValueError(f"{text!r}: unknown option {key!r}; expected {', '.join(defaults)}")
+            raise ValueError(f"{text!r}: {unknown_word('option', key, defaults)}")
         try:
             options_by_name[key] = float(value)
         except ValueError:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import unknown_word
 from simulator.metrics.metrics import bounded_slowdown
 from simulator.policies.agents import NETWORK
 from simulator.policies.network import SIGNALS, USER_SHARE, KernelWeights
@@ -136,7 +137,7 @@ def _number_and_scores(
     if number is not None:
         return number, np.zeros(0)
     if isinstance(policy, str):
-        raise ValueError(f"unknown policy {policy!r}; expected one of {', '.join(POLICIES)}")
+        raise ValueError(unknown_word("policy", policy, POLICIES))
     learned = policy.kind == LEARNED
     if not learned and policy.fixed is None:
         raise ValueError(

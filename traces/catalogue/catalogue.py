@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,11 +36,9 @@ class Catalogue:
         """The source of this name. Raises CatalogueError, which lists the names there are."""
         if name not in self.sources:
             names = ", ".join(self.sources) or "none"
-            near = get_close_matches(name, self.sources, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
             raise CatalogueError(
-                f"unknown source {name!r}{meant or ';'} known sources: {names}. Add it with `tracehouse ingest PATH --name {name}`, "
-                "or to the catalogue named by TRACEHOUSE_SOURCES"
+                f"unknown source {name!r}{_meant(name, self.sources)} known sources: {names}. Add it with `tracehouse ingest PATH "
+                f"--name {name}`, or to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.sources[name]
 
@@ -48,10 +47,16 @@ class Catalogue:
         if name not in self.vasp:
             names = ", ".join(self.vasp) or "none"
             raise CatalogueError(
-                f"unknown folder of VASP runs {name!r}; known: {names}. Add it with `tracehouse vasp ingest PATH --name {name}`, "
-                f"or as [vasp.{name}] to the catalogue named by TRACEHOUSE_SOURCES"
+                f"unknown folder of VASP runs {name!r}{_meant(name, self.vasp)} known: {names}. Add it with `tracehouse "
+                f"vasp ingest PATH --name {name}`, or as [vasp.{name}] to the catalogue named by TRACEHOUSE_SOURCES"
             )
         return self.vasp[name]
+
+
+def _meant(name: str, names: Iterable[str]) -> str:
+    """How to go on after an unknown name: a semicolon, and a question about the nearest name if one is near."""
+    near = get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ";"
 
 
 def load_catalogue(may_be_missing: bool = False) -> Catalogue:

@@ -47,7 +47,7 @@ def test_nobody_asks_for_estimates_as_logged() -> None:
     [
         ("", "unknown estimates ''; expected one of requested, actual, predicted, live, predicted:QUANTILE"),
         ("actual:p80", "unknown estimates 'actual:p80'"),
-        ("predicted:p81", "unknown quantile of predicted estimates 'p81'; expected one of p05"),
+        ("predicted:p81", "unknown quantile of predicted estimates 'p81'; did you mean 'p80'? Expected one of p05"),
         ("predicted:", "unknown quantile of predicted estimates ''"),
         ("live:most", "unknown statistic of live estimates 'most'; expected one of mean"),
     ],

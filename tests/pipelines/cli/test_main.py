@@ -70,6 +70,28 @@ def test_an_unknown_command_is_an_error() -> None:
     assert "No such command 'inject'" in fail("inject")
 
 
+@pytest.mark.parametrize(
+    ("command", "near"),
+    [
+        ("replya", "replay"),
+        ("sources --jsn", "--json"),
+        ("run lublin-25", "lublin-256"),
+        ("vasp remaining synthetic-vsp", "synthetic-vasp"),
+        ("replay lublin-256 --policy sjff", "SJF"),
+        ("replay lublin-256 --policy bounded_key:factor=3", "bounded-key"),
+        ("replay lublin-256 --policy bounded-key:facter=3", "factor"),
+        ("replay lublin-256 --rules rlscheduler --policy sjff", "SJF"),
+        ("replay lublin-256 --backfill esay", "easy"),
+        ("replay lublin-256 --backfill pick:slak_s=1", "slack_s"),
+        ("replay lublin-256 --estimates predictd", "predicted"),
+        ("replay lublin-256 --inspector accpt", "accept"),
+        ("wait lublin-256 --procs 4 --walltime 60 --backfill esay", "easy"),
+    ],
+)
+def test_the_nearest_name_is_asked_for(catalogue: Path, command: str, near: str) -> None:
+    assert re.search(f"[Dd]id you mean '{near}'\\?", fail(*command.split()))
+
+
 def test_help_needs_no_heavy_package() -> None:
     """A process of its own, since this one may have imported anything."""
     code = "import sys; from pipelines.cli.main import main; print({'dagster', 'numba', 'torch', 'sklearn'} & set(sys.modules))"

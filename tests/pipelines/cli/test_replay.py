@@ -166,7 +166,9 @@ def test_the_rlscheduler_rules_are_those_of_that_code(catalogue: Path) -> None:
     assert "utilisation_as_coded" in told
     assert told["average_wait_s"] != right["average_wait_s"]  # the wait-time bug
     assert "the RLScheduler rules know no --warm-start" in fail("replay", log, "--rules", "rlscheduler", "--warm-start")
-    assert "none of the RLScheduler rules" in fail("replay", log, "--rules", "rlscheduler", "--policy", "tetris")
+    assert "unknown policy of the RLScheduler rules" in fail(
+        "replay", log, "--rules", "rlscheduler", "--policy", "tetris"
+    )
 
 
 @pytest.mark.parametrize("base", [base for base in INSPECTOR_BASES if policy_of_base(base) not in POLICIES])

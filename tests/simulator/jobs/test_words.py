@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simulator.engine.replay import rules_of
-from simulator.jobs.words import BACKFILLING, CORRECTIONS, RULE_SETS, one_of
+from simulator.jobs.words import BACKFILLING, CORRECTIONS, RULE_SETS, one_of, unknown_word
 
 
 def test_the_engine_takes_every_word() -> None:
@@ -19,3 +19,17 @@ def test_a_word_that_is_none_is_named_with_those_that_are() -> None:
         ValueError, match="unknown rules 'pbs'; expected one of standard, rlscheduler, rlscheduler-corrected"
     ):
         one_of("rules", "pbs", RULE_SETS)
+
+
+def test_the_nearest_word_is_asked_for() -> None:
+    """In any case, and whatever options follow it."""
+    words = ("SJF", "tetris-star")
+    assert (
+        unknown_word("policy", "sjff", words)
+        == "unknown policy 'sjff'; did you mean 'SJF'? Expected one of SJF, tetris-star"
+    )
+    assert "did you mean 'tetris-star'?" in unknown_word("policy", "tetris_star:seed=1", words)
+    assert (
+        unknown_word("policy", "LIFO", words, " or more")
+        == "unknown policy 'LIFO'; expected one of SJF, tetris-star or more"
+    )

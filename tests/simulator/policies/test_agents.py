@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from simulator.policies.agents import (
@@ -49,7 +51,7 @@ def test_what_is_usual() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("pick:bye=first", "unknown option 'bye'; expected from, window, guard, by, slack_s"),
+        ("pick:bye=first", "unknown option 'bye'; did you mean 'by'? Expected one of from, window, guard, by, slack_s"),
         ("pick:by=longest", "by must be one of first, oldest, shortest, narrowest, smallest, got 'longest'"),
         ("pick:window=10", "window must be all, or H-T with at least one slot"),
         ("pick:window=0-0", "at least one slot"),
@@ -59,11 +61,11 @@ def test_what_is_usual() -> None:
         ("pick:keep_free=1.5", "keep_free must be a whole number"),
         ("pick:slack_share=much", "slack_share must be a number from 0 on"),
         ("choose:by=first", "expected pick:OPTIONS or inspect:RULE"),
-        ("inspect:all", "unknown inspector 'all'; expected accept, unfit, reject"),
+        ("inspect:all", "unknown inspector 'all'; expected one of accept, unfit, reject"),
     ],
 )
 def test_what_cannot_be_read(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(said)):
         parse_agent(text)
 
 
