@@ -22,6 +22,8 @@ from pipelines.terminal import printable
 from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError
 
+KEPT = "what is done is kept, and the same command goes on from there"
+"""What an interrupted command says."""
 DAGSTERS_FAULT = "Exception while writing logger call to event log"
 
 REPOSITORY_TAG, REPOSITORY = ".dagster/repository", "__repository__@pipelines.definitions"
@@ -100,8 +102,7 @@ def run_job(
                     raise failure.__context__ from None
                 failures[source] = failure.description or str(failure)
             except dg.DagsterExecutionInterruptedError:  # Ctrl-C
-                click.echo("interrupted: what is done is kept, and the same command goes on from there", err=True)
-                raise KeyboardInterrupt from None
+                raise KeyboardInterrupt(KEPT) from None
             else:
                 if not result.success:
                     failures[source] = f"run {result.run_id} failed; the UI (`make ui`) shows why"

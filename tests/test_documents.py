@@ -23,7 +23,7 @@ import yaml
 from click.testing import Result
 
 import sql
-from pipelines.cli.main import main
+from pipelines.cli.main import load_command
 from tests.pipelines.command_line import call, use_home
 from tests.tiny import SOURCE, Home
 from traces.common.pseudonyms import read_key
@@ -119,7 +119,7 @@ def assert_could_run(arguments: list[str], home: Home, patch: pytest.MonkeyPatch
     use_home(patch, home.folder)
     from pipelines.definitions import build_definitions
 
-    chosen = main.commands["run"].make_context("run", arguments[1:]).params
+    chosen = load_command("run").make_context("run", arguments[1:]).params
     assert chosen["names"] == (SOURCE,)
     settings = yaml.safe_load(chosen["config"].read_text())
     with dg.instance_for_test():  # another test may have closed the instance that Dagster remembers

@@ -10,7 +10,7 @@ import sql
 from assets.common.storage import open_warehouse
 from assets.what_if.settings import usual_backfill
 from models.waits.answers import QueueReplays
-from pipelines.cli.wait import WaitQuestion, answer_wait, answer_walltime, seconds_of
+from pipelines.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime, seconds_of
 from traces.catalogue.catalogue import load_catalogue
 
 

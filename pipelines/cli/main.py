@@ -1,67 +1,141 @@
-"""The command line, `tracehouse`: all commands."""
+"""The command line, `tracehouse`: all commands. Each is loaded when it is asked for, so that help and completion answer at once."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import IO, Any, Never
 
 import click
+from click.shell_completion import CompletionItem
 
-from assets.common.storage import open_warehouse
-from pipelines.cli.backup import backup, restore
-from pipelines.cli.errors import plain_errors
-from pipelines.cli.learning.distil import distil
-from pipelines.cli.learning.train import train
-from pipelines.cli.logs import export, health, ingest, pseudonym, sources
-from pipelines.cli.models import models, rollback
-from pipelines.cli.place import place
-from pipelines.cli.query import sql
-from pipelines.cli.remove import remove
-from pipelines.cli.replay import compare, replay
-from pipelines.cli.run import report, run, ui
-from pipelines.cli.scenarios.what_if import what_if_command
-from pipelines.cli.vasp import vasp
-from pipelines.cli.wait import wait, walltime
-from pipelines.terminal import printable_output
-from warehouse import confined
+COMMANDS = {
+    "sources": ("keeping.logs", "List the sources of the catalogue."),
+    "run": ("run", "Run the pipeline on sources, raw log to report."),
+    "ingest": ("keeping.logs", "Add a log as a source and load it."),
+    "remove": ("keeping.remove", "Remove a source from warehouse and catalogue."),
+    "health": ("keeping.logs", "Print what looks wrong in a log."),
+    "pseudonym": ("keeping.logs", "Print the pseudonyms of names."),
+    "export": ("keeping.logs", "Write the jobs of a source as an SWF file."),
+    "sql": ("query", "Run a read-only SQL query over the warehouse."),
+    "report": ("run", "Write the HTML reports again."),
+    "ui": ("run", "Open the Dagster UI."),
+    "train": ("learning.train", "Train a scheduling policy for a source."),
+    "distil": ("learning.distil", "Write a trained policy as a formula."),
+    "replay": ("replay", "Replay a log or a source under a policy."),
+    "compare": ("replay", "Compare two saved runs of a source."),
+    "what-if": ("scenarios.what_if", "Compare scenarios of a file with the source as it is."),
+    "place": ("place", "Choose idle nodes for jobs that start together."),
+    "wait": ("predicting.wait", "How long would a job wait?"),
+    "walltime": ("predicting.wait", "Which wall time should a job request?"),
+    "models": ("predicting.models", "List what became of a source's run-time models."),
+    "rollback": ("predicting.models", "Make an earlier run-time model champion again."),
+    "backup": ("keeping.backup", "Write warehouse, models and key into an archive."),
+    "restore": ("keeping.backup", "Put an archive in the place of an empty home."),
+    "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),
+}
+"""By name: the module below pipelines.cli that has the command, and what the list of commands says of it."""
+INTERRUPTED = 128 + signal.SIGINT
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class Interrupted(click.ClickException):
+    """Ctrl-C: one line on standard error, and the exit status that shells expect."""
+
+    exit_code = INTERRUPTED
+
+    def __init__(self, interrupt: KeyboardInterrupt) -> None:
+        """interrupt: what happened; its argument, if it has one, says how to go on."""
+        super().__init__(": ".join(["interrupted", *map(str, interrupt.args)]))
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Ends the line of a progress bar, and says so."""
+        click.echo(f"\n{self.message}", file=file, err=True)
+
+
+@contextmanager
+def one_line_after_ctrl_c() -> Iterator[None]:
+    """Turns an interrupt into its message, wherever it comes: in an import, a query or a progress bar."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(interrupt) from None
+
+
+def load_command(name: str) -> click.Command:
+    """The command of this name, one of COMMANDS."""
+    module = importlib.import_module(f"pipelines.cli.{COMMANDS[name][0]}")
+    return next(each for each in vars(module).values() if isinstance(each, click.Command) and each.name == name)
+
+
+class LazyCommands(click.Group):
+    """Knows the names of all commands, and loads one when it is called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Never:
+        """Runs the process's command and ends the process. A second Ctrl-C cannot disturb its last line."""
+        try:
+            self.main(*args, **kwargs)
+        except SystemExit as ended:
+            if ended.code == INTERRUPTED:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            raise
+        raise SystemExit(0)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """The context of a command line. Raises Interrupted."""
+        with one_line_after_ctrl_c():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns. Raises Interrupted."""
+        with one_line_after_ctrl_c():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name, command and the rest of the line. Raises UsageError, with the names that are near, where there is none."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = get_close_matches(name, COMMANDS, n=1)
+            raise click.UsageError(f"No such command {name!r}. " + (f"Did you mean {near[0]!r}?" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands whose names begin so, and options. Loads no command."""
+        listed = [
+            CompletionItem(name, help=COMMANDS[name][1])
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return listed + click.Command.shell_complete(self, ctx, incomplete)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, None where there is none."""
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands, and loads none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracehouse")
 @click.pass_context
-@plain_errors
 def main(context: click.Context) -> None:
     """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
 
     Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
     """
-    context.with_resource(printable_output())
-    context.with_resource(confined())
-    open_warehouse().settle()
+    importlib.import_module("pipelines.cli.session").begin_session(context)
 
-
-COMMANDS = (
-    sources,
-    run,
-    ingest,
-    remove,
-    health,
-    pseudonym,
-    export,
-    sql,
-    report,
-    ui,
-    train,
-    distil,
-    replay,
-    compare,
-    what_if_command,
-    place,
-    wait,
-    walltime,
-    models,
-    rollback,
-    backup,
-    restore,
-    vasp,
-)
-for command in COMMANDS:
-    main.add_command(command)
 
 if __name__ == "__main__":
     main()

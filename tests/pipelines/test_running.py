@@ -34,8 +34,8 @@ def test_ctrl_c_ends_in_a_line(catalogue: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(type(defs), "resolve_job_def", lambda *_: Interrupted())
     result = call("run", SOURCE, "--job", "ddppo")
-    assert result.exit_code == 1 and result.stdout == ""
-    assert result.stderr.endswith("the same command goes on from there\n\nAborted!\n")
+    assert result.exit_code == 130 and result.stdout == ""
+    assert result.stderr.endswith("\ninterrupted: what is done is kept, and the same command goes on from there\n")
 
 
 def test_settings_of_a_file(tmp_path: Path) -> None:

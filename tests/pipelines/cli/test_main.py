@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.pipelines.command_line import GOOD, fail, succeed
+from pipelines.cli.main import COMMANDS, load_command, main
+from tests.pipelines.command_line import GOOD, call, fail, succeed
 
 OPTIONS = {
     "sources": ["--json"],
@@ -93,10 +97,63 @@ def test_the_nearest_name_is_asked_for(catalogue: Path, command: str, near: str)
 
 
 def test_help_needs_no_heavy_package() -> None:
-    """A process of its own, since this one may have imported anything."""
-    code = "import sys; from pipelines.cli.main import main; print({'dagster', 'numba', 'torch', 'sklearn'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    heavy = {"dagster", "duckdb", "numba", "numpy", "polars", "pydantic", "torch", "sklearn"}
+    assert _modules_after("main(['--help'])") & heavy == set()
+
+
+def test_commands_load_nothing_that_takes_long_before_they_run() -> None:
+    assert (
+        _modules_after("[load_command(name) for name in COMMANDS]") & {"dagster", "numba", "torch", "sklearn"} == set()
+    )
+
+
+def _modules_after(statement: str) -> set[str]:
+    """What a process of its own has loaded, since this one may have imported anything."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    code += f"from pipelines.cli.main import COMMANDS, load_command, main; {statement}"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split())
+
+
+def test_every_command_is_listed_under_its_name() -> None:
+    listed = succeed("--help")
+    for name, (_, help_text) in COMMANDS.items():
+        assert load_command(name).name == name and re.search(
+            rf"^  {name} +{re.escape(help_text)}$", listed, re.MULTILINE
+        )
+
+
+@pytest.mark.parametrize("where", ["loading", "parsing", "running"])
+def test_ctrl_c_ends_in_one_line(catalogue: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    if where == "loading":
+        monkeypatch.setattr(importlib, "import_module", interrupt)
+    elif where == "parsing":
+        monkeypatch.setattr(click.Command, "parse_args", interrupt)
+    else:
+        monkeypatch.setattr("pipelines.cli.keeping.logs.load_catalogue", interrupt)
+    result = call("sources")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "\ninterrupted\n")
+
+
+def test_an_interrupt_says_how_to_go_on(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt("the same command goes on")
+
+    monkeypatch.setattr("pipelines.cli.keeping.logs.load_catalogue", interrupt)
+    assert call("sources").stderr == "\ninterrupted: the same command goes on\n"
+
+
+def test_a_process_cannot_be_interrupted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(main, "main", lambda: sys.exit(130))
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 130 and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(

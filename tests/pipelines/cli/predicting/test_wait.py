@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from assets.common.trace import Trace, load_trace
 from models.runtime.predictor import QUANTILE_COLUMNS
 from pipelines.cli.main import main
-from pipelines.cli.wait import duration, seconds_of
+from pipelines.cli.predicting.wait import duration, seconds_of
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log, swf_line
 from warehouse import Warehouse

@@ -1,0 +1,1 @@
+"""Commands about what is kept: sources and their logs, exports, backups, removals."""
