@@ -2,9 +2,10 @@
 
 import fcntl
 import os
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 import dagster as dg
 import yaml
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
+from dagster._core.storage import local_compute_log_manager
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
@@ -24,6 +26,7 @@ from warehouse import DiskError
 
 KEPT = "what is done is kept, and the same command goes on from there"
 """What an interrupted command says."""
+_MIRROR = local_compute_log_manager.mirror_stream_to_file
 DAGSTERS_FAULT = "Exception while writing logger call to event log"
 
 REPOSITORY_TAG, REPOSITORY = ".dagster/repository", "__repository__@pipelines.definitions"
@@ -66,6 +69,31 @@ def without_dagsters_faults() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _copied_without_ctrl_c(stream: Any, filepath: Any) -> Iterator[Any]:
+    """What Dagster does to keep the output of a step. The processes that copy it end with the step, and not, with a traceback, at
+    Ctrl-C."""
+    with ExitStack() as copied:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
+        try:
+            processes = copied.enter_context(_MIRROR(stream, filepath))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield processes
+
+
+@contextmanager
+def _quiet_copies() -> Iterator[None]:
+    """Inside, output of steps is copied by processes that Ctrl-C does not reach."""
+    before = local_compute_log_manager.mirror_stream_to_file
+    if before is _MIRROR:
+        local_compute_log_manager.mirror_stream_to_file = _copied_without_ctrl_c
+    try:
+        yield
+    finally:
+        local_compute_log_manager.mirror_stream_to_file = before
+
+
 def run_job(
     job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str | None = "sources"
 ) -> dict[str, str]:
@@ -76,7 +104,7 @@ def run_job(
     """
 
     failures: dict[str, str] = {}
-    with without_dagsters_faults(), dagster_instance() as instance:
+    with without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
         if partitions:
             register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)

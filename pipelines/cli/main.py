@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import IO, Any, Never
+from typing import Any, Never
 
 import click
 from click.shell_completion import CompletionItem
+
+from pipelines.cli.interrupts import INTERRUPTED, one_line_after_ctrl_c, watch_for_ctrl_c
 
 COMMANDS = {
     "sources": ("keeping.logs", "List the sources of the catalogue."),
@@ -38,30 +38,6 @@ COMMANDS = {
     "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),
 }
 """By name: the module below pipelines.cli that has the command, and what the list of commands says of it."""
-INTERRUPTED = 128 + signal.SIGINT
-
-
-class Interrupted(click.ClickException):
-    """Ctrl-C: one line on standard error, and the exit status that shells expect."""
-
-    exit_code = INTERRUPTED
-
-    def __init__(self, interrupt: KeyboardInterrupt) -> None:
-        """interrupt: what happened; its argument, if it has one, says how to go on."""
-        super().__init__(": ".join(["interrupted", *map(str, interrupt.args)]))
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Ends the line of a progress bar, and says so."""
-        click.echo(f"\n{self.message}", file=file, err=True)
-
-
-@contextmanager
-def one_line_after_ctrl_c() -> Iterator[None]:
-    """Turns an interrupt into its message, wherever it comes: in an import, a query or a progress bar."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise Interrupted(interrupt) from None
 
 
 def load_command(name: str) -> click.Command:
@@ -74,7 +50,8 @@ class LazyCommands(click.Group):
     """Knows the names of all commands, and loads one when it is called."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Never:
-        """Runs the process's command and ends the process. A second Ctrl-C cannot disturb its last line."""
+        """Runs the process's command and ends the process. Another Ctrl-C cannot disturb its last line."""
+        watch_for_ctrl_c()
         try:
             self.main(*args, **kwargs)
         except SystemExit as ended:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import sys
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from pipelines.running import read_config
+from pipelines.running import _copied_without_ctrl_c, read_config
 from tests.pipelines.command_line import call
 from tests.tiny import SOURCE, Home, assert_same_tables
 from traces.catalogue.places import PROJECT
@@ -59,3 +62,13 @@ def test_settings_of_a_file_run_no_code(tmp_path: Path) -> None:
 def test_nothing_is_told_to_anybody() -> None:
     settings = read_config(PROJECT / "dagster.yaml")
     assert settings["telemetry"] == {"enabled": False} and settings["nux"] == {"enabled": False}
+
+
+def test_what_copies_the_output_of_a_step_does_not_hear_ctrl_c(tmp_path: Path) -> None:
+    """A terminal sends it to all processes of the command, and theirs would print tracebacks."""
+    with _copied_without_ctrl_c(sys.stdout, str(tmp_path / "out")) as processes:
+        for process in processes:
+            blocked = re.search(r"^SigBlk:\s*(\w+)", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+            assert blocked is not None and int(blocked[1], 16) >> (signal.SIGINT - 1) & 1
+        assert len(processes) == 2
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -326,6 +326,8 @@ def _train(
             return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo))
         except TrainingStopped as error:
             raise ValueError(str(error)) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("the same command goes on from there") from None
 
 
 def _checkpoint_of(path: Path, seed: int) -> Path:
