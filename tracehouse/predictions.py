@@ -10,7 +10,8 @@ import sql
 from assets.common.storage import open_warehouse
 from assets.what_if.settings import usual_backfill
 from models.waits.answers import QueueReplays
-from pipelines.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime, seconds_of
+from pipelines.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime
+from simulator.jobs.amounts import parse_duration
 from traces.catalogue.catalogue import load_catalogue
 
 
@@ -85,7 +86,7 @@ def predict_wait(
     procs
         Processors of the job.
     walltime
-        What it requests: seconds, or text such as `"4:00:00"` or `"2-12:00:00"`.
+        What it requests: seconds, or text such as `"4h"` or `"4:00:00"`.
     user
         Who submits it.
     at
@@ -115,7 +116,9 @@ def predict_wait(
     True
     """
     _check_range("procs", procs, 1)
-    return _answer(source, WaitQuestion(None, procs, seconds_of(str(walltime)), user, _text(at)), replays)
+    requested_s = parse_duration(str(walltime), "walltime")
+    _check_range("walltime", requested_s, 1)
+    return _answer(source, WaitQuestion(None, procs, requested_s, user, _text(at)), replays)
 
 
 def predict_queued_wait(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.amounts import DurationType
 from simulator.jobs.words import one_of
 from simulator.topology.hostlists import compress_names
 
@@ -29,9 +30,10 @@ METHOD_WORDS = "scas|dcas|free|anneal|nsa|tree"
 )
 @click.option(
     "--seconds",
-    type=float,
+    type=DurationType(at_least=0, is_whole=False),
+    metavar="DURATION",
     default=60.0,
-    show_default=True,
+    show_default="60s",
     help="Time limit, about, of `free`, and of `scas` with many jobs. The others have a fixed amount of work.",
 )
 @click.option(

@@ -1,5 +1,7 @@
 """The command `tracehouse sql`."""
 
+from __future__ import annotations
+
 import io
 import re
 import sys
@@ -11,6 +13,8 @@ import click
 
 from assets.common.storage import open_warehouse, write_whole
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
+from pipelines.cli.tables import cut, folded, terminal_width
 from warehouse import Warehouse, confined
 
 if TYPE_CHECKING:
@@ -19,6 +23,12 @@ if TYPE_CHECKING:
 
 READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
 """Kinds of statements that `tracehouse sql` takes. MULTI: PIVOT. CREATE: of temporary tables, since the warehouse is open for reading."""
+PREPARING = ("CREATE", "SET")
+"""Kinds whose result is nothing to show where others follow."""
+TERMINAL_ROWS = 200
+"""Rows that a terminal shows."""
+CELL_WIDTHS = (200, 60, 40, 30, 20)
+"""Longest texts of a cell that are tried until a table fits the terminal."""
 
 
 @click.command()
@@ -30,7 +40,9 @@ READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
     default="table",
     show_default=True,
 )
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="File to write; default: print.")
+@click.option(
+    "--output", "-o", type=FileToWrite(may_be_dash=True), metavar="FILE", help="File to write; default: print."
+)
 @click.option(
     "--files",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -40,59 +52,120 @@ READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
 def sql(query: str, output_format: str, output: Path | None, files: Path | None) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach.
 
-    A query reaches no file and no network, but for the folder of --files. Results go out through --output."""
-    import polars as pl
+    A query reaches no file and no network, but for the folder of --files. Results go out through --output. Several statements, with
+    semicolons between, give several tables, one below the other.
 
-    if output_format == "parquet" and output is None and sys.stdout.isatty():
-        raise click.ClickException("parquet is binary: give --output FILE, or send it into a file or a pipe")
+    A table on a terminal is cut to its width. To a file or a pipe it goes whole."""
+    output = None if output == Path("-") else output
+    if output_format == "parquet":
+        refuse_binary_on_terminal("parquet", output)
     warehouse = open_warehouse()
     if output is not None and output.resolve().is_relative_to(warehouse.path.parent.resolve()):
         raise click.ClickException(
             f"{output}: {warehouse.path.parent} is where tracehouse keeps its own files. Give another"
         )
-    rows = query_rows(warehouse, query, output_format, files)
-    if output_format == "parquet":
-        content = io.BytesIO()
-        rows.write_parquet(content)
-        _put(output, content.getvalue())
+    results = query_results(warehouse, query, output_format, files)
+    if output_format == "table":
+        text = "\n".join(table_text(rows, terminal_width() if output is None else None) for rows in results)
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            write_whole(output, text.encode())
         return
-    if output_format == "csv":
-        text = rows.write_csv()
-    elif output_format == "json":
-        text = rows.write_json() + "\n"
-    else:
-        with pl.Config(
-            tbl_rows=200,
-            tbl_cols=60,
-            tbl_width_chars=220,
-            fmt_str_lengths=200,
-            thousands_separator=True,
-            tbl_hide_dataframe_shape=True,
-            tbl_hide_column_data_types=True,
-        ):
-            text = f"{rows}\n({rows.height} row{'' if rows.height == 1 else 's'})\n"
+    content = _content(_only(results), output_format)
     if output is not None:
-        _put(output, text.encode())
-    elif output_format == "table" or sys.stdout.isatty():
-        click.echo(text, nl=False)
+        write_whole(output, content)
+    elif sys.stdout.isatty():
+        click.echo(content.decode(), nl=False)
     else:  # data for another program, to the byte
-        sys.stdout.buffer.write(text.encode())
-
-
-def _put(output: Path | None, content: bytes) -> None:
-    """Writes the file whole, or to standard output. Raises ClickException where its folder is missing."""
-    if output is None:
         sys.stdout.buffer.write(content)
-        return
-    if not output.parent.is_dir():
-        raise click.ClickException(f"{output}: no such folder for --output")
-    write_whole(output, content)
 
 
-def query_rows(
+def _content(rows: pl.DataFrame, output_format: str) -> bytes:
+    """Rows as csv, json or parquet."""
+    if output_format == "csv":
+        return rows.write_csv().encode()
+    if output_format == "json":
+        return (rows.write_json() + "\n").encode()
+    content = io.BytesIO()
+    rows.write_parquet(content)
+    return content.getvalue()
+
+
+def table_text(rows: pl.DataFrame, width: int | None) -> str:
+    """A table for people, and how many rows it has. width: of the terminal; None for all of it, whatever its size.
+
+    On a terminal, texts are cut first, and then columns are left out from the right, which is said.
+    """
+    if width is None:
+        return f"{_drawn(rows, 10**6)}\n({rows.height} row{'' if rows.height == 1 else 's'})\n"
+    shown = rows.head(TERMINAL_ROWS)
+    has_lines = _has_lines(shown)
+    whole = text = _drawn(shown, 10**6 if has_lines else CELL_WIDTHS[0])
+    columns = shown.width
+    if not has_lines:
+        for cell_width in CELL_WIDTHS:
+            text = _drawn(shown, cell_width)
+            if _width_of(text) <= width:
+                break
+        while _width_of(text) > width and columns > 1:
+            columns -= 1
+            text = _drawn(shown[:, :columns], CELL_WIDTHS[-1])
+    text = "\n".join(cut(line, width) for line in text.split("\n"))
+    remark = "" if shown.height == rows.height else f", the first {shown.height} are shown"
+    said = f"({rows.height} row{'' if rows.height == 1 else 's'}{remark})"
+    if columns < rows.width:
+        said += f"\n{rows.width - columns} columns are left out, from {rows.columns[columns]} on: name those you need, or add --format csv"
+    elif text != whole:
+        said += "\ntexts are cut: --format csv has all of them"
+    return f"{text}\n{folded(said, width)}\n"
+
+
+def _has_lines(rows: pl.DataFrame) -> bool:
+    """Whether a text has several lines, as a plan of EXPLAIN has, which is not to be cut in the middle."""
+    import polars as pl
+
+    return any("\n" in text for column in rows.select(pl.selectors.string()) for text in column.drop_nulls())
+
+
+def _width_of(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _drawn(rows: pl.DataFrame, cell_width: int) -> str:
+    import polars as pl
+
+    with pl.Config(
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=65_535,
+        fmt_str_lengths=cell_width,
+        thousands_separator=True,
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+    ):
+        return str(rows)
+
+
+def _only(results: list[pl.DataFrame]) -> pl.DataFrame:
+    """The one table. Raises ValueError for several."""
+    if len(results) > 1:
+        raise ValueError(
+            f"SQL: {len(results)} statements give {len(results)} tables, and this holds one: give one statement, or print them as "
+            "tables (--format table)"
+        )
+    return results[0]
+
+
+def query_rows(warehouse: Warehouse, query: str) -> pl.DataFrame:
+    """The rows of a query, read-only. Raises ValueError for bad SQL, for statements that write, and for several that give rows."""
+    return _only(query_results(warehouse, query))
+
+
+def query_results(
     warehouse: Warehouse, query: str, output_format: str = "table", files: Path | None = None
-) -> "pl.DataFrame":
-    """The rows of a query, read-only, as a frame that the output format can hold.
+) -> list[pl.DataFrame]:
+    """The rows of each statement of a query that gives some, read-only, as frames that the output format can hold.
 
     files: a folder whose files the query may read. It reaches no other file and no network. Raises ValueError for bad SQL and
     for statements that write.
@@ -103,9 +176,14 @@ def query_rows(
     # `_confine` opens the one folder, which it cannot do once all are closed
     with nullcontext() if files is None else confined(False), warehouse.read() as connection:
         try:
-            _refuse_writing(connection, query)
+            statements = _readings(connection, query)
             _confine(connection, files)
-            return _rows_of(connection.sql(query), output_format)
+            results = []
+            for number, (kind, statement) in enumerate(statements, start=1):
+                rows = _rows_of(connection.sql(statement), output_format)
+                if kind not in PREPARING or number == len(statements):
+                    results.append(rows)
+            return results or [pl.DataFrame()]
         except duckdb.PermissionException as error:
             raise ValueError(
                 f"SQL: {error}\nA query reads no files, but those of the folder given with `tracehouse sql --files`"
@@ -114,9 +192,10 @@ def query_rows(
             raise ValueError(f"SQL: {error}") from None
 
 
-def _refuse_writing(connection: "duckdb.DuckDBPyConnection", query: str) -> None:
-    """Raises ValueError for statements that could write a file. DuckDB never locks the database's own file and its journal away from
-    COPY, so that the settings of `_confine` are not enough."""
+def _readings(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
+    """(kind, text) of each statement. Raises ValueError for statements that could write a file. DuckDB never locks the database's own
+    file and its journal away from COPY, so that the settings of `_confine` are not enough."""
+    readings = []
     for statement in connection.extract_statements(query):
         kind = statement.type.name
         hides_another = kind in ("EXPLAIN", "MULTI") and re.search(r"\b(copy|export)\b", statement.query, re.IGNORECASE)
@@ -125,9 +204,11 @@ def _refuse_writing(connection: "duckdb.DuckDBPyConnection", query: str) -> None
                 f"SQL: {statement.query.strip()[:60]!r} is no query, and the warehouse is read-only here. Results go to a file "
                 "with --output FILE"
             )
+        readings.append((kind, statement.query))
+    return readings
 
 
-def _confine(connection: "duckdb.DuckDBPyConnection", files: Path | None) -> None:
+def _confine(connection: duckdb.DuckDBPyConnection, files: Path | None) -> None:
     """Locks files and the network away, but for one folder, and the settings with them."""
     if files is not None:
         connection.execute("SET allowed_directories = [?]", [f"{files.resolve()}/"])

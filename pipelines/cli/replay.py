@@ -13,8 +13,11 @@ from assets.common.storage import open_warehouse
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.scored_part import PartOptions, part_of
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.amounts import DurationType, ShareType
+from pipelines.cli.parameters.paths import FileToWrite, FolderToWrite
 from pipelines.cli.parts import part_options, take_part
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
+from pipelines.cli.tables import terminal_width
 from pipelines.terminal import printable
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS, SHARING, TOGETHER
 from traces.catalogue.catalogue import load_catalogue
@@ -103,7 +106,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
 @click.option("--drop-wider", is_flag=True, help="Leave out jobs wider than the cluster instead of failing.")
 @click.option(
     "--trim",
-    type=click.FloatRange(0, 0.5, max_open=True),
+    type=ShareType(0, 0.5, is_open=(False, True)),
     default=0.0,
     metavar="SHARE",
     help="Also give metrics without warm-up and cool-down: this share of the submission span cut at both ends.",
@@ -162,9 +165,9 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
 @click.option(
     "--every",
     "period",
-    type=click.IntRange(1),
-    metavar="SECONDS",
-    help="The scheduler acts every so many seconds only. Default: always.",
+    type=DurationType(),
+    metavar="DURATION",
+    help="The scheduler acts only this often, such as 60s or 5min. Default: always.",
 )
 @click.option(
     "--switches",
@@ -187,17 +190,19 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
     "--placement",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=FileToWrite(),
+    metavar="FILE",
     help="Write the nodes of every job, and what they cost, to this CSV file.",
 )
 @click.option(
     "--schedule",
-    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    type=FileToWrite(),
+    metavar="FILE",
     help="Write the start of every job to this CSV file, times in the log's own seconds.",
 )
 @click.option(
     "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FolderToWrite(),
     metavar="FOLDER",
     help="Write gantt.png, usage.png and waits.png there, and nodes.png where jobs are placed.",
 )
@@ -254,12 +259,9 @@ def replay(
         if nodes is None:
             check_saved_settings(settings)
         check_can_be_saved(trace_or_source, save)
-    for name in ("placement", "schedule"):
-        if files[name] is not None and not files[name].absolute().parent.is_dir():
-            raise click.ClickException(f"{files[name].parent}: no such folder for --{name}")
     run = replay_trace(trace_or_source, settings, size, nodes, asked.labels)
     results = summary(run, trace_or_source, None if asked.is_all else part_of(run.logged_rows, run.trace.clock, asked))
-    click.echo(json.dumps(results) if as_json else replay_text(results))
+    click.echo(json.dumps(results) if as_json else replay_text(results, terminal_width()))
     _remark(run, nodes, None if as_json else trace_or_source)
     _write_files(run, trace_or_source, **files)
     if save is not None:
@@ -366,7 +368,7 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
                 "placements are compared as a whole: leave --period, --from, --to, --queue, --user, --account out"
             )
         placements = compare_placements(warehouse, name, run_a, run_b)
-        click.echo(json.dumps(placements) if as_json else placements_text(placements))
+        click.echo(json.dumps(placements) if as_json else placements_text(placements, terminal_width()))
         return
     comparison = compare_runs(warehouse, name, run_a, run_b, part)
-    click.echo(json.dumps(comparison) if as_json else compare_text(comparison))
+    click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))

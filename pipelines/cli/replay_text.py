@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
@@ -12,7 +15,8 @@ if TYPE_CHECKING:
 THIS_POLICY, ITS_RULE = "this policy", "its rule"
 """What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
 
-SHOWN_STATISTICS = ("average", "median", "p90", "p95", "p99", "max")
+SHOWN_STATISTICS = {"average": 0, "median": 0, "p90": 4, "p95": 1, "p99": 3, "max": 2}
+"""Statistics of a metric, and in which order a narrow terminal loses them, the largest number first."""
 PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
 GROUPS = {
     "jobs": (
@@ -66,10 +70,28 @@ ALWAYS_SHOWN = (
     "reservations_delayed",
 )
 LABEL = 42
+CLASS_COLUMNS = (
+    TableColumn("size", 8, right=False),
+    TableColumn("run time", 14, right=False),
+    TableColumn("jobs", 9),
+    TableColumn("average_wait_s", 15),
+    TableColumn("median_wait_s", 14, last=1),
+    TableColumn("p95_wait_s", 14, last=2),
+    TableColumn("bounded slowdown", 17),
+)
+RATIO_COLUMNS = (
+    TableColumn("", 14, right=False),
+    TableColumn("bounded slowdown", 17),
+    TableColumn("mean wait", 10),
+    TableColumn("p99 wait", 10),
+    TableColumn("wait by work", 13, last=1),
+    TableColumn("wide jobs", 10, last=2),
+    TableColumn(" verdict", right=False),
+)
 
 
-def replay_text(summary: dict[str, Any]) -> str:
-    """summary: of a replay, as pipelines.cli.replaying.summary gives it."""
+def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
+    """summary: of a replay, as pipelines.cli.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
     lines = _settings(summary)
     lines += ["", "counts"]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
@@ -79,13 +101,13 @@ def replay_text(summary: dict[str, Any]) -> str:
     if "scored" in summary:
         scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
         lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
-    lines += ["", *_metrics(summary, "")]
+    lines += ["", *_metrics(summary, "", width)]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
         lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]
     if summary["trim"]:
         lines += ["", f"without {100 * summary['trim']:g} % of the submission span at both ends (trimmed_...)"]
-        lines += _metrics(summary, "trimmed_")
+        lines += _metrics(summary, "trimmed_", width)
     lines += _placement(summary["placement"]) if "placement" in summary else []
     bounds = [
         name for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s") if name in summary
@@ -96,26 +118,22 @@ def replay_text(summary: dict[str, Any]) -> str:
             "in hindsight: no schedule of these jobs has less",
             *(_line(name, summary[name]) for name in bounds),
         ]
+    measured = ("average_wait_s", "median_wait_s", "p95_wait_s", "average_bounded_slowdown")
+    classes = [
+        [row["size_class"], row["runtime_class"], f"{row['jobs']:,}", *(_number(row[name]) for name in measured)]
+        for row in summary["by_class"]
+    ]
     lines += [
         "",
-        f"  {'size':<8} {'run time':<14} {'jobs':>9} {'average_wait_s':>15} {'median_wait_s':>14} {'p95_wait_s':>14} "
-        f"{'bounded slowdown':>17}",
-    ]
-    for row in summary["by_class"]:
-        lines.append(
-            f"  {row['size_class']:<8} {row['runtime_class']:<14} {row['jobs']:>9,} {_number(row['average_wait_s']):>15} "
-            f"{_number(row['median_wait_s']):>14} {_number(row['p95_wait_s']):>14} "
-            f"{_number(row['average_bounded_slowdown']):>17}"
-        )
-    lines += [
+        *fitted_table(CLASS_COLUMNS, classes, width, "  ", " "),
         "",
         f"tracehouse semantics {summary['semantics']}, engine {summary['engine']}, trace {summary['trace_sha256'][:12]}",
     ]
-    return "\n".join(line.rstrip() for line in lines)
+    return folded("\n".join(line.rstrip() for line in lines), width)
 
 
-def compare_text(comparison: dict[str, Any]) -> str:
-    """comparison: what assets.what_if.compare.compare_runs returns."""
+def compare_text(comparison: dict[str, Any], width: int | None = None) -> str:
+    """comparison: what assets.what_if.compare.compare_runs returns. width: of the terminal that it has to fit, if it has to."""
     a, b = comparison["run_a"], comparison["run_b"]
     lines = [f"{comparison['source']}: {b} (B) against {a} (A), {comparison['jobs']:,} jobs"]
     if "scored" in comparison:
@@ -123,39 +141,51 @@ def compare_text(comparison: dict[str, Any]) -> str:
     elif comparison["paired_jobs"] < comparison["jobs"]:
         lines.append(f"{comparison['paired_jobs']:,} of them started in both")
     lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
-    lines += ["", *_verdict_lines(comparison["verdict"], "these" if "scored" in comparison else "the later")]
+    lines += ["", *_verdict_lines(comparison["verdict"], "these" if "scored" in comparison else "the later", width)]
     if "metrics" in comparison:
-        lines += ["", f"  {'metric, all jobs':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
-        lines += [f"  {name:<{LABEL}} {_columns(row)}" for name, row in comparison["metrics"].items()]
-    lines += ["", f"  {'job by job':<{LABEL}} {'A':>16} {'B':>16} {'B - A':>16}"]
-    for group in comparison["paired"]:
+        metrics = [[name, *_differences(row)] for name, row in comparison["metrics"].items()]
+        lines += ["", *fitted_table(_compared("metric, all jobs", "B - A"), metrics, width, "  ", " ")]
+    names = ("average_wait_s", "average_bounded_slowdown")
+    paired = [[f"  {name}", *_differences(group[name])] for group in comparison["paired"] for name in names]
+    head, *rows = fitted_table(_compared("job by job", "B - A"), paired, width, "  ", " ")
+    lines += ["", head]
+    for number, group in enumerate(comparison["paired"]):
         lines.append(
             f"  {group['jobs_of']}: {group['jobs']:,} jobs; under B {100 * group['better_share']:.1f} % wait less, "
             f"{100 * group['equal_share']:.1f} % as long, {100 * group['worse_share']:.1f} % longer"
         )
-        for name in ("average_wait_s", "average_bounded_slowdown"):
-            lines.append(f"    {name:<{LABEL - 2}} {_columns(group[name])}")
-    return "\n".join(line.rstrip() for line in lines)
+        lines += rows[len(names) * number : len(names) * (number + 1)]
+    return folded("\n".join(line.rstrip() for line in lines), width)
 
 
-def _verdict_lines(verdict: dict[str, Any], which: str) -> list[str]:
+def _compared(title: str, last: str) -> list[TableColumn]:
+    """Columns of a comparison of A with B. title: of the names. last: what the last column is."""
+    return [TableColumn(title, LABEL, right=False), *(TableColumn(each, 16) for each in ("A", "B", last))]
+
+
+def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> list[str]:
     """verdict: what assets.what_if.judged.verdict_of_runs returns. which: jobs these are, such as "the later"."""
     if "why_none" in verdict:
         return [f"no verdict: {verdict['why_none']}"]
     certain = ", certain" if verdict["is_certain"] else ""
     lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {verdict['word']}{certain}"]
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
-    lines += [
-        "",
-        f"  {'measure, scored jobs':<{LABEL}} {'A':>16} {'B':>16} {'B / A':>16}  95 % interval, typical block",
+    label, a, b, ratio = _compared("measure, scored jobs", "B / A")
+    columns = [
+        label,
+        replace(a, last=1),
+        replace(b, last=1),
+        ratio,
+        TableColumn(" 95 % interval, typical block", right=False),
     ]
+    rows = []
     for name, row in verdict["panel"].items():
         if row["a"] is None or "ratio" not in row:
             continue
         interval = verdict["typical_block"].get(name)
-        lines.append(f"  {name:<{LABEL}} {_cells(row, 'ratio')}  {_typical(interval) if interval else ''}")
-    lost = verdict["panel"]["lost_capacity"]
-    return [*lines, f"  {'lost_capacity':<{LABEL}} {_cells(lost, 'difference')}  (B - A)"]
+        rows.append([name, *_cells(row, "ratio"), f" {_typical(interval)}" if interval else ""])
+    rows.append(["lost_capacity", *_cells(verdict["panel"]["lost_capacity"], "difference"), " (B - A)"])
+    return [*lines, "", *fitted_table(columns, rows, width, "  ", " ")]
 
 
 def _typical(interval: dict[str, Any]) -> str:
@@ -166,24 +196,29 @@ def _typical(interval: dict[str, Any]) -> str:
     return f"{ratio}, {interval['low']:.2f} to {interval['high']:.2f} ({interval['blocks']} blocks)"
 
 
-def _metrics(summary: dict[str, Any], prefix: str) -> list[str]:
-    lines = [f"  {'':<{LABEL}}" + "".join(f" {statistic:>14}" for statistic in SHOWN_STATISTICS)]
-    for value in PER_JOB:
-        cells = "".join(f" {_number(summary[f'{prefix}{statistic}_{value}']):>14}" for statistic in SHOWN_STATISTICS)
-        lines.append(f"  {value:<{LABEL}}{cells}")
+def _metrics(summary: dict[str, Any], prefix: str, width: int | None) -> list[str]:
+    columns = [
+        TableColumn("", LABEL, right=False),
+        *(TableColumn(name, 14, last=k) for name, k in SHOWN_STATISTICS.items()),
+    ]
+    rows = [
+        [value, *(_number(summary[f"{prefix}{statistic}_{value}"]) for statistic in SHOWN_STATISTICS)]
+        for value in PER_JOB
+    ]
+    lines = fitted_table(columns, rows, width, "  ", " ")
     for title, names in GROUPS.items():
         lines += ["", title, *(_line(name, summary[f"{prefix}{name}"]) for name in names)]
     return lines
 
 
-def _columns(row: dict[str, Any]) -> str:
+def _differences(row: dict[str, Any]) -> list[str]:
     difference = _number(row["difference"])
     sign = "" if difference.startswith("-") else "+"
-    return f"{_number(row['a']):>16} {_number(row['b']):>16} {sign + difference:>16}"
+    return [_number(row["a"]), _number(row["b"]), sign + difference]
 
 
-def _cells(row: dict[str, Any], last: str) -> str:
-    return f"{_number(row['a']):>16} {_number(row['b']):>16} {_number(row[last]):>16}"
+def _cells(row: dict[str, Any], last: str) -> list[str]:
+    return [_number(row["a"]), _number(row["b"]), _number(row[last])]
 
 
 def _line(name: str, value: Any) -> str:
@@ -228,17 +263,14 @@ def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
 
 def print_ratios(judged: dict[str, Any], scored: int) -> None:
     """A line for each rule with its ratios and the verdict. scored: how many jobs."""
-    click.echo(
-        f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n\n"
-        f"{'':<14} {'bounded slowdown':>17} {'mean wait':>10} {'p99 wait':>10} {'wait by work':>13} {'wide jobs':>10}  verdict"
-    )
+    width, rows = terminal_width(), []
     for name, judgement in judged.items():
         ratios = judgement.verdict.ratios[0]
-        wide = "" if ratios.wide_wait is None else f"{ratios.wide_wait:.2f}"
-        click.echo(
-            f"{name:<14} {ratios.bounded_slowdown:>17.2f} {ratios.wait:>10.2f} {ratios.p99_wait:>10.2f} "
-            f"{ratios.area_wait:>13.2f} {wide:>10}  {judgement.verdict}"
-        )
+        shown = (ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.area_wait, ratios.wide_wait)
+        rows.append([name, *("" if ratio is None else f"{ratio:.2f}" for ratio in shown), f" {judgement.verdict}"])
+    over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
+    click.echo(folded(over, width))
+    click.echo("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
 
 
 def _settings(summary: dict[str, Any]) -> list[str]:
@@ -279,8 +311,8 @@ def _placement(placement: dict[str, Any]) -> list[str]:
     return lines
 
 
-def placements_text(comparison: dict[str, Any]) -> str:
-    """comparison: as assets.what_if.compare_placements.compare_placements gives it."""
+def placements_text(comparison: dict[str, Any], width: int | None = None) -> str:
+    """comparison: as assets.what_if.compare_placements.compare_placements gives it. width: of the terminal, if it has to fit one."""
     a, b = comparison["placement_a"], comparison["placement_b"]
     lines = [f"{comparison['source']}: A is {a}, B is {b}, over {comparison['paired_jobs']:,} jobs"]
     lines += [
@@ -288,10 +320,8 @@ def placements_text(comparison: dict[str, Any]) -> str:
         "settings that differ",
         *(_line(name, f"{x} | {y}") for name, (x, y) in comparison["settings"].items()),
     ]
-    lines += ["", f"  {'':<{LABEL}} {'A':>15} {'B':>15} {'B - A':>15}"]
-    for name, values in comparison["metrics"].items():
-        numbers = " ".join(f"{_number(values[side]):>15}" for side in ("a", "b", "difference"))
-        lines.append(f"  {name:<{LABEL}} {numbers}")
+    metrics = [[name, *_cells(values, "difference")] for name, values in comparison["metrics"].items()]
+    lines += ["", *fitted_table(_compared("", "B - A"), metrics, width, "  ", " ")]
     lines.append("")
     for name, shares in comparison["paired"].items():
         text = ", ".join(f"{100 * shares[f'{word}_share']:.1f} % {word}" for word in ("lower", "equal", "higher"))
@@ -300,4 +330,4 @@ def placements_text(comparison: dict[str, Any]) -> str:
         if ratio is not None:
             interval = ratio["why_none"] or f"{ratio['low']:.3f} to {ratio['high']:.3f}"
             lines.append(_line(f"{name}, B by A, typical block", f"{ratio['ratio']:.3f} ({interval})"))
-    return "\n".join(lines)
+    return folded("\n".join(lines), width)

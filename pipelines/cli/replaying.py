@@ -21,6 +21,7 @@ from assets.what_if.scored_part import ScoredPart
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
 from assets.what_if.tables import series_of, with_time
 from pipelines.cli.errors import raise_failures
+from pipelines.cli.tables import folded, terminal_width
 from pipelines.terminal import printable
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import first_row
@@ -212,7 +213,8 @@ def say_grade(trace_or_source: str) -> None:
     if is_loaded(source):
         said = grade_text(open_warehouse(), source)
         if said is not None:
-            click.echo(f"\nHow far replays of {source} can be trusted: {printable(said)}", err=True)
+            trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
+            click.echo(folded(trust, terminal_width(of_errors=True)), err=True)
 
 
 @contextmanager

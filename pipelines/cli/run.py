@@ -1,6 +1,8 @@
 """The commands `tracehouse run`, `tracehouse report` and `tracehouse ui`."""
 
+import errno
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -118,9 +120,39 @@ def _print_results(names: list[str]) -> None:
     click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
 
 
+def _check_port(host: str, port: int) -> None:
+    """Raises ValueError, with a port that is free, where nobody can listen there."""
+    try:
+        _listen(host, port)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise ValueError(
+                f"{host}:{port}: cannot be listened on ({error.strerror}): give another --host or --port"
+            ) from None
+        free = next((other for other in range(port + 1, min(port + 100, 65_536)) if _is_free(host, other)), None)
+        advice = f"--port {free} is free" if free else "give another --port"
+        raise ValueError(f"port {port} of {host} is in use, perhaps by another `tracehouse ui`: {advice}") from None
+
+
+def _listen(host: str, port: int) -> None:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that has just ended does not count
+        listener.bind(address)
+        listener.listen()
+
+
+def _is_free(host: str, port: int) -> bool:
+    try:
+        _listen(host, port)
+    except OSError:
+        return False
+    return True
+
+
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", "-p", default=3000, show_default=True)
+@click.option("--port", "-p", type=click.IntRange(1, 65_535), default=3000, show_default=True)
 @plain_errors
 def ui(host: str, port: int) -> None:
     """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
@@ -131,6 +163,7 @@ def ui(host: str, port: int) -> None:
     from pipelines.running import dagster_instance
 
     catalogue = load_catalogue()  # a fault in the catalogue is an error here, and not a line in a server's log
+    _check_port(host, port)
     with dagster_instance() as instance:
         register_sources(instance, declared_sources(catalogue))
         register_sources(instance, list(catalogue.vasp), "vasp")

@@ -1,4 +1,4 @@
-"""Lengths of time as users write them: 4h, 30min, 2d, 1h30min, 4:00:00, 2-12:00:00, or seconds."""
+"""Lengths of time as users write them, 4h, 30min, 2d, 1h30min, 4:00:00, 2-12:00:00, or seconds; and shares, 10% or 0.1."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def parse_duration(text: str, what: str = "length of time") -> int:
     if total is None or total > MOST_SECONDS:
         raise ValueError(f"{what} {text!r}: expected a length of time such as 4h, 30min, 2d or 4:00:00, or seconds")
     return round(total)
+
+
+def parse_share(text: str, what: str = "share") -> float:
+    """A share as a number: 0.1 for `10%`, `10 %` and `0.1`. what: what it is of, for the message. Raises ValueError for other texts."""
+    written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", text.strip())
+    if written is None:
+        raise ValueError(f"{what} {text!r}: expected a share such as 10% or 0.1")
+    return float(written[1]) / (100 if written[2] else 1)
 
 
 def _seconds(text: str) -> float | None:

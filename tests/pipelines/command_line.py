@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from sqlalchemy import Engine, event
 
 from pipelines.cli.main import main
+from pipelines.terminal import _Printable
 
 GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 
@@ -76,6 +77,12 @@ def fail(*arguments: str | Path) -> str:
     assert result.stdout == ""
     assert "Error: " in result.stderr
     return result.stderr.partition("Error: ")[2]
+
+
+def on_terminal(patch: pytest.MonkeyPatch, columns: int) -> None:
+    """Lets commands believe that they write to a terminal of this width."""
+    patch.setattr(_Printable, "isatty", lambda _: True, raising=False)
+    patch.setenv("COLUMNS", str(columns))
 
 
 def use_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:

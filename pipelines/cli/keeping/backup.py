@@ -9,13 +9,14 @@ from assets.common.backup import back_up
 from assets.common.journal import DATABASE
 from assets.common.restore import restore_backup
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
 from traces.catalogue.places import home
 
 MOST_LISTED = 5
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=FileToWrite())
 @click.option("--replace", is_flag=True, help="Replace FILE if it exists.")
 @plain_errors
 def backup(file: Path, replace: bool) -> None:
@@ -24,6 +25,7 @@ def backup(file: Path, replace: bool) -> None:
     FILE is a tar file, compressed with Zstandard: name it like tracehouse.tar.zst. Logs, reports and Dagster's records are not
     in it. `tracehouse restore` puts it back.
     """
+    refuse_binary_on_terminal("an archive", file)
     done = back_up(file, replace)
     click.echo(f"wrote {file} ({_size(done.size_bytes)}): {_contents(done.manifest)}")
     click.echo("not in it: your logs (those of the inbox too), reports, Dagster's records of runs")

@@ -11,6 +11,8 @@ import click
 from assets.common.storage import open_warehouse
 from assets.ingest.export import export_swf
 from pipelines.cli.errors import load_declared, plain_errors
+from pipelines.cli.parameters.paths import FileToWrite
+from pipelines.cli.tables import folded, terminal_width
 from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, declared_source, refuse_another
@@ -40,8 +42,10 @@ def sources(as_json: bool) -> None:
     for source in listed:
         where = str(source.path) if source.path else "generated"
         procs = f"{source.procs} procs" if source.procs else "procs from the log"
-        click.echo(f"{source.name:<{width}}  {source.format:<4}  {procs:<18}  {source.description or where}")
-    click.echo(f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})", err=True)
+        line = f"{source.name:<{width}}  {source.format:<4}  {procs:<18}  {source.description or where}"
+        click.echo(folded(line, terminal_width(), width + 2))
+    hint = f"\nAdd one: tracehouse ingest PATH --name NAME (written to {local_catalogue_path()})"
+    click.echo(folded(hint, terminal_width(of_errors=True)), err=True)
 
 
 def source_row(source: Source) -> dict[str, Any]:
@@ -197,11 +201,13 @@ def health(source: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(findings, indent=1))
         return
+    width = terminal_width()
     for row in findings:
         share = f" ({row['share']:.2%})" if row["found"] and row["share"] is not None else ""
-        click.echo(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}")
-        if row["found"]:
-            click.echo("".join(f"{'':>24}{text}\n" for text in (row["meaning"], row["example"]) if text), nl=False)
+        click.echo(folded(f"{row['found']:>12,} {row['unit']:<10} {row['finding']}{share}", width, 12))
+        for text in (row["meaning"], row["example"]) if row["found"] else ():
+            if text:
+                click.echo(folded(f"{'':>24}{text}", width, 0))
 
 
 @click.command()
@@ -224,7 +230,7 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
 
 @click.command()
 @click.argument("source")
-@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@click.argument("file", type=FileToWrite())
 @click.option("--format", "log_format", type=click.Choice(["swf"]), default="swf", show_default=True)
 @plain_errors
 def export(source: str, file: Path, log_format: str) -> None:

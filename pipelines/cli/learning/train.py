@@ -23,6 +23,7 @@ from models.scheduling.options import (
 )
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories, worker_options
+from pipelines.cli.parameters.paths import FileToWrite, check_file, refuse_binary_on_terminal
 from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_verdicts
 from traces.catalogue.catalogue import load_catalogue
@@ -154,12 +155,11 @@ def _task_options(command):
 @click.option(
     "--accept-trade", is_flag=True, help="Also take a policy that is better on average while somebody waits longer."
 )
-@click.option(
-    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Policy file. Default: SOURCE-METHOD.json."
-)
+@click.option("--out", "-o", type=FileToWrite(), metavar="FILE", help="Policy file. Default: SOURCE-METHOD.json.")
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FileToWrite(),
+    metavar="FILE",
     help="Picture (PNG) of the training curves, drawn anew after every epoch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the card of the policy as JSON.")
@@ -206,7 +206,7 @@ def train(
     recipe = with_trajectories(recipe, options.pop("trajectories"))
     recipe = recipe.model_copy(update={"accept_trade": accept_trade})
     setup = TrainingSetup.on_split(trace, PolicyTask(**options, **decides), split_of(trace, options["window_jobs"]))
-    path = out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json")
+    path = _path_of(out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json"), plot)
     policies = _train(setup, recipe, numbers, path, plot, by_ppo)
     best = best_by_validation(policies)
     key, costs = _rivals(setup, policies, best)
@@ -328,6 +328,14 @@ def _train(
             raise ValueError(str(error)) from None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the same command goes on from there") from None
+
+
+def _path_of(policy: Path, plot: Path | None) -> Path:
+    """Where the policy goes. Raises ValueError, before the training, where it cannot go there, nor the picture to a terminal."""
+    check_file(policy)
+    if plot is not None:
+        refuse_binary_on_terminal("a picture", plot)
+    return policy
 
 
 def _checkpoint_of(path: Path, seed: int) -> Path:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from models.scheduling.options import Launcher, PopulationOptions, Recipe, WorkerOptions
+from pipelines.cli.parameters.amounts import ShareType
 
 if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining
@@ -30,7 +31,8 @@ _OPTIONS = (
     ),
     click.option(
         "--sync-fraction",
-        type=click.FloatRange(0, 1, min_open=True),
+        type=ShareType(0, 1, is_open=(True, False)),
+        metavar="SHARE",
         help="Share of the workers that must have finished an epoch's windows before the others stop theirs. Default: 1, never.",
     ),
     click.option(

@@ -7,7 +7,11 @@ import click
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
+
+INDENT = 7
+"""Of what happened, where it does not fit in the line."""
 
 
 @click.command()
@@ -32,16 +36,14 @@ def models(source: str, as_json: bool) -> None:
         return
     champion = history["champion"][0]
     clock = load_clock(open_warehouse(), source)
-    click.echo(f"{source}: version {champion} is champion; times are of {clock.name}\n")
-    click.echo(
-        f"{'event':>5}  {'data until':<20}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}  what happened"
-    )
+    width = terminal_width()
+    click.echo(folded(f"{source}: version {champion} is champion; times are of {clock.name}\n", width))
+    head = f"{'event':>5}  {'data until':<20}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}"
+    click.echo(head if width is not None and width < len(head) + 20 else f"{head}  what happened")
     for row in history.iter_rows(named=True):
         until = clock.text((row["data_until"] - clock.zero).total_seconds())
-        click.echo(
-            f"{row['event']:>5}  {until:<20}  {row['version']:>7}  {row['predictor']:<18}  "
-            f"{row['mean_absolute_error_s']:>13,.0f}  {row['kind']}: {row['reason']}"
-        )
+        line = f"{row['event']:>5}  {until:<20}  {row['version']:>7}  {row['predictor']:<18}  {row['mean_absolute_error_s']:>13,.0f}"
+        click.echo(folded(f"{line}  {row['kind']}: {row['reason']}", width, INDENT))
 
 
 @click.command()

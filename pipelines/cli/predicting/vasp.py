@@ -15,6 +15,7 @@ from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.transfer import systems_of, transfer_scores
 from pipelines.cli.errors import load_declared, plain_errors, raise_failures
 from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another
 from traces.catalogue.vasp import VaspSource
@@ -40,7 +41,8 @@ def vasp_sources(as_json: bool) -> None:
         return
     width = max((len(source.name) for source in listed), default=4)
     for source in listed:
-        click.echo(f"{source.name:<{width}}  {source.description or source.path or 'synthetic'}")
+        line = f"{source.name:<{width}}  {source.description or source.path or 'synthetic'}"
+        click.echo(folded(line, terminal_width(), width + 2))
     click.echo("\nAdd one: tracehouse vasp ingest PATH --name NAME", err=True)
 
 

@@ -1,7 +1,6 @@
 """The commands `tracehouse wait` and `tracehouse walltime`."""
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -10,6 +9,7 @@ from assets.common.storage import open_warehouse
 from models.waits.clock import OF_ITS_OWN
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.amounts import DurationType, ShareType
 from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
 
@@ -23,7 +23,11 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 @source_argument("A source that is in the warehouse, with predicted run times.")
 @click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
 @click.option(
-    "--walltime", "-t", metavar="H:M:S", help="Wall time that the new job requests: [D-]H:M:S, M:S or seconds."
+    "--walltime",
+    "-t",
+    type=DurationType(),
+    metavar="DURATION",
+    help="Wall time that the new job requests: 4h, 4:00:00, or seconds.",
 )
 @click.option("--user", "-u", help="User who submits it: what waits and ran of the same user tells much.")
 @click.option("--job", "job_id", metavar="ID", help="Instead of a new job: one that waits at that time.")
@@ -51,7 +55,7 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 def wait(
     source: str,
     procs: int | None,
-    walltime: str | None,
+    walltime: int | None,
     user: str | None,
     job_id: str | None,
     at: str | None,
@@ -70,7 +74,7 @@ def wait(
     job starts at once".
 
     \b
-    tracehouse wait hpc2n --procs 16 --walltime 4:00:00 --user 17
+    tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
     tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
     """
     from assets.what_if.settings import usual_backfill
@@ -80,7 +84,7 @@ def wait(
         raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
-    question = WaitQuestion(job_id, procs, -1 if walltime is None else seconds_of(walltime), user, at)
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
     name = load_catalogue().source(source).name
     result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
     click.echo(json.dumps(result) if as_json else wait_text(result))
@@ -218,10 +222,11 @@ def _score_lines(answer: dict[str, Any]) -> list[str]:
 @click.option("--executable", "-x", help="Executable or job name, as the log has it: look at these jobs, if enough.")
 @click.option(
     "--risk",
-    type=click.FloatRange(0.005, 0.5),
+    type=ShareType(0.005, 0.5),
+    metavar="SHARE",
     default=0.05,
-    show_default=True,
-    help="Largest acceptable risk of being killed at the limit.",
+    show_default="5%",
+    help="Largest acceptable risk of being killed at the limit, such as 2% or 0.02.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
@@ -233,7 +238,7 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     and saved is printed with the advice.
 
     \b
-    tracehouse walltime hpc2n --user 17 --procs 16 --risk 0.02
+    tracehouse walltime hpc2n --user 17 --procs 16 --risk 2%
     """
     advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
     click.echo(json.dumps(advice) if as_json else walltime_text(advice))
@@ -299,21 +304,6 @@ def walltime_text(advice: dict[str, Any]) -> str:
                 f"{advice['tried_advised_by_requested']:.0%}"
             )
     return "\n".join(lines)
-
-
-def seconds_of(text: str) -> int:
-    """Seconds of [D-]H:M:S, M:S or a number of seconds. Raises ValueError."""
-    numbers = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)|(\d+)", text.strip())
-    if numbers is not None:
-        days, hours, minutes, seconds, short_minutes, short_seconds, plain = (
-            int(part or 0) for part in numbers.groups()
-        )
-        total = 86_400 * days + 3600 * hours + 60 * (minutes + short_minutes) + seconds + short_seconds + plain
-        if 1 <= total <= 10**9:
-            return total
-    raise ValueError(
-        f"wall time {text!r}: expected hours, minutes and seconds such as 4:00:00, with days 2-12:00:00, or seconds, from 1 s on"
-    )
 
 
 def duration(seconds: float) -> str:

@@ -25,7 +25,7 @@ def run():
 """
 PLACES = {
     "plain": "print('ready', flush=True)\ntime.sleep(60)",
-    "query": "import duckdb\nprint('ready', flush=True)\nduckdb.sql('SELECT count(*) FROM range(1000000000) a, range(1000000000) b').fetchall()",
+    "query": "import duckdb\nprint('ready', flush=True)\nduckdb.sql('SELECT count(*) FROM range(9999999) a, range(9999999) b').fetchall()",
     "bar": "from tqdm import tqdm\nprint('ready', flush=True)\nfor _ in tqdm(range(6000)): time.sleep(0.01)",
 }
 

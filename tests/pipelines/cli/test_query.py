@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from assets.common.storage import open_warehouse
-from tests.pipelines.command_line import call, fail, succeed
+from tests.pipelines.command_line import call, fail, on_terminal, succeed
 
 QUERY = "SELECT job_id, procs, wait_s, user_name FROM core.jobs ORDER BY job_index LIMIT 2"
 ROWS = [
@@ -193,3 +193,57 @@ def test_a_table_steers_no_terminal_and_data_stays_as_it_is(loaded: tuple[Path, 
     assert succeed("sql", query, "--format", "csv") == "job_name\n\x1b]0;mine\x07\n"
     assert "\x1b" not in succeed("sql", query, "--format", "json")
     assert json.loads(succeed("sql", query, "--format", "json")) == [{"job_name": "\x1b]0;mine\x07"}]
+
+
+def test_several_statements_are_all_shown(loaded: tuple[Path, str]) -> None:
+    text = succeed("sql", "SELECT 1 AS a; SET VARIABLE least = 7; SELECT 2 AS b; SELECT getvariable('least') AS c")
+    assert re.findall(r"\w+", text) == ["a", "1", "1", "row", "b", "2", "1", "row", "c", "7", "1", "row"]
+
+
+@pytest.mark.parametrize("output_format", ["csv", "json", "parquet"])
+def test_several_tables_do_not_go_into_one_file(loaded: tuple[Path, str], output_format: str) -> None:
+    message = fail("sql", "SELECT 1; SELECT 2", "--format", output_format)
+    assert message.startswith("SQL: 2 statements give 2 tables, and this holds one: give one statement")
+
+
+def test_binary_goes_to_no_terminal(loaded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 80)
+    for arguments in ((), ("-o", "-")):
+        message = fail("sql", "SELECT 1", "--format", "parquet", *arguments)
+        assert message == "parquet is binary: give the name of a file, or send it into a file or a pipe\n"
+
+
+def test_a_dash_is_standard_output(loaded: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert succeed("sql", "SELECT 1 AS a", "--format", "csv", "-o", "-") == "a\n1\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_table_fits_the_terminal(loaded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    on_terminal(monkeypatch, columns)
+    for query in (
+        "FROM core.jobs",
+        "SELECT repeat('long ', 90) AS text",
+        "EXPLAIN FROM core.jobs",
+        "SELECT 1 AS " + "x" * 150,
+    ):
+        text = succeed("sql", query)
+        assert max(map(len, text.splitlines())) <= columns
+    text = " ".join(succeed("sql", "FROM core.jobs").split())
+    assert re.search(r"columns are left out, from \w+ on: name those you need", text)
+    assert "texts are cut" in succeed("sql", "SELECT repeat('long ', 90) AS text")
+
+
+def test_many_rows_on_a_terminal(loaded: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    piped = succeed("sql", "FROM range(300)")
+    assert "│ 299" in piped and piped.endswith("(300 rows)\n")
+    on_terminal(monkeypatch, 80)
+    shown = succeed("sql", "FROM range(300)")
+    assert "│ 199" in shown and "│ 200" not in shown and shown.endswith("(300 rows, the first 200 are shown)\n")
+
+
+def test_nothing_is_cut_in_a_pipe(loaded: tuple[Path, str]) -> None:
+    columns = ", ".join(f"repeat('x', 300) || {k} AS c{k}" for k in range(70))
+    text = succeed("sql", f"SELECT {columns}")
+    assert all(f"{'x' * 300}{k} " in text for k in range(70)) and "…" not in text
