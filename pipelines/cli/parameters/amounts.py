@@ -1,4 +1,4 @@
-"""Lengths of time and shares, as options take them: 4h, 30min, 2d, 4:00:00 or seconds; 10% or 0.1."""
+"""Lengths of time and shares, as options take them. A time is 4h, 30min, 2d, 4:00:00 or seconds, and a share 10% or 0.1."""
 
 from __future__ import annotations
 
