@@ -13,6 +13,7 @@ from typing import Any
 import dagster as dg
 
 from assets.common.partitions import OWNERS
+from assets.common.progress import progress_logged_by
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.sources import CatalogueError
@@ -46,7 +47,8 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
                 if why_not:
                     context.log.info(why_not)
                     return dg.MaterializeResult(metadata={"dagster/row_count": 0, PASSED_OVER: why_not})
-                return function(context, *arguments, **named)
+                with progress_logged_by(context.log.info):
+                    return function(context, *arguments, **named)
             except WarehouseBusy as error:
                 if not _may_retry(context):
                     raise dg.Failure(str(error), allow_retries=False) from None

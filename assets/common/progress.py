@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -13,6 +15,8 @@ _Item = TypeVar("_Item")
 
 SAID_EVERY_S = 20.0
 """How often a log tells how far the work is. What takes less says nothing."""
+
+_LOG: ContextVar[Callable[[str], object] | None] = ContextVar("log", default=None)
 
 
 class LoggedBar:
@@ -53,22 +57,20 @@ def progress(items: Iterable[_Item], label: str, total: int | None = None) -> It
 
 def progress_bar(label: str, total: int) -> tqdm | LoggedBar:
     """A bar of `total` steps that the caller moves."""
-    log = None if sys.stderr.isatty() else _log_of_run()
-    if log is not None:
+    log = _LOG.get()
+    if log is not None and not sys.stderr.isatty():
         return LoggedBar(label, total, log)
     return tqdm(desc=f"  {label}", total=total, disable=None, leave=False)
 
 
-def _log_of_run() -> Callable[[str], object] | None:
-    """Where the step of Dagster that runs now writes what it does; None outside of one."""
-    if "dagster" not in sys.modules:  # a command that does without
-        return None
-    import dagster as dg
-
+@contextmanager
+def progress_logged_by(log: Callable[[str], object]) -> Iterator[None]:
+    """Work inside tells its progress so, where there is no terminal."""
+    before = _LOG.set(log)
     try:
-        return dg.AssetExecutionContext.get().log.info
-    except dg.DagsterInvariantViolationError:
-        return None
+        yield
+    finally:
+        _LOG.reset(before)
 
 
 def _words(seconds: float) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dagster as dg
 import pytest
+from tqdm import tqdm
 
 from assets.common import progress as module
+from assets.common.asset import asset
 from assets.common.progress import LoggedBar, progress, progress_bar
 
 
@@ -38,11 +40,12 @@ def test_without_a_total_there_is_no_end(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_step_of_dagster_logs_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAID_EVERY_S", 0.0)
 
-    @dg.asset
-    def made() -> None:
+    @asset(key="made")
+    def made(context) -> None:  # type: ignore[no-untyped-def]
         assert list(progress(range(2), "items")) == [0, 1]
 
     with dg.instance_for_test() as instance:
         result = dg.materialize([made], instance=instance)
         said = [entry.user_message for entry in instance.all_logs(result.run_id)]
+    assert isinstance(progress_bar("steps", 2), tqdm), "outside of a step it is a bar"
     assert "items: 1 of 2, about 0 s left" in said and "items: 2 of 2, about 0 s left" in said
