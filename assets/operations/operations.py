@@ -7,6 +7,7 @@ import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
+from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.operations import plots
@@ -45,6 +46,7 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
             "walltime": plot(plots.walltime_used(used["share"].to_numpy())),
             "accounts": table(accounts),
             "failures": table(failures),
+            **lineage_metadata("marts.job_facts"),
         }
     )
 

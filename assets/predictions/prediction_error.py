@@ -4,6 +4,7 @@ import dagster as dg
 
 from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
+from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.predictions import plots
 from assets.predictions.runtime_evaluation import runtime_evaluation
@@ -33,5 +34,6 @@ def prediction_error(context: dg.AssetExecutionContext, warehouse: dg.ResourcePa
             "dagster/row_count": rows.height,
             "newest_period": table(newest),
             "error_over_time": plot(plots.error_over_time(rows)),
+            **lineage_metadata("marts.prediction_error"),
         }
     )

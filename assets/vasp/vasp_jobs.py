@@ -6,6 +6,7 @@ import sql
 from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table_metadata
+from assets.common.lineage import lineage_metadata
 from assets.common.partitions import VASP
 from assets.ingest.core_jobs import jobs
 from assets.vasp.vasp_runs import vasp_runs
@@ -37,7 +38,7 @@ def vasp_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[War
         )
     if not accounting:
         context.log.info(f"[vasp.{source}] names no accounting source in the catalogue: nothing to join")
-    return dg.MaterializeResult(metadata={"dagster/row_count": rows})
+    return dg.MaterializeResult(metadata={"dagster/row_count": rows, **lineage_metadata("core.vasp_jobs_of_source")})
 
 
 CHECKS = [

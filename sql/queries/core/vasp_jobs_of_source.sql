@@ -34,6 +34,6 @@ by_time AS (
     QUALIFY count(*) OVER (PARTITION BY launches.folder, launches.outcar, launches.launch) = 1
 )
 
-SELECT $source AS source, $accounting AS accounting, *, 'job_id' AS matched_by FROM by_id
+SELECT $source AS source, $accounting AS accounting, folder, outcar, launch, job_index, 'job_id' AS matched_by FROM by_id
 UNION ALL
-SELECT $source AS source, $accounting AS accounting, *, 'time' AS matched_by FROM by_time
+SELECT $source AS source, $accounting AS accounting, folder, outcar, launch, job_index, 'time' AS matched_by FROM by_time

@@ -30,7 +30,7 @@ def test_without_accounting_the_table_is_empty(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("TRACEHOUSE_SOURCES", str(catalogue))
     context = dg.build_asset_context(partition_key="mine", resources={"warehouse": Warehouse(tmp_path / "w.duckdb")})
     result = vasp_jobs(context)
-    assert isinstance(result, dg.MaterializeResult) and result.metadata == {"dagster/row_count": 0}
+    assert isinstance(result, dg.MaterializeResult) and (result.metadata or {})["dagster/row_count"] == 0
 
 
 @pytest.mark.parametrize("earlier", ["appended", "moved", "copied"])

@@ -1,0 +1,43 @@
+"""Columns of views are traced to the columns that they are computed from."""
+
+from __future__ import annotations
+
+import dagster as dg
+import pytest
+
+import sql
+from assets.common.lineage import ASSETS, column_lineage, lineage_metadata
+from pipelines.definitions import build_definitions
+from warehouse.schema import column_comments
+
+
+def deps(statement: str, column: str) -> set[tuple[str, str]]:
+    return {
+        (dep.asset_key.to_user_string(), dep.column_name) for dep in column_lineage(statement).deps_by_column[column]
+    }
+
+
+def test_columns_that_are_computed_from_several() -> None:
+    assert deps("marts.job_facts", "core_hours") == {("core/jobs", "procs"), ("core/jobs", "runtime_s")}
+    assert deps("marts.job_facts", "month") == {("core/jobs", "submit_time"), ("core/jobs", "time_zone")}
+
+
+def test_a_table_that_is_joined_with_itself_counts_once() -> None:
+    column = deps("marts.prediction_error", "error_over_last_two")
+    assert column == {("predictions/runtime_evaluation", "mean_absolute_error_s")}
+
+
+def test_launches_come_from_runs_and_jobs() -> None:
+    assert deps("core.vasp_jobs_of_source", "job_index") == {("core/jobs", "job_index")}
+    assert deps("core.vasp_jobs_of_source", "folder") == {("raw/vasp_runs", "folder")}
+
+
+@pytest.mark.parametrize("view", ["marts.job_facts", "marts.prediction_error"])
+def test_every_column_of_a_view_has_a_lineage(view: str) -> None:
+    assert set(column_lineage(view).deps_by_column) == set(column_comments(sql.load(view)))
+
+
+def test_the_assets_are_there() -> None:
+    keys = {spec.key for spec in build_definitions().resolve_all_asset_specs()}
+    assert {dg.AssetKey(path) for path in ASSETS.values()} <= keys
+    assert set(lineage_metadata("marts.job_facts")) == {"dagster/column_lineage"}
