@@ -151,6 +151,11 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
         "no_start_before_submission",
         "runs_never_oversubscribe",
         "vasp_steps_add_up",
+        "ranks_follow_verdicts",
+        "every_job_is_counted",
+        "wait_quantiles_ascend",
+        "one_policy_is_in_use",
+        "launches_fit_their_jobs",
     }
 
 
