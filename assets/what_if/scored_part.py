@@ -3,11 +3,8 @@ first job of the log."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -15,9 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from models.waits.clock import LogClock
+from models.waits.periods import PERIODS, period_span, second_in_log
 
-DAY_S = 86_400
-PERIODS = "last-month, a month such as 2026-03, or the last days such as last-30-days"
 LABELS = {"queue": "queue", "user": "user_name", "account": "account"}
 """Options, and the columns of the jobs that they choose by."""
 
@@ -81,71 +77,15 @@ def _span(options: PartOptions, clock: LogClock, first: int, last: int) -> tuple
     if options.period is not None:
         if options.begin is not None or options.end is not None:
             raise ValueError("--period says from when to when: leave --from and --to out, or --period")
-        begin, end, name = _period(options.period.strip().lower(), clock, first, last)
+        begin, end, name = period_span(options.period, clock, first, last)
         return begin, end, [f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)]
-    begin = first if options.begin is None else _moment("from", options.begin, clock)
-    end = last + 1 if options.end is None else _moment("to", options.end, clock)
+    begin = first if options.begin is None else second_in_log("--from", options.begin, clock)
+    end = last + 1 if options.end is None else second_in_log("--to", options.end, clock)
     if end <= begin:
         raise ValueError(f"--to {options.end} is not after --from {options.begin or clock.text(first)}")
     if options.begin is None and options.end is None:
         return begin, end, []
     return begin, end, [f"submitted {clock.span(begin, end)}"]
-
-
-def _period(text: str, clock: LogClock, first: int, last: int) -> tuple[int, int, str]:
-    days = re.fullmatch(r"last-(\d{1,5})-days?", text)
-    if days and int(days[1]) > 0:
-        return last + 1 - int(days[1]) * DAY_S, last + 1, f"the last {int(days[1])} days of the log"
-    month = re.fullmatch(r"(\d{4})-(\d{2})", text)
-    if text != "last-month" and not (month and 1 <= int(month[2]) <= 12):
-        raise ValueError(f"unknown period {text!r}: expected {PERIODS}")
-    if not clock.has_dates:
-        raise ValueError(
-            f"--period {text}: the log does not say which day it is; give --from and --to in {clock.name}, in seconds"
-        )
-    if month:
-        begin = datetime(int(month[1]), int(month[2]), 1)
-        return *_seconds(clock, begin, _next_month(begin)), f"the month {text}"
-    this = _month_of(clock, last)
-    begin = _month_before(this)
-    if _seconds(clock, begin, this)[1] <= first:  # nothing was submitted before this month
-        return *_seconds(clock, this, _next_month(this)), f"the only month that there is, {this:%Y-%m}"
-    return *_seconds(clock, begin, this), f"the last complete month, {begin:%Y-%m}"
-
-
-def _moment(option: str, text: str, clock: LogClock) -> int:
-    if re.fullmatch(r"-?\d{1,15}", text):
-        return int(text)
-    try:
-        second = clock.second_of(datetime.fromisoformat(text))
-    except ValueError:
-        raise ValueError(
-            f"--{option} {text}: expected a day such as 2026-03-01, a time such as 2026-03-01T14:30, or a second of the log's own clock"
-        ) from None
-    if second is None:
-        raise ValueError(f"--{option} {text}: the log does not say which day it is; give a second of its own clock")
-    return second
-
-
-def _seconds(clock: LogClock, begin: datetime, end: datetime) -> tuple[int, int]:
-    seconds = [clock.second_of(moment) for moment in (begin, end)]
-    assert seconds[0] is not None and seconds[1] is not None
-    return seconds[0], seconds[1]
-
-
-def _month_of(clock: LogClock, second: int) -> datetime:
-    utc = (clock.zero + timedelta(seconds=second)).replace(tzinfo=ZoneInfo("UTC"))
-    return utc.astimezone(ZoneInfo(clock.time_zone)).replace(
-        day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None
-    )
-
-
-def _next_month(month: datetime) -> datetime:
-    return (month + timedelta(days=32)).replace(day=1)
-
-
-def _month_before(month: datetime) -> datetime:
-    return (month - timedelta(days=1)).replace(day=1)
 
 
 def _instead(jobs: pl.DataFrame, name: str) -> str:

@@ -24,8 +24,8 @@ from assets.what_if.scenarios.pairing import (
 )
 from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
-from assets.what_if.scored_part import DAY_S
 from models.judging.judge import Judgement, corrected_for_many
+from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
 

@@ -44,6 +44,7 @@ OPTIONS = {
         "WINDOW", "--method", "--policy", "--seconds", "--seed", "--json", "scas|dcas|free|anneal|nsa|tree", "topology.conf",
     ],
     "compare": ["SOURCE", "RUN_A", "RUN_B", "--json", "--period", "--from", "--to", "--queue", "--user", "--account"],
+    "periods": ["SOURCE", "[PERIOD]", "[EARLIER]", "--by", "--top", "--csv"],
     "what-if": [
         "SCENARIOS", "--source", "--period", "--from", "--to", "--queue", "--user", "--account", "--out", "--format", "--html", "--top",
         "--json",

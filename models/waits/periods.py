@@ -1,0 +1,92 @@
+"""Spans of time on the clock of a log, as people write them: last-month, 2026-03, last-30-days, 2026-03-01..2026-03-15."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from models.waits.clock import LogClock
+
+DAY_S = 86_400
+PERIODS = (
+    "last-month, a month such as 2026-03, the last days such as last-30-days, or days such as 2026-03-01..2026-03-15"
+)
+
+
+def period_span(text: str, clock: LogClock, first: int, last: int) -> tuple[int, int, str]:
+    """First second, the second behind the last, and what the period is called, empty where its dates say it.
+
+    text: one of PERIODS. first, last: seconds of the log's first and last submission. Raises ValueError, with what is expected.
+    """
+    text = text.strip().lower()
+    days = re.fullmatch(r"last-(\d{1,5})-days?", text)
+    if days and int(days[1]) > 0:
+        return last + 1 - int(days[1]) * DAY_S, last + 1, f"the last {int(days[1])} days of the log"
+    begin_text, dots, end_text = text.partition("..")
+    if dots:
+        begin, end = (second_in_log("period", each, clock) for each in (begin_text, end_text))
+        if end <= begin:
+            raise ValueError(f"period {text}: it ends before it begins; expected {PERIODS}")
+        return begin, end, ""
+    month = re.fullmatch(r"(\d{4})-(\d{2})", text)
+    if text != "last-month" and not (month and 1 <= int(month[2]) <= 12):
+        raise ValueError(f"unknown period {text!r}: expected {PERIODS}")
+    if not clock.has_dates:
+        raise ValueError(
+            f"--period {text}: the log does not say which day it is: give --from and --to in {clock.name}, in seconds"
+        )
+    if month:
+        start = datetime(int(month[1]), int(month[2]), 1)
+        return *_seconds(clock, start, _next_month(start)), f"the month {text}"
+    this = _month_of(clock, last)
+    start = month_before(this)
+    if _seconds(clock, start, this)[1] <= first:  # nothing was submitted before this month
+        return *_seconds(clock, this, _next_month(this)), f"the only month that there is, {this:%Y-%m}"
+    return *_seconds(clock, start, this), f"the last complete month, {start:%Y-%m}"
+
+
+def span_before(begin: int, end: int, clock: LogClock) -> tuple[int, int]:
+    """The span just before another: the month before a whole month, else one of the same length. Seconds."""
+    if clock.has_dates:
+        month = _month_of(clock, begin)
+        if (begin, end) == _seconds(clock, month, _next_month(month)):
+            return _seconds(clock, month_before(month), month)
+    return 2 * begin - end, begin
+
+
+def second_in_log(option: str, text: str, clock: LogClock) -> int:
+    """The second of a moment: a day, a time of day, or a second of the log's own clock. Raises ValueError that names the option."""
+    if re.fullmatch(r"-?\d{1,15}", text):
+        return int(text)
+    try:
+        second = clock.second_of(datetime.fromisoformat(text.upper()))
+    except ValueError:
+        raise ValueError(
+            f"{option} {text}: expected a day such as 2026-03-01, a time such as 2026-03-01T14:30, or a second of the log's own clock"
+        ) from None
+    if second is None:
+        raise ValueError(f"{option} {text}: the log does not say which day it is: give a second of its own clock")
+    return second
+
+
+def month_before(month: datetime) -> datetime:
+    """The first moment of the month before."""
+    return (month - timedelta(days=1)).replace(day=1)
+
+
+def _seconds(clock: LogClock, begin: datetime, end: datetime) -> tuple[int, int]:
+    seconds = [clock.second_of(moment) for moment in (begin, end)]
+    assert seconds[0] is not None and seconds[1] is not None
+    return seconds[0], seconds[1]
+
+
+def _month_of(clock: LogClock, second: int) -> datetime:
+    utc = (clock.zero + timedelta(seconds=second)).replace(tzinfo=ZoneInfo("UTC"))
+    return utc.astimezone(ZoneInfo(clock.time_zone)).replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None
+    )
+
+
+def _next_month(month: datetime) -> datetime:
+    return (month + timedelta(days=32)).replace(day=1)
