@@ -20,6 +20,9 @@ from compilation.passes import SmallCode
 
 _settings: Any = numba.config
 _njit: Any = numba.njit  # its type does not know the option `_nrt`
+_OPTIONS = {"cache": True, "nogil": True, "pipeline_class": SmallCode, "no_cfunc_wrapper": True}
+"""No wrapper for C: nobody calls from there, and it took a tenth of the time that functions compile for."""
+
 _GIVEN_FOLDER: str = _settings.CACHE_DIR
 """NUMBA_CACHE_DIR, or empty."""
 
@@ -66,7 +69,7 @@ class Compiler:
     def inlined_late(self, function: Callable[..., Any]) -> Any:
         """As `inlined`, but the step is compiled by itself first. This takes longer, and is for steps that call functions which
         take tuples, too: the calls are then inlined as well, which made replays under WFP3 a third faster."""
-        return self._compile(function, counting=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return self._compile(function, counting=False, forceinline=True, no_cpython_wrapper=True)
 
     def reordering(self, function: Callable[..., Any]) -> Any:
         """As `compiled`, but sums may be added up in another order, which lets a loop take many numbers at a time. The results
@@ -77,7 +80,7 @@ class Compiler:
         before = _settings.CACHE_DIR
         _settings.CACHE_DIR = str(self.folder)  # numba reads it when a function is decorated
         try:
-            dispatcher = _njit(cache=True, nogil=True, _nrt=counting, pipeline_class=SmallCode, **options)(function)
+            dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
         finally:
             _settings.CACHE_DIR = before
         _take_constants_as_values(dispatcher)

@@ -16,7 +16,10 @@ from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, replace_vars
+from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineInlinables
+
+from compilation.apart import LowerApart
 
 _scope: Any = ir.Scope
 _named_tuple: Any = types.BaseNamedTuple
@@ -128,12 +131,13 @@ class _Reader:
 
 
 class SmallCode(CompilerBase):
-    """numba's compiler with these two."""
+    """numba's compiler with these two, and with functions that stay apart."""
 
     def define_pipelines(self) -> list[Any]:
         """As numba's own, see its DefaultPassBuilder."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(InlineSteps if one is InlineInlinables else one, why) for one, why in passes.passes]
+        own = {InlineInlinables: InlineSteps, NativeLowering: LowerApart}
+        passes.passes = [(own.get(one, one), why) for one, why in passes.passes]
         passes.add_pass_after(ReadArgumentsOnce, InlineSteps)
         passes.finalize()
         return [passes]

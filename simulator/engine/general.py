@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from compilation.apart import apart
 from simulator.compiled import inlined, lean
 from simulator.engine import episode as at
 from simulator.engine.events import (
@@ -49,6 +50,7 @@ from simulator.engine.starting import order_queue, start_behind, start_front
 from simulator.policies.agents import NO_ONE
 
 
+@apart
 @lean
 def advance(tasks, rules, scoring, episode, recorder, choice):
     """Goes on until the replay is done or somebody has to be asked; returns why it stops (simulator/engine/rules.py).

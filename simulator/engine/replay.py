@@ -314,11 +314,11 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
 
 
 @compiled
-def drive(tasks, rules, scoring, episode, recorder, engine, fill):
+def drive(tasks, rules, scoring, episode, recorder, fill):
     """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
-    job in FAILED, where a score is not a number. engine: `advance`; fill: of the plug-in. Both are called by their addresses."""
+    job in FAILED, where a score is not a number. fill: of the plug-in, called by its address."""
     while True:
-        why = engine(tasks, rules, scoring, episode, recorder, 0)
+        why = advance(tasks, rules, scoring, episode, recorder, 0)
         if why != WANT_SCORES:
             return why
         fill(
@@ -342,18 +342,13 @@ def drive(tasks, rules, scoring, episode, recorder, engine, fill):
 def _drive(fill: Any, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
     """What `drive` returns. Nothing but the plug-in itself is compiled for a plug-in: a loop of its own took 5 s."""
     arguments = tasks, rules, scoring, episode, no_recorder()
-    number, kinds = numba.int64, tuple(map(numba.typeof, arguments))
+    number = numba.int64
     arrays = episode.queue, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score
     queue, *columns = map(numba.typeof, arrays)
-    engine_kind = _kind_of(advance, number, *kinds, number)
-    fill_kind = _kind_of(fill, numba.types.none, queue, number, number, number, number, *columns)
-    return int(drive.compile((*kinds, engine_kind, fill_kind))(*arguments, advance, fill))
-
-
-def _kind_of(function: Any, result: Any, *kinds: Any) -> Any:
-    """The type of a function that is called by its address, once it is compiled for arguments of these types."""
-    function.compile(kinds)
-    return numba.types.FunctionType(result(*kinds))
+    kinds = queue, number, number, number, number, *columns
+    fill.compile(kinds)
+    fill_kind = numba.types.FunctionType(numba.types.none(*kinds))
+    return int(drive.compile((*map(numba.typeof, arguments), fill_kind))(*arguments, fill))
 
 
 def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilation.apart import apart
 from simulator.compiled import compiled, inlined, lean
 from simulator.policies.moment import Moment
 from simulator.policies.network import (
@@ -97,6 +98,7 @@ _NOW, _FREE, _QUEUED, _RUNNING, _ARRIVED, _HEAD, _SHADOW = range(7)
 the blocked head has its processors, by the estimated ends."""
 
 
+@apart
 @compiled
 def replay_jobs(rules, jobs, inspector, recorder, start, backfilled):
     """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full.
@@ -177,6 +179,7 @@ def _plan_backfilling(rules, jobs, state):
         _sort_queue(state.queue, clock[_QUEUED], state.submit_key)
 
 
+@apart
 @lean
 def _inspect_head(rules, jobs, inspector, state, sight, rejections, recorder):
     """What `inspect_pick` says of the head, before the loop commits to it."""
@@ -186,6 +189,7 @@ def _inspect_head(rules, jobs, inspector, state, sight, rejections, recorder):
     return inspect_pick(inspector, clock[_HEAD], fits, rejections, moment, network, sight, recorder)
 
 
+@apart
 @lean
 def _reject_head(rules, jobs, inspector, state, rejections):
     """Takes the choice back, and takes one event if it comes within the interval."""

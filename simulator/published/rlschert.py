@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilation.apart import apart
 from simulator.compiled import lean
 
 IntArray = NDArray[np.int64]
@@ -115,6 +116,7 @@ def begin(jobs, rules, state, e):
     _arrivals(jobs, state, e)
 
 
+@apart
 @lean
 def act(jobs, rules, state, e, action):
     """Takes one action; rewards of units that ended are added to state.reward[e]. Returns whether all jobs are done."""
@@ -223,6 +225,7 @@ def plan_anew(jobs, rules, state, e):
     state.num_ready[e] = kept
 
 
+@apart
 @lean
 def let_time_pass(jobs, rules, state, e):
     """Time goes on by one unit."""

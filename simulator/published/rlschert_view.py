@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from compilation.apart import apart
 from simulator.compiled import compiled, lean
 from simulator.published.rlschert import (
     DONE,
@@ -44,6 +45,7 @@ WHOLE_QUEUE_HEURISTICS = ("SJF, whole queue", "SAF, whole queue")
 TETRIS_KNOB = 0.5
 
 
+@apart
 @lean
 def look(jobs, rules, state, e, out, mask):
     """Fills the facts (SIGHT_FACTS,) and the mask of the actions that a learner is offered (ACTIONS,).

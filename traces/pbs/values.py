@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from compilation.apart import apart
 from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S
 from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
@@ -75,6 +76,7 @@ NUMBER_COLUMNS = (
 _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 
 
+@apart
 @compiled
 def numbers_of(text, spans, numbers, is_end, hosts, stamp):
     """Fills the record's NUMBER_COLUMNS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
