@@ -23,6 +23,7 @@ def load(name: str) -> str:
     return re.sub(r"^\{\{ (\w+) \}\}\n", _fragment, _files()[name].read_text(), flags=re.MULTILINE)
 
 
+@cache
 def names(kind: str | None = None) -> tuple[str, ...]:
     """All statements, or those of one of STATEMENT_KINDS, sorted."""
     return tuple(sorted(name for name, file in _files().items() if kind in (None, file.relative_to(ROOT).parts[0])))

@@ -110,10 +110,15 @@ class _Computation:
                 )
             return [
                 _Replacement("core.jobs", "submit_time", from_time, files),
-                _Replacement("core.requeues", "submit_time", from_time, [self._copy("requeues", "FROM core.requeues")]),
-                _Replacement("core.repeats", "submit_s", from_s, [self._copy("repeats", "FROM core.repeats")]),
+                _Replacement("core.requeues", "submit_time", from_time, self._rows_of("core.requeues")),
+                _Replacement("core.repeats", "submit_s", from_s, self._rows_of("core.repeats")),
                 self._capacity(from_s),
             ]
+
+    def _rows_of(self, table: str) -> list[Path]:
+        """A file with the rows of a table, if it has any."""
+        row = first_row(self.connection, f"SELECT 1 FROM {table} LIMIT 1")
+        return [self._copy(table, f"FROM {table}")] if row else []
 
     def _copy(self, name: str, query: str, parameters: dict[str, Any] | None = None) -> Path:
         """Writes the rows of a query into a file."""

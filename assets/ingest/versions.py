@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import sql
 from traces.pbs.reader import PBS_READER_VERSION
@@ -67,6 +68,7 @@ def recorded_version(text: str, log_format: str) -> CodeVersion:
     return CodeVersion(reader, jobs)
 
 
+@cache
 def essence(statement: str) -> str:
     """The words and signs of a statement, without its comments, and one blank between them."""
     tokens = re.findall(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\w+|[^\w\s]""", statement, re.DOTALL)
