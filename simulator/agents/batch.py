@@ -21,7 +21,7 @@ from simulator.engine.general import advance
 from simulator.engine.replay import check_outcome, inputs_of, replay, rules_for, rules_of, scoring_of
 from simulator.engine.rules import DONE, RESERVE, WANT_CHOICE, Rules
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
@@ -203,7 +203,7 @@ def replay_windows(
     first: index of each window's first job, int64 (windows,). Returns start times, seconds in the log's clock, int64
     (windows, window_jobs), and whether each job was backfilled, bool of that shape. Raises as `replay` does.
     """
-    first = np.asarray(first, dtype=np.int64)
+    first = column_of(first)
     check_windows(jobs, first, window_jobs)
     if isinstance(policy, str):
         policy = parse_policy(policy)

@@ -19,7 +19,7 @@ from simulator.engine.replay import inputs_of, notes_of, rules_for, scoring_of
 from simulator.engine.rules import RECORDER_FULL, RESERVE, Rules
 from simulator.engine.states import take_up
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.jobs import Jobs
+from simulator.jobs.jobs import Jobs, column_of
 from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
@@ -85,7 +85,7 @@ def sample_windows(
     (windows,). teacher: scores of the jobs that are followed instead of drawing, lowest first, float64 (num_jobs,). rules: with any
     rule set. Raises as `replay_windows` does.
     """
-    first = np.asarray(first, dtype=np.int64)
+    first = column_of(first)
     check_windows(jobs, first, window_jobs)
     seeds = seed if isinstance(seed, np.ndarray) else window_seeds(seed, len(first))
     start = np.empty((len(first), window_jobs), dtype=np.int64)

@@ -408,7 +408,9 @@ def _sort(jobs, key):
     keys = key[jobs]
     for k in range(1, len(keys)):
         if keys[k] < keys[k - 1]:
-            jobs[:] = jobs[np.argsort(keys, kind="mergesort")]
+            ordered = jobs[np.argsort(keys, kind="mergesort")]
+            for i in range(len(ordered)):  # `jobs[:] = ordered` compiles a second longer, for the message of a misfit
+                jobs[i] = ordered[i]
             return
 
 

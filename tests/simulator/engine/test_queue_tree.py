@@ -23,6 +23,7 @@ from simulator.engine.queue_tree import (
     queue_by,
     tree_to_list,
 )
+from simulator.jobs.jobs import column_of
 
 SIZES = (1, 2, 7, 8, 9, 63, 64, 65, 511, 513, 1500)
 WIDTHS = {
@@ -56,8 +57,8 @@ class Plain:
 
 def some_queue(rng: np.random.Generator, size: int, widths: str, estimates: str, first: int) -> Queue:
     """A queue in random order, of jobs that are tasks `first` on."""
-    procs = np.concatenate([np.full(first, 1), WIDTHS[widths](rng, size)]).astype(np.int64)
-    estimate = np.concatenate([np.full(first, 1), ESTIMATES[estimates](rng, size)]).astype(np.int64)
+    procs = column_of(np.concatenate([np.full(first, 1), WIDTHS[widths](rng, size)]))
+    estimate = column_of(np.concatenate([np.full(first, 1), ESTIMATES[estimates](rng, size)]))
     return queue_by(rng.integers(0, max(2, size // 3), size), procs, estimate, first)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.jobs.jobs import column_of
 from simulator.policies.moment import Moment
 
 n = np.array
@@ -18,10 +19,10 @@ def moment(now: int = 100, free: int = 2) -> Moment:
         queued=3,
         running=2,
         queue=n([2, 3, 4]),
-        submit=n([0, 0, 40, 90, 100]),
-        procs=n([2, 4, 1, 4, 8]),
-        estimate=n([150, 160, 20, 10, 40]),
-        user=n([0, 1, 0, 1, 1]),
+        submit=column_of([0, 0, 40, 90, 100]),
+        procs=column_of([2, 4, 1, 4, 8]),
+        estimate=column_of([150, 160, 20, 10, 40]),
+        user=column_of([0, 1, 0, 1, 1]),
         est_end=n([150, 160]),
         est_job=n([0, 1]),
         usage=n([3.0, 9.0, 12.0]),

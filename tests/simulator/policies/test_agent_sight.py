@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from simulator.jobs.cluster import FOREVER
+from simulator.jobs.jobs import column_of
 from simulator.policies.agent_sight import Sight, observe_candidates, observe_pick
 from simulator.policies.network import AGENT_SIGNALS, NetworkInputs
 from simulator.policies.observation import AGENT_LAYOUTS, Layout, blank_network
@@ -22,7 +23,7 @@ def seen(signals: tuple[str, ...], sight: Sight, rows: int, pick: bool = False) 
     facts = np.arange(len(now.submit), dtype=np.float32)[:, None]
     out = np.full((128, 1 + len(signals)), 9.0, dtype=np.float32)
     candidates, room = np.array([1, 2]), np.zeros(64)
-    admit = np.full(len(now.submit), 300)
+    admit = column_of(np.full(len(now.submit), 300))
     if pick:
         observe_pick(now, sight.rejected_s, NetworkInputs(weights, facts), candidates, admit, room, out)
     else:
