@@ -24,7 +24,7 @@ from tests.tiny import assert_same_tables
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseError
 
-KILLS = 12
+KILLS = size(9, 12)
 """In each warehouse; every moment comes at least once in each."""
 ROUNDS = 3
 """Deliveries in the life of one process, at most."""

@@ -32,9 +32,11 @@ from tests.models.scheduling.workers.processes import processes_of
 from tests.models.scheduling.workers.quick import QUICK, same
 
 
-def test_four_workers_of_torchrun_learn_what_one_learns(task: WorkerTask, alone: TrainedPolicy, tmp_path: Path) -> None:
+def test_three_workers_of_torchrun_learn_what_one_learns(
+    task: WorkerTask, alone: TrainedPolicy, tmp_path: Path
+) -> None:
     reports: list[EpochReport] = []
-    task = replace(task, workers=WorkerOptions(workers=4))
+    task = replace(task, workers=WorkerOptions(workers=3))
     assert same(train_on_workers(tmp_path, task, reports.append), alone)
     assert reports == alone.curve and processes_of(tmp_path) == {}
 
