@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import polars as pl
+
 from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.planning import plan_scenarios
 from assets.what_if.scenarios.results import ScenarioResults, replay_scenarios
@@ -37,13 +39,11 @@ class WhatIf:
         One row for the log, the base and each scenario, with settings, waits in hours, the change against the base and a verdict.
     groups : polars.DataFrame
         Accounts (or users), size classes and queues of each scenario, with their jobs and mean waits before and after, in hours.
-    jobs : polars.DataFrame
-        One row for each job and scenario, with its wait in the log, in the base and in the scenario, in hours.
     """
 
     def __init__(self, results: ScenarioResults) -> None:
         self.results = results
-        self.scenarios, self.groups, self.jobs = results.rows, results.groups, results.jobs
+        self.scenarios, self.groups = results.rows, results.groups
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self.results.plan.scenarios)
@@ -51,6 +51,11 @@ class WhatIf:
 
     def __str__(self) -> str:
         return what_if_text(self.results, TEXT_WIDTH, 1)
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """One row for each job and scenario, with its wait in the log, in the base and in the scenario, in hours."""
+        return self.results.jobs
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def labelled_jobs(rows: pl.DataFrame, cluster_procs: int) -> pl.DataFrame:
     sizes = size_classes(rows["procs"].to_numpy(), cluster_procs)
     labels: dict[str, pl.Expr | pl.Series] = {
         payer: pl.col(column).fill_null(NONE),
-        "size": pl.Series([SIZE_CLASSES[k] for k in sizes.tolist()], dtype=pl.Utf8),
+        "size": pl.Series(sizes).replace_strict(dict(enumerate(SIZE_CLASSES)), return_dtype=pl.Utf8),
     }
     if rows["queue"].n_unique() > 1:
         labels["queue"] = pl.col("queue").fill_null(NONE)

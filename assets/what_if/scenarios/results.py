@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,19 @@ class ScenarioResults:
     """What came of a plan. Waits are in hours.
 
     rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
-    the order of the scenarios. jobs: a row for each job and scenario: scenario, job_id, submit_s (the log's own second), user_name,
-    account, queue, procs, runtime_s, logged_wait_h, base_wait_h, wait_h, change_h.
+    the order of the scenarios. waits: of assets.what_if.scenarios.pairing.paired_waits, by scenario.
     """
 
     plan: ScenarioPlan
     rows: pl.DataFrame
     groups: pl.DataFrame
-    jobs: pl.DataFrame
+    waits: dict[str, pl.DataFrame]
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """A row for each job and scenario, with the columns scenario, job_id, submit_s (the log's own second), user_name, account,
+        queue, procs, runtime_s, logged_wait_h, base_wait_h, wait_h and change_h."""
+        return pl.concat(_jobs_of(self.plan, name, waits) for name, waits in self.waits.items())
 
     @property
     def base_words(self) -> str:
@@ -148,7 +154,7 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     base = _replayed(plan, next(planned))
     rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
     labels = labelled_jobs(base.logged_rows, base.cluster.procs)
-    others, judgements, groups, jobs = [], [], [], []
+    others, judgements, groups, waits_by_name = [], [], [], {}
     for scenario in planned:
         run = _replayed(plan, scenario)
         with plan.file.naming(*scenario.path):
@@ -157,12 +163,12 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
         others.append(_row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs))
         judgements.append(judgement)
         groups.append(fate_of_groups(scenario.name, waits, labels))
-        jobs.append(_jobs_of(scenario.name, base, waits))
+        waits_by_name[scenario.name] = waits
     for scenario, row, judgement in zip(plan.scenarios, others, corrected_for_many(judgements), strict=True):
         is_live = any(settings.believed.is_live for settings in (plan.base.settings, scenario.settings))
         rows.append(row | _judged_columns(judgement, is_live))
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
-    return ScenarioResults(plan, table, pl.concat(groups), pl.concat(jobs))
+    return ScenarioResults(plan, table, pl.concat(groups), waits_by_name)
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:
@@ -246,8 +252,8 @@ def _judged_columns(judgement: Judgement, is_live: bool) -> dict[str, Any]:
     }
 
 
-def _jobs_of(scenario: str, base: ReplayRun, waits: pl.DataFrame) -> pl.DataFrame:
-    logged = base.logged_rows.select(
+def _jobs_of(plan: ScenarioPlan, scenario: str, waits: pl.DataFrame) -> pl.DataFrame:
+    logged = plan.trace.rows.select(
         "job_index",
         "job_id",
         "submit_s",
