@@ -67,7 +67,7 @@ def _group_line(kind: str, word: str, row: dict[str, Any]) -> str:
     moved = row[f"jobs_{word}_by_1h"]
     return (
         f"  {word:<8}{kind:<8}{row['group']:<12.12}{row['jobs']:>7,} jobs{hours(row['base_wait_h']):>7} -> {hours(row['wait_h']):>6} h"
-        f"{moved:>6,} over 1 h"
+        f" {moved:>6,} over 1 h"
     )
 
 
