@@ -45,14 +45,14 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
     usual, why = RunSettings(drop_wider=True), "the usual rules, since the source has no grade"
     if is_log:
         why = "the usual rules, since a log by its path has no grade"
-        remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run --source NAME` give it one"
+        remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
         return BaseConfiguration(usual, None, why, None, remedy)
     if not is_loaded(source):
-        remedy = f"the source is not in the warehouse; `tracehouse run --source {source}` loads and grades it"
+        remedy = f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
         return BaseConfiguration(usual, None, why, None, remedy)
     grade = grade_of(open_warehouse(), source)
     if grade is None:
-        remedy = f"replay/fidelity has not looked at this source; `tracehouse run --source {source}` makes it do so"
+        remedy = f"replay/fidelity has not looked at this source; `tracehouse run {source}` makes it do so"
         return BaseConfiguration(usual, None, why, None, remedy)
     if grade.grade is None or grade.policy is None or grade.backfill is None:
         return BaseConfiguration(usual, None, why, grade, grade.no_grade_because or "")

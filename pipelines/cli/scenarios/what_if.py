@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +12,11 @@ from assets.common.storage import write_whole
 from assets.what_if.scenarios.scenario_file import ScenarioFile, read_scenarios
 from assets.what_if.scored_part import PartOptions
 from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.paths import FileToWrite, FolderToWrite
+from pipelines.cli.parameters.sources import complete_sources
 from pipelines.cli.parts import part_options, take_part
 from pipelines.cli.scenarios.what_if_text import what_if_text
+from pipelines.cli.tables import terminal_width
 from pipelines.terminal import printable
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ TIME_PARTS = ("period", "begin", "end")
 
 @click.command("what-if")
 @click.argument("scenarios", type=click.Path(path_type=Path))
-@click.option("--source", "-s", help="A source or the path of a log. Default: that of the file.")
+@click.option(
+    "--source", "-s", shell_complete=complete_sources, help="A source or the path of a log. Default: that of the file."
+)
 @part_options
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FolderToWrite(),
     metavar="FOLDER",
     help="Write scenarios, groups and jobs as tables there.",
 )
@@ -43,9 +46,7 @@ TIME_PARTS = ("period", "begin", "end")
     show_default=True,
     help="Of the tables in --out.",
 )
-@click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page to mail: one file, nothing to load."
-)
+@click.option("--html", type=FileToWrite(), metavar="FILE", help="Write a page to mail: one file, nothing to load.")
 @click.option(
     "--top",
     type=click.IntRange(0),
@@ -81,7 +82,6 @@ def what_if_command(
     from assets.what_if.scenarios.results import replay_scenarios
     from pipelines.cli.replaying import say_if_slow, warn_of_peak
 
-    check_writable(out, html)
     file = read_scenarios(scenarios)
     part = merged_part(file, take_part(others))
     with say_if_slow("reading the jobs"):
@@ -91,7 +91,7 @@ def what_if_command(
     if as_json:
         click.echo(json.dumps(results.summary()))
     else:
-        click.echo(printable(what_if_text(results, shutil.get_terminal_size().columns, top)))
+        click.echo(printable(what_if_text(results, terminal_width(), top)))
     for path in _written(results, out, file_format, html):
         click.echo(f"wrote {path}", err=True)
 
@@ -102,28 +102,6 @@ def merged_part(file: ScenarioFile, given: dict[str, str]) -> PartOptions:
     if any(name in given for name in TIME_PARTS):
         of_file = {name: value for name, value in of_file.items() if name not in TIME_PARTS}
     return PartOptions(**of_file | given)
-
-
-def check_writable(out: Path | None, html: Path | None) -> None:
-    """Raises ValueError, before any work, where results could not be written."""
-    if out is not None:
-        if out.exists() and not out.is_dir():
-            raise ValueError(f"{out}: is a file, and --out needs a folder: give another one")
-        parent = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK):
-            shown = (
-                parent if out.is_absolute() or not parent.is_relative_to(Path.cwd()) else parent.relative_to(Path.cwd())
-            )
-            raise ValueError(f"{out}: cannot be made in {shown}: give another folder for --out")
-    if html is not None:
-        if html.is_dir():
-            raise ValueError(
-                f"{html}: is a folder, and --html needs a file: give a name such as {html / 'what-if.html'}"
-            )
-        if not html.absolute().parent.is_dir():
-            raise ValueError(f"{html.parent}: no such folder for --html: make it, or give another file")
-        if not os.access(html if html.exists() else html.absolute().parent, os.W_OK):
-            raise ValueError(f"{html}: cannot be written: give another file for --html")
 
 
 def _written(results: ScenarioResults, out: Path | None, file_format: str, html: Path | None) -> list[Path]:

@@ -3,77 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from assets.what_if.scenarios.columns import CHANGE_COLUMNS, WAIT_COLUMNS, Column, hours
+from pipelines.cli.tables import cut, folded
 
 if TYPE_CHECKING:
     from assets.what_if.scenarios.results import ScenarioResults
 
 LEAST_WIDTH = 80
 SHORTEST_NAME = 12
+GROUP_LINE = 66
+"""Characters of a line about a group, besides its name."""
 
 
-def what_if_text(results: ScenarioResults, width: int, top: int) -> str:
-    """The whole answer. width: of the terminal, in characters. top: groups of a kind that are shown for each scenario."""
-    width = max(width, LEAST_WIDTH)
+def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
+    """The whole answer. width: of the terminal, in characters, None for a file or a pipe, where nothing is cut. top: groups of a kind that
+    are shown for each scenario."""
+    width = None if width is None else max(width, LEAST_WIDTH)
     rows = results.rows.to_dicts()
-    lines = _wrapped(f"{results.plan.source}: {results.scored_words}", width)
-    lines += _wrapped(f"base: {results.base_words}", width)
-    for sentence in results.plan.configuration.trust:
-        lines += _wrapped(f"trust: {sentence}", width)
-    name_width = min(max(len(row["scenario"]) for row in rows), width - _total(WAIT_COLUMNS))
-    if name_width + _total(WAIT_COLUMNS) + _total(CHANGE_COLUMNS) <= width:
-        lines += ["", *_table(rows, (*WAIT_COLUMNS, *CHANGE_COLUMNS), name_width)]
-    else:
-        lines += ["", *_table(rows, WAIT_COLUMNS, name_width)]
-        compared = [row for row in rows if row["verdict"] is not None]
-        lines += [
-            "",
-            *_table(compared, CHANGE_COLUMNS, min(name_width, width - _total(CHANGE_COLUMNS)), "against the base"),
-        ]
-    remarks = [line for text in results.remarks for line in _wrapped(text, width)]
-    lines += ["", *remarks] if remarks else []
-    lines += ["", *_fate(results, width, top)]
-    return "\n".join(line.rstrip() for line in lines)
+    words = [f"{results.plan.source}: {results.scored_words}", f"base: {results.base_words}"]
+    words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]
+    parts = [words, *_tables(rows, width), results.remarks, _fate(results, width, top)]
+    return "\n\n".join(folded("\n".join(line.rstrip() for line in part), width) for part in parts if part)
 
 
-def _table(
-    rows: Sequence[dict[str, Any]], columns: Sequence[Column], name_width: int, heading: str = "waits"
-) -> list[str]:
-    name_width = max(name_width, len(heading), SHORTEST_NAME)
+def _tables(rows: Sequence[dict[str, Any]], width: int | None) -> list[list[str]]:
+    """Lines of one table, or of two where the terminal has no room for all columns."""
+    every = (*WAIT_COLUMNS, *CHANGE_COLUMNS)
+    longest = max(SHORTEST_NAME, *(len(row["scenario"]) for row in rows))
+    if width is None or longest + _total(every) <= width:
+        return [_table(rows, every, "waits", longest)]
+    compared = [row for row in rows if row["verdict"] is not None]
+    return [
+        _table(rows, WAIT_COLUMNS, "waits", min(longest, width - _total(WAIT_COLUMNS))),
+        _table(compared, CHANGE_COLUMNS, "against the base", min(longest, width - _total(CHANGE_COLUMNS))),
+    ]
+
+
+def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], heading: str, name_width: int) -> list[str]:
+    name_width = max(name_width, len(heading))
     lines = [f"{heading:<{name_width}}" + "".join(f"{column.title:>{column.width}}" for column in columns)]
     for row in rows:
-        name = row["scenario"]
-        name = name if len(name) <= name_width else f"{name[: name_width - 1]}…"
-        lines.append(f"{name:<{name_width}}" + "".join(f"{column.cell(row):>{column.width}}" for column in columns))
+        name = f"{cut(row['scenario'], name_width):<{name_width}}"
+        lines.append(name + "".join(f"{column.cell(row):>{column.width}}" for column in columns))
     return lines
 
 
-def _fate(results: ScenarioResults, width: int, top: int) -> list[str]:
+def _fate(results: ScenarioResults, width: int | None, top: int) -> list[str]:
     from assets.what_if.scenarios.fate import most_changed
 
-    lines = _wrapped("whose waits change most, by hours of all their jobs; mean wait before and after", width)
-    for scenario in results.groups["scenario"].unique(maintain_order=True):
-        parts = most_changed(results.groups.filter(scenario=scenario), top)
-        lines += _wrapped(scenario if parts else f"{scenario}: nobody's", width)
+    names = results.groups["scenario"].unique(maintain_order=True).to_list()
+    changed = {name: most_changed(results.groups.filter(scenario=name), top) for name in names}
+    longest = max(
+        (len(group) for parts in changed.values() for _, _, part in parts for group in part["group"]), default=0
+    )
+    group_width = longest if width is None else min(longest, width - GROUP_LINE)
+    lines = ["whose waits change most, by hours of all their jobs; mean wait before and after"]
+    for name, parts in changed.items():
+        lines.append(name if parts else f"{name}: nobody's")
         for kind, word, groups in parts:
-            lines += [_group_line(kind, word, row) for row in groups.iter_rows(named=True)]
+            lines += [_group_line(kind, word, row, group_width) for row in groups.iter_rows(named=True)]
     return lines
 
 
-def _group_line(kind: str, word: str, row: dict[str, Any]) -> str:
-    moved = row[f"jobs_{word}_by_1h"]
-    return (
-        f"  {word:<8}{kind:<8}{row['group']:<12.12}{row['jobs']:>7,} jobs{hours(row['base_wait_h']):>7} -> {hours(row['wait_h']):>6} h"
-        f" {moved:>6,} over 1 h"
-    )
+def _group_line(kind: str, word: str, row: dict[str, Any], group_width: int) -> str:
+    group, moved = f"{cut(row['group'], group_width):<{group_width}}", row[f"jobs_{word}_by_1h"]
+    waits = f"{hours(row['base_wait_h']):>7} -> {hours(row['wait_h']):>6} h"
+    return f"  {word:<8}{kind:<8}{group} {row['jobs']:>7,} jobs{waits} {moved:>6,} over 1 h"
 
 
 def _total(columns: Sequence[Column]) -> int:
     return sum(column.width for column in columns)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)

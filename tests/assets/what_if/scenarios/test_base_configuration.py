@@ -33,7 +33,7 @@ def test_a_poor_grade_says_what_a_log_does_not_tell(busy: Path) -> None:
 def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     ungraded = base_configuration("mine", is_log=False)
     assert ungraded.trust[0] == (
-        "no grade: replay/fidelity has not looked at this source; `tracehouse run --source mine` makes it do so"
+        "no grade: replay/fidelity has not looked at this source; `tracehouse run mine` makes it do so"
     )
     write_grade(None)
     refused = base_configuration("mine", is_log=False)
@@ -42,7 +42,7 @@ def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     assert log.trust[0].startswith("no grade: `tracehouse ingest mine.swf --name NAME`")
     absent = base_configuration("lublin-256", is_log=False)
     assert absent.trust[0].startswith(
-        "no grade: the source is not in the warehouse; `tracehouse run --source lublin-256`"
+        "no grade: the source is not in the warehouse; `tracehouse run lublin-256`"
     )
     for base in (ungraded, refused, log, absent):
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")

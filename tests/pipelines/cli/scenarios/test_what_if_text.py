@@ -29,6 +29,13 @@ def test_every_line_fits_the_terminal(results: ScenarioResults, width: int) -> N
     assert any(line.startswith(LONG[:20]) for line in lines)
 
 
+def test_nothing_is_cut_for_a_file_or_a_pipe(results: ScenarioResults) -> None:
+    lines = what_if_text(results, None, 1).splitlines()
+    assert any(line.startswith(f"{LONG} ") for line in lines)
+    assert "verdict" in next(line for line in lines if line.startswith("waits "))
+    assert not any("…" in line for line in lines)
+
+
 def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None:
     lines = what_if_text(results, 200, 1).splitlines()
     assert lines[0] == "mine: all 400 jobs"
