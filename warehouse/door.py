@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import sys
 import threading
 import time
@@ -25,7 +26,10 @@ from warehouse.migrations import CURRENT_VERSION, Stored, stored_version
 from warehouse.schema import create_schema, wanted
 
 WAIT_SAYS_AFTER_S = 2.0
+SAYS_AGAIN_AFTER_S = 60.0
 POLL_S = 0.1
+MOST_OF_A_COMMAND = 60
+"""Letters of the command of a process that holds the warehouse."""
 HEADERS_BYTES = 3 * 4096
 """A DuckDB file begins with three headers; its tables come after them."""
 _is_confined = [False]
@@ -243,6 +247,7 @@ class Warehouse:
         while True:
             try:
                 connection = duckdb.connect(str(self.path), read_only=read_only)
+                waiting.done()
                 if _is_confined[-1]:
                     self._close_other_files(connection)
                 return connection
@@ -275,7 +280,8 @@ def file_lock(path: Path, deadline: float | None = None, of: Path | None = None)
                 break
             except BlockingIOError:
                 lock.seek(0)
-                waiting.step(f"another writer (process {lock.read().strip() or 'unknown'}) holds it")
+                waiting.step(f"another writer ({_process(lock.read().strip())}) holds it")
+        waiting.done()
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -304,25 +310,56 @@ def _timeout_from_environment() -> float:
 
 
 class _Waiting:
-    """Waits between two tries, tells the user once, and gives up at the deadline."""
+    """Waits between two tries, says so, and gives up at the deadline. On a terminal it counts, elsewhere it says so once a minute."""
 
     def __init__(self, path: Path, deadline: float) -> None:
         self.path = path
         self.deadline = deadline
         self.began = time.monotonic()
-        self.told = False
+        self.said = 0.0
 
     def step(self, why: str) -> None:
         now = time.monotonic()
         if now >= self.deadline:
+            self.done()
             raise WarehouseBusy(
                 f"{self.path}: still busy after {now - self.began:.0f} s: {why}. Close it there or wait, then try again "
                 "(TRACEHOUSE_TIMEOUT_S sets how long to wait)"
             )
-        if not self.told and now - self.began > WAIT_SAYS_AFTER_S:
-            print(f"waiting for the warehouse {self.path.name}: {why}", file=sys.stderr, flush=True)
-            self.told = True
+        counts = sys.stderr.isatty()
+        if now - (self.said or self.began) > (
+            WAIT_SAYS_AFTER_S if not self.said else 1.0 if counts else SAYS_AGAIN_AFTER_S
+        ):
+            times = f"{now - self.began:.0f} s so far, giving up in {self.deadline - now:.0f} s"
+            self._say(f"waiting for the warehouse, {times}: {why}", counts)
+            self.said = now
         time.sleep(POLL_S)
+
+    def done(self) -> None:
+        """Clears the line of the terminal that counts."""
+        if self.said and sys.stderr.isatty():
+            print(end="\r\x1b[K", file=sys.stderr, flush=True)
+
+    def _say(self, text: str, counts: bool) -> None:
+        if counts:
+            columns = shutil.get_terminal_size().columns
+            text = text if len(text) < columns else f"{text[: columns - 2]}…"
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _process(number: str) -> str:
+    """A process, as people know it: its number and its command, where it is on this machine."""
+    if not number.isdigit():
+        return "process unknown"
+    try:
+        words = (Path("/proc") / number / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return f"process {number}"
+    command = " ".join(word.rpartition("/")[2] if k < 2 else word for k, word in enumerate(words) if word)
+    shown = "".join(letter if letter.isprintable() else "?" for letter in command)[:MOST_OF_A_COMMAND]
+    return f"process {number}, {shown}" if shown else f"process {number}"
 
 
 def _holder(message: str) -> str:

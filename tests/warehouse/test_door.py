@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 
 from tests.warehouse.released import make_warehouse
-from warehouse import Unfinished, Warehouse, WarehouseBusy, WarehouseError, confined, first_row, replace_partition
+from warehouse import Unfinished, Warehouse, WarehouseBusy, WarehouseError, confined, door, first_row, replace_partition
 from warehouse.migrations import CURRENT_VERSION
 
 COUNTS = pl.DataFrame({"file": ["f"], "outcome": ["accepted"], "reason": ["job"], "lines": [3]})
@@ -95,6 +97,36 @@ def test_a_second_writer_waits_and_names_the_first(warehouse: Warehouse) -> None
         replace_partition(connection, "raw.line_counts", "a", COUNTS)
     assert other.wait() == 0
     assert lines(warehouse) == [("a", 3)]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_who_waits_hears_how_long_and_for_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool
+) -> None:
+    """Every second on the one line of a terminal, and once a minute elsewhere."""
+    clock = iter(range(0, 2000, 20) if not terminal else range(0, 200))
+    monkeypatch.setattr(door.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(door.time, "sleep", lambda _: None)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "90")
+    waiting = door._Waiting(tmp_path / "w.duckdb", 190.0)
+    with pytest.raises(WarehouseBusy, match=r"still busy after (190|200) s"):
+        _wait(waiting, f"another writer ({door._process(str(os.getpid()))}) holds it")
+    said = [text for text in re.split(r"[\r\n]", capsys.readouterr().err) if "waiting" in text]
+    assert re.search(
+        r"waiting for the warehouse, \d+ s so far, giving up in \d+ s: another writer \(process \d+", said[0]
+    )
+    assert 180 < len(said) < 190 if terminal else len(said) == 3
+    assert all(len(text.removeprefix("\x1b[K")) <= 90 for text in said) or not terminal
+
+
+def _wait(waiting: door._Waiting, why: str) -> None:
+    while True:
+        waiting.step(why)
+
+
+def test_a_process_of_elsewhere_has_its_number_alone() -> None:
+    assert door._process("999999999") == "process 999999999" and door._process("") == "process unknown"
 
 
 MANY_WRITES = """
@@ -187,11 +219,11 @@ def test_what_a_killed_process_has_left_is_finished_first(tmp_path: Path) -> Non
         "paused": warehouse.paused,
         "replacing": warehouse.replacing,
     }
-    for name, door in opened.items():
+    for name, opening in opened.items():
         marker.touch()
-        with door():
+        with opening():
             calls.append(name)
-        with door():
+        with opening():
             pass
     warehouse.settle()
     marker.touch()

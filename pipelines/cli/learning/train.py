@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from assets.common.progress import progress_bar
+from assets.common.progress import LoggedBar, progress_bar
 from assets.common.storage import open_warehouse, write_whole
 from models.scheduling.options import (
     AGENT_PPO,
@@ -29,6 +30,8 @@ from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from assets.policies.training import TrainingSetup
     from models.scheduling.learning.recipes import PPOTraining
     from models.scheduling.learning.training import EpochReport
@@ -194,6 +197,7 @@ def train(
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
+    from pipelines.cli.replaying import say_if_slow
 
     numbers = _seeds(seeds)
     name = load_catalogue().source(source).name
@@ -209,7 +213,8 @@ def train(
     path = _path_of(out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json"), plot)
     policies = _train(setup, recipe, numbers, path, plot, by_ppo)
     best = best_by_validation(policies)
-    key, costs = _rivals(setup, policies, best)
+    with say_if_slow("comparing it with other policies on later jobs"):
+        key, costs = _rivals(setup, policies, best)
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
@@ -314,9 +319,11 @@ def _train(
 
     curves: list[dict[str, Any]] = []
     steps = reports_of(recipe, by_ppo) * len(seeds)
-    with progress_bar(f"training {len(seeds)} policies for {setup.trace.source}", steps) as bar:
+    with _bar(f"training {setup.trace.source}: before the first epoch", steps) as bar:
 
         def on_epoch(seed: int, report: EpochReport) -> None:
+            cost = "" if report.validation_cost is None else f", {setup.task.goal} {report.validation_cost:,.4g}"
+            _describe(bar, f"training {setup.trace.source}: seed {seed}, epoch {report.epoch} of {recipe.epochs}{cost}")
             bar.update()
             curves.append({"seed": seed} | asdict(report))
             if plot and report.validation_cost is not None:
@@ -328,6 +335,20 @@ def _train(
             raise ValueError(str(error)) from None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("the same command goes on from there") from None
+
+
+def _bar(label: str, total: int) -> tqdm | LoggedBar:
+    """A bar with the time that is left: on a terminal, and elsewhere as lines on standard error."""
+    if sys.stderr.isatty():
+        return progress_bar(label, total)
+    return LoggedBar(label, total, lambda text: click.echo(text, err=True))
+
+
+def _describe(bar: tqdm | LoggedBar, label: str) -> None:
+    if isinstance(bar, LoggedBar):
+        bar.label = label
+    else:
+        bar.set_description_str(f"  {label}", refresh=False)
 
 
 def _path_of(policy: Path, plot: Path | None) -> Path:
