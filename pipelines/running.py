@@ -2,16 +2,21 @@
 
 import fcntl
 import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr
+import warnings
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import dagster as dg
 import yaml
+from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph
 from dagster._core.errors import DagsterAssetCheckFailedError  # not exported, and what a blocking check raises
 from dagster._core.storage import local_compute_log_manager
 
@@ -94,13 +99,59 @@ def _quiet_copies() -> Iterator[None]:
         local_compute_log_manager.mirror_stream_to_file = before
 
 
+class SelectedAssets(NamedTuple):
+    """Assets that run together. partitions: what they have one of each for, "sources" or "vasp", None for neither."""
+
+    keys: tuple[dg.AssetKey, ...]
+    partitions: str | None
+
+
+def select_assets(selections: Sequence[str]) -> SelectedAssets:
+    """The assets of selections in Dagster's language, such as `marts/report`, `+marts/report` or `group:policies`, together.
+
+    Raises ValueError, with the names that are near, for a selection of nothing, and where assets are partitioned in different ways.
+    """
+    graph = defs.resolve_asset_graph()
+    keys: set[dg.AssetKey] = set()
+    for text in selections:
+        selected: AbstractSet[dg.AssetKey] = frozenset()
+        with warnings.catch_warnings(), suppress(dg.DagsterError):
+            warnings.simplefilter("ignore", dg.BetaWarning)
+            selected = dg.AssetSelection.from_string(text).resolve(graph)
+        if not selected:
+            raise ValueError(_no_assets(text, graph))
+        keys |= selected
+    kinds = {getattr(graph.get(key).partitions_def, "name", None) for key in keys}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{' '.join(selections)}: assets of sources, of folders of VASP runs and of neither do not run together: select one kind"
+        )
+    return SelectedAssets(tuple(sorted(keys)), kinds.pop())
+
+
+def _no_assets(text: str, graph: BaseAssetGraph) -> str:
+    names = sorted(key.to_user_string() for key in graph.get_all_asset_keys())
+    groups = sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()})
+    for kind, word in re.findall(r'(\w+:)?"?([\w/.-]+)', text):
+        expected = groups if kind == "group:" else names
+        near = get_close_matches(word, expected, n=1) or [name for name in expected if name.endswith(f"/{word}")]
+        if word not in (*expected, "and", "or", "not") and near:
+            return f"--select {text!r} selects no asset. Did you mean {kind}{near[0]}?"
+    return f"--select {text!r} selects no asset; expected names and groups as in `--select +marts/report` or `--select group:policies`"
+
+
 def run_job(
-    job: str, sources: list[str], run_config: dict[str, Any] | None = None, partitions: str | None = "sources"
+    job: str,
+    sources: list[str],
+    run_config: dict[str, Any] | None = None,
+    partitions: str | None = "sources",
+    assets: Sequence[dg.AssetKey] = (),
 ) -> dict[str, str]:
     """Runs a job for each source in turn; one that fails does not keep the others from running.
 
-    partitions: what the names are, "sources" or "vasp"; None for a job of no source, which runs once under the one name given. Returns
-    what went wrong by source, empty when all is well. Raises KeyboardInterrupt where a step is interrupted.
+    partitions: what the names are, "sources" or "vasp"; None for a job of no source, which runs once under the one name given.
+    assets: what runs instead of a job of the definitions; the job is what it is called then. Returns what went wrong by source, empty
+    when all is well. Raises KeyboardInterrupt where a step is interrupted.
     """
 
     failures: dict[str, str] = {}
@@ -114,7 +165,7 @@ def run_job(
             click.secho(f"{source}: {job}" if partitions else job, bold=True, err=True)
             config = dict(run_config or {}) | {"loggers": {"steps": {"config": {}}}}
             try:
-                result = defs.resolve_job_def(job).execute_in_process(
+                result = _resolved(job, assets).execute_in_process(
                     run_config=config,
                     instance=instance,
                     partition_key=source if partitions else None,
@@ -137,6 +188,12 @@ def run_job(
             if source in failures and len(sources) > 1:
                 click.secho(f"  {printable(failures[source])}", fg="red", err=True)
     return failures
+
+
+def _resolved(job: str, assets: Sequence[dg.AssetKey]) -> dg.JobDefinition:
+    if not assets:
+        return defs.resolve_job_def(job)
+    return defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection=set(assets))
 
 
 def has_partition(name: str, partitions: str = "sources") -> bool:

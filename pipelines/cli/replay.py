@@ -14,7 +14,9 @@ from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, pa
 from assets.what_if.scored_part import PartOptions, part_of
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.amounts import DurationType, ShareType
+from pipelines.cli.parameters.names import complete_backfilling, complete_policies
 from pipelines.cli.parameters.paths import FileToWrite, FolderToWrite
+from pipelines.cli.parameters.sources import complete_sources, complete_sources_and_files
 from pipelines.cli.parts import part_options, take_part
 from pipelines.cli.replay_text import compare_text, placements_text, replay_text
 from pipelines.cli.tables import terminal_width
@@ -30,13 +32,21 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
 
 
 @click.command()
-@click.argument("trace_or_source")
-@click.option("--policy", "-p", default="FCFS", show_default=True, help="Order of the queue, one of the list above.")
+@click.argument("trace_or_source", shell_complete=complete_sources_and_files)
+@click.option(
+    "--policy",
+    "-p",
+    default="FCFS",
+    show_default=True,
+    shell_complete=complete_policies,
+    help="Order of the queue, one of the list above.",
+)
 @click.option(
     "--backfill",
     "-b",
     default="easy",
     show_default=True,
+    shell_complete=complete_backfilling,
     help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, learned (the agent "
     "that picks trained for the source), or FILE.json, such an agent, or one of Deep Back-Filling, which decides all starts "
     "(docs/backfilling.md).",
@@ -342,7 +352,7 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_sources)
 @click.argument("run_a")
 @click.argument("run_b")
 @part_options

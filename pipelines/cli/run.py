@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from assets.common.storage import open_warehouse, report_path
 from models.scheduling.options import STARTED_FROM
 from pipelines.cli.errors import plain_errors, raise_failures
+from pipelines.cli.parameters.names import complete_assets
 from pipelines.cli.parameters.sources import source_argument
-from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
 
 JOBS_OF_SOURCES = (
@@ -32,16 +34,27 @@ JOBS_OF_SOURCES = (
     help="Part of the pipeline to run.",
 )
 @click.option(
+    "--select",
+    "selections",
+    metavar="ASSETS",
+    multiple=True,
+    shell_complete=complete_assets,
+    help="Only these assets, in Dagster's language: marts/report, +marts/report for all that it needs, group:policies. Repeat for more.",
+)
+@click.option(
     "--config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="YAML file with Dagster run configuration (ops: ...), as in the UI's launchpad.",
 )
 @plain_errors
-def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
+def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
     """Materialize the pipeline, raw log to report, and print the verdicts on policies. Without SOURCE: of all sources."""
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
+    if selections:
+        run_selection(catalogue, names, selections, config)
+        return
     if job == "topology":
         if names:
             raise ValueError("the job topology generates its jobs and is of no source: leave SOURCE out")
@@ -53,6 +66,26 @@ def run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     if done and job in ("evaluate", "everything"):
         _print_results(done)
     raise_failures(failures)
+
+
+def run_selection(
+    catalogue: Catalogue, names: tuple[str, ...], selections: tuple[str, ...], config: Path | None
+) -> None:
+    """Runs assets for sources, or for folders of VASP runs, if that is what they are of. Raises ValueError for a --job beside them."""
+    from pipelines.running import read_config, run_job, select_assets
+
+    if click.get_current_context().get_parameter_source("job") == ParameterSource.COMMANDLINE:
+        raise ValueError("--select and --job exclude each other: leave one of them out")
+    assets = select_assets(selections)
+    if assets.partitions is None and names:
+        raise ValueError(f"{' '.join(selections)}: of no source, leave SOURCE out")
+    if assets.partitions == "vasp":
+        chosen = [catalogue.vasp_source(name).name for name in names] or list(catalogue.vasp)
+    elif assets.partitions == "sources":
+        chosen = [catalogue.source(name).name for name in names] or list(catalogue.sources)
+    else:
+        chosen = ["selection"]
+    raise_failures(run_job("selection", chosen, read_config(config), assets.partitions, assets.keys))
 
 
 @click.command()

@@ -8,6 +8,38 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+POLICY_WORDS = (
+    *(
+        "FCFS",
+        "LCFS",
+        "SJF",
+        "LJF",
+        "smallest",
+        "largest",
+        "SAF",
+        "LAF",
+        "SRF",
+        "LRF",
+        "F1",
+        "F2",
+        "F3",
+        "F4",
+        "inspector-SJF",
+    ),
+    *(
+        "SEXP",
+        "LEXP",
+        "WFP3",
+        "UNICEP",
+        "tetris",
+        "tetris-star",
+        "inspector-SEXP",
+        "inspector-LEXP",
+        "inspector-multifactor",
+    ),
+    *("random", "bounded-key", "fairshare", "multifactor"),
+)
+"""Policies of simulator.policies.registry by name, in its order."""
 BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective", "pick")
 CORRECTIONS = ("requested", "increments", "doubling")
 """What the scheduler believes of a job that outlives its estimate."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipelines.running import _copied_without_ctrl_c, read_config
-from tests.pipelines.command_line import call
+from pipelines.running import _copied_without_ctrl_c, read_config, select_assets
+from tests.pipelines.command_line import call, fail, use_home
 from tests.tiny import SOURCE, Home, assert_same_tables
 from traces.catalogue.places import PROJECT
 
@@ -72,3 +72,55 @@ def test_what_copies_the_output_of_a_step_does_not_hear_ctrl_c(tmp_path: Path) -
             assert blocked is not None and int(blocked[1], 16) >> (signal.SIGINT - 1) & 1
         assert len(processes) == 2
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.mark.parametrize(
+    ("selections", "names", "partitions"),
+    [
+        (["raw/log"], ["raw/log"], "sources"),
+        (["+core/jobs"], ["core/jobs", "raw/log"], "sources"),
+        (
+            ["features/job_features", "key:features/similar_*"],
+            ["features/job_features", "features/similar_jobs"],
+            "sources",
+        ),
+        (['group:ingest and not key:"raw/log"'], ["core/jobs"], "sources"),
+        (["core/vasp_jobs"], ["core/vasp_jobs"], "vasp"),
+        (["experiments/topology"], ["experiments/topology"], None),
+    ],
+)
+def test_assets_are_selected_as_dagster_does(selections: list[str], names: list[str], partitions: str | None) -> None:
+    selected = select_assets(selections)
+    assert set(names) <= {key.to_user_string() for key in selected.keys} and selected.partitions == partitions
+
+
+@pytest.mark.parametrize(
+    ("selections", "says"),
+    [
+        (["marts/reprt"], "--select 'marts/reprt' selects no asset. Did you mean marts/report?"),
+        (["leaderboard"], "Did you mean marts/leaderboard?"),
+        (["group:polices"], "Did you mean group:policies?"),
+        (["raw/log", "+marts/reprt"], "Did you mean marts/report?"),
+        (["zzzz"], "expected names and groups as in"),
+        (["raw/log and"], "selects no asset"),
+        (["raw/log", "raw/vasp_runs"], "do not run together: select one kind"),
+    ],
+)
+def test_what_selects_nothing_is_said(selections: list[str], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        select_assets(selections)
+
+
+def test_a_selection_runs_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    use_home(monkeypatch, home.folder)
+    done = call("run", SOURCE, "--select", "+core/jobs")
+    assert done.exit_code == 0, done.stderr
+    assert re.findall(r"^(?:\S+: selection|  (\S+) +[\d.]+ s)$", done.stderr, re.MULTILINE) == [
+        "",
+        "raw/log",
+        "core/jobs",
+    ]
+    assert home.tables()["core.jobs"]["source"].unique().to_list() == [SOURCE]
+    assert "exclude each other" in fail("run", SOURCE, "--select", "core/jobs", "--job", "ingest")
+    assert "of no source, leave SOURCE out" in fail("run", SOURCE, "--select", "experiments/topology")

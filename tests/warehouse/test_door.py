@@ -108,7 +108,7 @@ def test_who_waits_hears_how_long_and_for_whom(
     monkeypatch.setattr(door.time, "monotonic", lambda: float(next(clock)))
     monkeypatch.setattr(door.time, "sleep", lambda _: None)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
-    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setenv("COLUMNS", "110")
     waiting = door._Waiting(tmp_path / "w.duckdb", 190.0)
     with pytest.raises(WarehouseBusy, match=r"still busy after (190|200) s"):
         _wait(waiting, f"another writer ({door._process(str(os.getpid()))}) holds it")
@@ -117,7 +117,7 @@ def test_who_waits_hears_how_long_and_for_whom(
         r"waiting for the warehouse, \d+ s so far, giving up in \d+ s: another writer \(process \d+", said[0]
     )
     assert 180 < len(said) < 190 if terminal else len(said) == 3
-    assert all(len(text.removeprefix("\x1b[K")) <= 90 for text in said) or not terminal
+    assert all(len(text.removeprefix("\x1b[K")) <= 110 for text in said) or not terminal
 
 
 def _wait(waiting: door._Waiting, why: str) -> None:

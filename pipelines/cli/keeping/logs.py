@@ -12,6 +12,7 @@ from assets.common.storage import open_warehouse
 from assets.ingest.export import export_swf
 from pipelines.cli.errors import load_declared, plain_errors
 from pipelines.cli.parameters.paths import FileToWrite
+from pipelines.cli.parameters.sources import complete_sources
 from pipelines.cli.tables import folded, terminal_width
 from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
@@ -188,7 +189,7 @@ def _ingest_text(summary: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_sources)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with what each finding means.")
 @plain_errors
 def health(source: str, as_json: bool) -> None:
@@ -229,7 +230,7 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_sources)
 @click.argument("file", type=FileToWrite())
 @click.option("--format", "log_format", type=click.Choice(["swf"]), default="swf", show_default=True)
 @plain_errors

@@ -6,6 +6,7 @@ import click
 
 from assets.common.storage import open_warehouse
 from pipelines.cli.errors import plain_errors, raise_failures
+from pipelines.cli.parameters.sources import complete_sources
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.editing import remove_source
 from traces.catalogue.places import inbox, local_catalogue_path
@@ -13,7 +14,7 @@ from warehouse import NoWarehouse
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=complete_sources)
 @click.option(
     "--with-history",
     is_flag=True,

@@ -18,6 +18,11 @@ def complete_sources(_context: click.Context, _parameter: click.Parameter, begun
     return _completed("sources", begun)
 
 
+def complete_sources_and_files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Sources whose names begin so, and files, which the shell completes itself."""
+    return [*complete_sources(context, parameter, begun), CompletionItem(begun, type="file")]
+
+
 def complete_vasp_sources(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Folders of VASP runs whose names begin so; none where the catalogue has a fault."""
     return _completed("vasp", begun)

@@ -14,7 +14,7 @@ from assets.vasp.runs import load_two_sources
 from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.transfer import systems_of, transfer_scores
 from pipelines.cli.errors import load_declared, plain_errors, raise_failures
-from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.parameters.sources import complete_vasp_sources, source_argument
 from pipelines.cli.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another
@@ -142,7 +142,7 @@ def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
 
 @vasp.command("remaining")
-@click.argument("source")
+@click.argument("source", shell_complete=complete_vasp_sources)
 @click.option(
     "--all", "everything", is_flag=True, help="Also runs that ended without finishing: what they would have needed."
 )

@@ -10,6 +10,7 @@ from models.waits.clock import OF_ITS_OWN
 from models.waits.walltime_advice import advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.amounts import DurationType, ShareType
+from pipelines.cli.parameters.names import complete_backfilling, complete_policies
 from pipelines.cli.parameters.sources import source_argument
 from traces.catalogue.catalogue import load_catalogue
 
@@ -47,9 +48,17 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
     "-p",
     default="FCFS",
     show_default=True,
+    shell_complete=complete_policies,
     help="Order of the queue in the replays, as in `tracehouse replay`.",
 )
-@click.option("--backfill", "-b", default="easy", show_default=True, help="Backfilling in the replays, as there.")
+@click.option(
+    "--backfill",
+    "-b",
+    default="easy",
+    show_default=True,
+    shell_complete=complete_backfilling,
+    help="Backfilling in the replays, as there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
 def wait(

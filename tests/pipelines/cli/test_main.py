@@ -17,7 +17,7 @@ from tests.pipelines.command_line import GOOD, call, fail, succeed
 
 OPTIONS = {
     "sources": ["--json"],
-    "run": ["[SOURCE]...", "--job", "--config"],
+    "run": ["[SOURCE]...", "--job", "--select", "--config"],
     "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--columns", "--keep-names",
                "--replace", "--json"],
     "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
@@ -56,6 +56,7 @@ OPTIONS = {
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],
+    "completion": ["bash", "zsh", "fish"],
     "backup": ["FILE", "--replace"],
     "restore": ["FILE", "--replace"],
 }  # fmt: skip

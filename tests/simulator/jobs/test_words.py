@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from simulator.engine.replay import rules_of
-from simulator.jobs.words import BACKFILLING, CORRECTIONS, RULE_SETS, one_of, unknown_word
+from simulator.jobs.words import BACKFILLING, CORRECTIONS, POLICY_WORDS, RULE_SETS, one_of, unknown_word
+from simulator.policies.registry import POLICY_NAMES
 
 
 def test_the_engine_takes_every_word() -> None:
     rules = {(rule, word): rules_of(rule, word, 8) for rule in BACKFILLING for word in CORRECTIONS}
     assert len({rules["easy", word].correction for word in CORRECTIONS}) == len(CORRECTIONS)
+
+
+def test_the_policies_are_those_of_the_registry() -> None:
+    assert POLICY_WORDS == POLICY_NAMES
 
 
 def test_a_word_that_is_none_is_named_with_those_that_are() -> None:
