@@ -56,6 +56,7 @@ OPTIONS = {
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],
+    "reproduce": ["[TABLE]", "[SOURCE]...", "--log", "--again"],
     "completion": ["bash", "zsh", "fish"],
     "backup": ["FILE", "--replace"],
     "restore": ["FILE", "--replace"],

@@ -1,0 +1,1 @@
+"""The command `tracehouse reproduce`: the tables of the papers, by name."""
