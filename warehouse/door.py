@@ -327,7 +327,7 @@ class _Waiting:
                 "(TRACEHOUSE_TIMEOUT_S sets how long to wait)"
             )
         counts = sys.stderr.isatty()
-        if now - (self.said or self.began) > (
+        if now - (self.said or self.began) >= (
             WAIT_SAYS_AFTER_S if not self.said else 1.0 if counts else SAYS_AGAIN_AFTER_S
         ):
             times = f"{now - self.began:.0f} s so far, giving up in {self.deadline - now:.0f} s"

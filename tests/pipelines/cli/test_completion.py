@@ -36,7 +36,7 @@ def completed(words: str, number: int) -> list[str]:
 
 
 def test_names_are_completed_without_what_takes_long(catalogue: Path) -> None:
-    assert completed("tracehouse rep", 1) == ["replay", "report"]
+    assert completed("tracehouse rep", 1) == ["replay", "report", "reproduce"]
     assert completed("tracehouse run lub", 2) == ["lublin-256"]
     assert completed("tracehouse run --select marts/rep", 3) == ["marts/report"]
     assert completed("tracehouse replay lublin-256 --policy sj", 4) == ["SJF"]
