@@ -27,6 +27,7 @@ from models.judging.fidelity import MEANING, agreement_of
 from models.judging.idle_room import waited_with_room_s
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_partition
@@ -86,7 +87,7 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    replayed = _replayed(logged.jobs, ranked[0])
+    replayed = fitted_replay(logged.jobs, ranked[0]).start - logged.jobs.submit
     return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].procs))
 
 
@@ -101,6 +102,11 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
     sizes = _sizes(trace, half)
     with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(half.jobs), len(sizes))) as bar:
         return search_configuration(half, sizes, bar.update)
+
+
+def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration) -> Schedule:
+    """All jobs of a log under a scheduler that may have written it. Raises ValueError where a job is wider than its cluster."""
+    return replay(jobs, configuration.procs, configuration.policy, configuration.backfill)
 
 
 def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, procs: int) -> list[dict[str, Any]]:
@@ -199,10 +205,6 @@ def _sizes(trace: Trace, logged: LoggedJobs) -> list[int]:
     most = int(np.cumsum(changes[order]).max(initial=0))
     widest = int(trace.rows["procs"].max())  # type: ignore[arg-type]
     return [trace.cluster_procs] + ([most] if widest <= most < trace.cluster_procs else [])
-
-
-def _replayed(jobs: Jobs, configuration: SchedulerConfiguration) -> IntArray:
-    return replay(jobs, configuration.procs, configuration.policy, configuration.backfill).start - jobs.submit
 
 
 def _months(trace: Trace) -> NDArray[np.str_]:

@@ -101,25 +101,6 @@ def ranked_intervals(rows: pl.DataFrame) -> Figure:
     return canvas
 
 
-def waits_by_class(
-    waits: pl.DataFrame, title: str, policies: tuple[str, ...] = ("FCFS", "SJF", "SAF", "learned")
-) -> Figure:
-    """Mean wait of each class as bars. waits: policy, class_label (in order), average_wait_s."""
-    canvas, (ax,) = figure(height=3.4)
-    labels = waits["class_label"].unique(maintain_order=True).to_list()
-    width = 0.8 / len(policies)
-    for i, policy in enumerate(policies):
-        part = waits.filter(pl.col("policy") == policy)
-        wait_of = dict(zip(part["class_label"], part["average_wait_s"], strict=True))
-        hours = [wait_of.get(label, 0.0) / 3600 for label in labels]
-        ax.bar(np.arange(len(labels)) + i * width, hours, width, color=POLICY_COLOURS[policy], label=policy)
-    ax.set_xticks(np.arange(len(labels)) + 0.4 - width / 2, labels)
-    ax.set_title(title, fontsize=10, loc="left")
-    ax.set_ylabel("average wait, hours", fontsize=9)
-    ax.legend(frameon=False, fontsize=9)
-    return canvas
-
-
 def logged_and_replayed(logged: np.ndarray, replayed: np.ndarray) -> Figure:
     """Shares of jobs that waited longer than so many hours, in the log and in a replay. Both in seconds, one value a job."""
     canvas, (ax,) = figure(height=2.8)

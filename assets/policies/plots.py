@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from assets.common.plots import BLUE, GREY, INK, ORANGE, figure, log_axis
+from assets.common.plots import BLUE, GREY, ORANGE, figure, log_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,17 +26,14 @@ def trajectory_distribution(score: np.ndarray, low: float, high: float, goal: st
     return canvas
 
 
-def training_curve(curve: pl.DataFrame, chosen: tuple[int, int] | None = None, goal: str = "bsld") -> Figure:
-    """Validation cost and entropy by epoch. curve: rows of policies.training_curve; chosen: seed and epoch of the policy in use."""
+def training_curve(curve: pl.DataFrame, goal: str = "bsld") -> Figure:
+    """Validation cost and entropy by epoch. curve: rows of policies.training_curve."""
     canvas, (top, bottom) = figure(height=4.4, rows=2, share_x=True)
     for seed in curve["seed"].unique().sort():
         part = curve.filter(pl.col("seed") == seed).sort("epoch")
         measured = part.filter(pl.col("validation_cost").is_not_null())
         top.plot(measured["epoch"], measured["validation_cost"], label=f"seed {seed}", linewidth=1.4)
         bottom.plot(part["epoch"], part["entropy"], linewidth=1.4)
-        best = part.filter(pl.col("epoch") == (chosen[1] if chosen else 0))
-        if chosen and seed == chosen[0] and best.height:
-            top.plot(best["epoch"], best["validation_cost"], "o", color=INK, label="chosen", zorder=5)
     filtered = curve.filter(pl.col("phase") == "filtered")["epoch"].max()
     if isinstance(filtered, int):
         for ax in (top, bottom):

@@ -1,7 +1,6 @@
 """The commands `tracehouse run`, `tracehouse report` and `tracehouse ui`."""
 
 import errno
-import json
 import socket
 import sys
 from pathlib import Path
@@ -10,10 +9,11 @@ import click
 from click.core import ParameterSource
 
 from assets.common.storage import open_warehouse, report_path
-from models.scheduling.options import STARTED_FROM
+from assets.report.index import index_path, read_summary
 from pipelines.cli.errors import plain_errors, raise_failures
 from pipelines.cli.parameters.names import complete_assets
 from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
 
@@ -22,6 +22,17 @@ JOBS_OF_SOURCES = (
     *("experiments", "topology", "everything"),
 )
 """All but topology are of a source."""
+PIPE_WIDTH = 110
+"""Of sentences that go to a file or a pipe."""
+PRINTED_COLUMNS = (
+    TableColumn("mean wait"),
+    TableColumn("change"),
+    TableColumn("started within 1 h", last=1),
+    TableColumn("grade", last=2),
+    TableColumn("verdict"),
+    TableColumn("scheduler", right=False),
+)
+"""Columns of the comparison of schedulers that are printed. The last one may be long."""
 
 
 @click.command()
@@ -48,7 +59,7 @@ JOBS_OF_SOURCES = (
 )
 @plain_errors
 def run(names: tuple[str, ...], job: str, selections: tuple[str, ...], config: Path | None) -> None:
-    """Materialize the pipeline, raw log to report, and print the verdicts on policies. Without SOURCE: of all sources."""
+    """Materialize the pipeline, raw log to report, and print what the reports say in short. Without SOURCE: of all sources."""
     from pipelines.running import read_config, run_job
 
     catalogue = load_catalogue()
@@ -89,67 +100,60 @@ def run_selection(
 
 
 @click.command()
-@source_argument("Only this source; repeat for more. Default: all evaluated.", several=True)
+@source_argument("Only this source; repeat for more. Default: all that have jobs.", several=True)
 @plain_errors
 def report(names: tuple[str, ...]) -> None:
-    """Write the HTML reports again and say where they are. Without SOURCE: of all evaluated."""
+    """Write the HTML reports again, and print what they say in short. Without SOURCE: of all that have jobs."""
     from pipelines.running import run_job
 
     with open_warehouse().read() as connection:
-        evaluated = [
-            row[0] for row in connection.execute("SELECT DISTINCT source FROM marts.leaderboard ORDER BY 1").fetchall()
-        ]
+        loaded = [row[0] for row in connection.execute("SELECT DISTINCT source FROM core.jobs ORDER BY 1").fetchall()]
     for name in names:
         load_catalogue().source(name)
-        if name not in evaluated:
-            raise ValueError(f"source {name!r} has not been evaluated yet: `tracehouse run {name}`")
-    chosen = list(names) or evaluated
+        if name not in loaded:
+            raise ValueError(f"source {name!r} has no jobs yet: `tracehouse run {name}`")
+    chosen = list(names) or loaded
     if not chosen:
-        raise ValueError("no source has been evaluated yet: `tracehouse run`")
+        raise ValueError("no source has jobs yet: `tracehouse run`")
     failures = run_job("report", chosen)
-    for name in chosen:
-        if name not in failures:
-            click.echo(report_path(name))
+    done = [name for name in chosen if name not in failures]
+    if done:
+        _print_results(done)
     raise_failures(failures)
 
 
-def _print_verdicts(name: str, judged: list[tuple]) -> None:
-    """A line for each policy over one replay of the whole log, those that are worth adopting first."""
-    click.echo(
-        f"\n{name}: one replay of the whole log, over its later {judged[0][-1]:,} jobs, each over FCFS with EASY (below 1 is better)"
-    )
-    click.echo("rank  policy       run times    slowdown  mean wait   p99 wait  wait by work  wide jobs  verdict")
-    for rank, policy, estimates, *ratios, verdict, _ in judged:
-        cells = [f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios]
-        click.echo(
-            f"{rank if rank else '':>4}  {policy:<12} {estimates:<10} {cells[0]:>10} {cells[1]:>10} {cells[2]:>10} "
-            f"{cells[3]:>13} {cells[4]:>10}  {verdict}"
-        )
+def _print_summaries(names: list[str]) -> None:
+    """What the report of each source says in short: sentences, and the schedulers in hours."""
+    width = terminal_width()
+    for name in names:
+        summary = read_summary(name)
+        if summary is None:
+            continue
+        click.echo(f"\n{name}")
+        for sentence in summary["sentences"]:
+            click.echo(folded(f"  {sentence}", width or PIPE_WIDTH))
+        if summary["schedulers"]:
+            click.echo()
+            _print_schedulers(summary["schedulers"], width)
+        if summary["note"]:
+            click.echo(folded(f"\n  {summary['note']}", width or PIPE_WIDTH))
+
+
+def _print_schedulers(table: dict[str, list], width: int | None) -> None:
+    """The columns of PRINTED_COLUMNS, and then the name of the scheduler, which may be long."""
+    places = [table["columns"].index(column.title) for column in PRINTED_COLUMNS]
+    rows = [[row[k] for k in places] for row in table["rows"]]
+    for line in fitted_table(PRINTED_COLUMNS, rows, width, "  "):
+        click.echo(line)
 
 
 def _print_results(names: list[str]) -> None:
-    """The verdicts on each source, whether anything was learned, and where results lie."""
-    warehouse = open_warehouse()
+    """The summaries of the sources, and where results lie."""
+    _print_summaries(names)
+    click.echo(f"\nwarehouse    {open_warehouse().path}")
     for name in names:
-        with warehouse.read() as connection:
-            judged = connection.execute(
-                "SELECT b.rank, policy, estimates, s.bounded_slowdown_ratio, s.wait_ratio, s.p99_wait_ratio, s.area_wait_ratio, "
-                "s.wide_wait_ratio, s.verdict, s.jobs FROM marts.leaderboard AS b "
-                "INNER JOIN replay.period_scores AS s USING (source, policy, estimates, backfill) "
-                "WHERE source = ? ORDER BY b.rank, policy, estimates",
-                [name],
-            ).fetchall()
-            champion = connection.execute(
-                "SELECT best_epoch, parameters FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'",
-                [name],
-            ).fetchone()
-        _print_verdicts(name, judged)
-        start = STARTED_FROM.get(json.loads(champion[1]).get("start")) if champion and champion[0] == 0 else None
-        if start:
-            click.echo(f"nothing was learned: the learned policy is what training started from ({start})")
-    click.echo(f"\nwarehouse  {warehouse.path}")
-    for name in names:
-        click.echo(f"report     {report_path(name)}")
+        click.echo(f"report       {report_path(name)}")
+    click.echo(f"all sources  {index_path()}")
     click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
 
 

@@ -1,10 +1,12 @@
 """The command `tracehouse remove`."""
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import click
 
 from assets.common.storage import open_warehouse
+from assets.report.index import index_path, write_index
 from pipelines.cli.errors import plain_errors, raise_failures
 from pipelines.cli.parameters.sources import complete_sources
 from traces.catalogue.catalogue import Catalogue, load_catalogue
@@ -78,6 +80,8 @@ def _remove_whole(catalogue: Catalogue, name: str, with_history: bool, yes: bool
     _ask(f"Remove {name}?", yes)
     if rows or warehouse.path.exists():
         remove_source_data(warehouse, name, with_history, is_vasp)
+        if index_path().exists():
+            write_index(datetime.now(UTC))
     forget_partition(name, partitions)
     declared_at = (catalogue.vasp if is_vasp else catalogue.sources)[name].declared_at if is_declared else ""
     if declared_at.startswith(f"{local_catalogue_path()}:"):

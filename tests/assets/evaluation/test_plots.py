@@ -43,19 +43,6 @@ def test_usage_has_a_panel_per_policy(warehouse: Warehouse) -> None:
     assert len(axes) == 3 and [line.get_label() for line in axes[-1].lines] == ["FCFS", "learned"]
 
 
-def test_waits_are_bars_by_class() -> None:
-    waits = pl.DataFrame(
-        {
-            "policy": ["FCFS", "FCFS", "SJF"],
-            "class_label": ["short", "long", "long"],
-            "average_wait_s": [3600.0, 7200.0, 0.0],
-        }
-    )
-    (ax,) = plots.waits_by_class(waits, "by length", ("FCFS", "SJF")).axes
-    assert [bar.get_height() for bar in ax.patches] == [1.0, 2.0, 0.0, 0.0]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["short", "long"]
-
-
 def test_waits_of_log_and_replay_fall_from_all_jobs_to_the_longest_wait() -> None:
     (ax,) = plots.logged_and_replayed(np.array([0, 3600, 7200]), np.array([60, 60, 36_000])).axes
     assert [line.get_label() for line in ax.lines] == ["log", "replay"]

@@ -9,8 +9,8 @@ from warehouse import Warehouse
 def test_training_curves_have_a_line_per_seed(warehouse: Warehouse) -> None:
     with warehouse.read() as connection:
         curve = connection.sql("SELECT * EXCLUDE (source) FROM policies.training_curve").pl()
-    top, bottom = plots.training_curve(curve, chosen=(1, 2)).axes
-    assert [line.get_label() for line in top.lines] == ["seed 1", "chosen", "seed 2"]
+    top, bottom = plots.training_curve(curve).axes
+    assert [line.get_label() for line in top.lines] == ["seed 1", "seed 2"]
     assert len(bottom.lines) == 2 and top.get_ylabel().startswith("bsld")
 
 

@@ -1,0 +1,259 @@
+"""What would change: the comparison of schedulers as a section of the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assets.report import charts
+from assets.report.comparison import Comparison, Grade, Scheduler, word_of
+from assets.report.page import Block, Bullets, Chart, Heading, Section, Table
+from assets.report.words import (
+    BACKFILL_NAMES,
+    FEW_JOBS,
+    HOUR_S,
+    VERDICT_WORDS,
+    change,
+    count,
+    duration,
+    instead,
+    jobs_of,
+    share,
+    size_names,
+)
+from models.judging.fidelity import MEANING
+
+TITLE = "What would change"
+MOST_SHOWN = 6
+"""Schedulers with a row in the section; the details have all."""
+NOT_IN_THE_LOG = (
+    "Partitions, and nodes that only some jobs may use.",
+    "Reservations, maintenance, and nodes that were down.",
+    "Jobs that were held, or that waited for another one.",
+    "Weights of accounts and users (fair share), and limits of how many jobs or processors each may have.",
+    "Limits by GPUs, memory and licences: the replay knows processors only.",
+    "Users who react: with shorter waits they may submit more, or other jobs.",
+)
+"""Why a replay may differ from what happened (docs/semantics.md, "Fidelity")."""
+COLUMNS = (
+    "mean wait",
+    "change",
+    "median wait",
+    "95 % wait at most",
+    "started within 1 h",
+    "within 24 h",
+    "grade",
+    "verdict",
+)
+
+
+def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
+    """The grade, the schedulers beside what really happened, who gains and who pays, and what the log does not tell."""
+    blocks: list[Block] = [grade_text(comparison.grade)]
+    if comparison.why_none is not None or comparison.baseline is None:
+        blocks.append(comparison.why_none or "")
+        return Section(TITLE, [*blocks, *_limits(comparison.grade)])
+    blocks.append(_how(comparison))
+    rows = list(comparison.tried) if comparison.ranks else []
+    blocks.append(scheduler_table("Schedulers on the same jobs, best first", comparison, _shown(rows)))
+    if not comparison.ranks:
+        blocks.append(why_unranked(comparison))
+    else:
+        note = note_on_learning(comparison)
+        blocks += [note] if note else []
+        blocks += _by_size(comparison, cluster_procs)
+    blocks += _saved_runs(comparison)
+    return Section(TITLE, [*blocks, *_limits(comparison.grade)])
+
+
+def note_on_learning(comparison: Comparison) -> str | None:
+    """What to know of a learned policy that is what training started from."""
+    if comparison.started_from is None:
+        return None
+    return f"Nothing was learned: the learned policy is what training started from ({comparison.started_from})."
+
+
+def grade_text(grade: Grade) -> str:
+    """How far the replays can be trusted, in a sentence or two."""
+    if grade.letter is None:
+        return f"Grade: none, because {grade.why}."
+    ours, theirs = duration(grade.logged_s or 0), duration(grade.replayed_s or 0)
+    waits = f"Of the jobs that were graded, the mean wait is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
+    return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}."
+
+
+def why_unranked(comparison: Comparison) -> str:
+    """Why no scheduler is better than another."""
+    jobs = comparison.baseline.jobs if comparison.baseline else 0
+    if jobs < FEW_JOBS:
+        return f"Only {count(jobs, 'job')} can be compared, which is too few to rank schedulers: at least {FEW_JOBS} are needed."
+    return "Nobody waits longer than a minute under any scheduler that was tried, so there is nothing to rank."
+
+
+def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]) -> Table:
+    """A row for what really happened, one for the baseline, and one for each of `tried`."""
+    logged, baseline = comparison.logged, comparison.baseline
+    assert baseline is not None
+    rows = []
+    if logged is None:
+        rows.append(["What really happened", *["not in the log"] + [""] * (len(COLUMNS) - 1)])
+    else:
+        rows.append([logged.name, *_cells(logged, baseline, "", "")])
+    letter = comparison.grade.letter or "none"
+    rows.append([baseline.name, *_cells(baseline, baseline, letter, "compared with")])
+    for row in tried:
+        rows.append([full_name(row), *_cells(row, baseline, letter, verdict_words(row))])
+    return Table(
+        caption, ("scheduler", *COLUMNS), rows, text_columns=[len(COLUMNS)], marked=[rows[0][0], baseline.name]
+    )
+
+
+def full_name(row: Scheduler) -> str:
+    """The name of a scheduler with those that do the same."""
+    return f"{row.name} (the same: {', '.join(row.same_as)})" if row.same_as else row.name
+
+
+def verdict_words(row: Scheduler) -> str:
+    """The verdict in plain words."""
+    certain = ", certain" if row.verdict.endswith("certain") else ""
+    return f"{VERDICT_WORDS.get(word_of(row), row.verdict)}{certain}"
+
+
+def _cells(row: Scheduler, baseline: Scheduler, letter: str, verdict: str) -> list[str]:
+    return [
+        duration(row.mean_s),
+        "" if row is baseline or row.kind == "logged" else change(row.mean_s, baseline.mean_s),
+        duration(row.median_s),
+        duration(row.p95_s),
+        share(row.within_1_h),
+        share(row.within_24_h),
+        letter,
+        verdict,
+    ]
+
+
+def _shown(rows: list[Scheduler]) -> list[Scheduler]:
+    """The best, and what most centres run."""
+    return [row for k, row in enumerate(rows) if k < MOST_SHOWN or row.kind == "incumbent"]
+
+
+def _how(comparison: Comparison) -> str:
+    baseline = comparison.baseline
+    assert baseline is not None
+    jobs = count(baseline.jobs, "job")
+    text = f"Each scheduler replayed the whole log. The rows are about {jobs} at its end, which no training has seen. "
+    if baseline.jobs < comparison.scored:
+        text += f"The log does not say how long {count(comparison.scored - baseline.jobs, 'other job')} waited. "
+    if baseline.kind == "fitted":
+        text += "Changes and verdicts are against the scheduler that fits the log best, since nobody knows better what ran. "
+    else:
+        text += "Changes and verdicts are against EASY with requested times, which most centres run. "
+    if comparison.cluster_procs != comparison.baseline_procs:
+        text += f"That one fits best with {comparison.baseline_procs:,} processors, and the others had {comparison.cluster_procs:,}. "
+    return f"{text}The grade is that of the replays of this log."
+
+
+def _by_size(comparison: Comparison, cluster_procs: int) -> list[Block]:
+    baseline = comparison.baseline
+    assert baseline is not None
+    names = size_names(cluster_procs)
+    sizes = [name for name in names if name in baseline.by_size]
+    shown = [row for row in (comparison.logged, baseline, comparison.best) if row is not None]
+    shown += [row for row in comparison.tried if row.kind == "incumbent" and row not in shown]
+    short = {"logged": "the log", "fitted": "best fit to the log"}
+    series = {short.get(row.kind, row.name): [round(row.by_size[name] / HOUR_S, 3) for name in sizes] for row in shown}
+    labels = [names[name].replace(" processors", "").replace(" processor", "") for name in sizes]
+    caption = "Mean wait by size of the job"
+    if not any(value for values in series.values() for value in values):
+        return []
+    figure = charts.bars(labels, series, "processors of the job", "mean wait, hours")
+    return [Heading("Who gains, and who pays"), Chart("waits-by-size", caption, figure, 340)]
+
+
+def _saved_runs(comparison: Comparison) -> list[Block]:
+    """What-if runs that were saved by name, over all jobs of the log."""
+    if not comparison.runs:
+        return []
+    means = comparison.all_jobs_s
+    beside = means.get("baseline")
+    rows = []
+    if "logged" in means:
+        rows.append(
+            [
+                "the log",
+                "what really happened" if comparison.grade.has_real_waits else "not of a real cluster",
+                f"{comparison.cluster_procs:,}",
+                duration(means["logged"]),
+                "",
+                "",
+                "",
+            ]
+        )
+    if beside is not None and comparison.baseline is not None:
+        rows.append(
+            [
+                "best fit",
+                comparison.baseline.name.partition(": ")[2],
+                f"{comparison.baseline_procs:,}",
+                duration(beside),
+                "",
+                "",
+                comparison.grade.letter or "none",
+            ]
+        )
+    else:
+        beside = next((run["average_wait_s"] for run in comparison.runs if run["run"] == "fcfs-easy"), None)
+    rows += [
+        _run_row(run, beside, comparison.grade) for run in comparison.runs if run["run"] not in ("the log", "best fit")
+    ]
+    columns = ("run", "settings", "processors", "mean wait", "change", "95 % wait at most", "grade")
+    than = "the best fit" if "baseline" in means else "the run fcfs-easy"
+    caption = f"Saved what-if runs, over all jobs of the log. Changes are against {than}."
+    return [Heading("What-if runs that were saved"), Table(caption, columns, rows, text_columns=[1])]
+
+
+def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[str]:
+    extras = [run["inspector"] and f"inspector {run['inspector']}", run["has_outages"] and "outages"]
+    settings = ", ".join(
+        [
+            run["policy"],
+            BACKFILL_NAMES.get(run["backfill"], run["backfill"]),
+            f"{run['estimates']} times",
+            *filter(None, extras),
+        ]
+    )
+    difference = change(run["average_wait_s"], beside) if beside is not None else ""
+    return [
+        run["run"],
+        settings,
+        f"{run['procs']:,}",
+        duration(run["average_wait_s"]),
+        difference,
+        duration(run["p95_wait_s"]),
+        grade.letter or "none",
+    ]
+
+
+def _limits(grade: Grade) -> list[Block]:
+    """What the log does not tell, where the grade is poor or missing."""
+    if grade.letter in ("A", "B"):
+        return []
+    return [
+        Heading("What this log does not tell"),
+        "A replay has only what is in the log. These things decide about waits on a real cluster, and no replay here has them:",
+        Bullets(NOT_IN_THE_LOG),
+    ]
+
+
+def who_pays(ours: Scheduler, baseline: Scheduler, cluster_procs: int) -> str | None:
+    """Whose mean wait grows most, such as "jobs over 64 processors wait 1.2 h longer (4.4 h instead of 3.2 h)". None where none
+    grows by more than a tenth and six minutes."""
+    names = size_names(cluster_procs)
+    grown = {
+        name: ours.by_size[name] - wait
+        for name, wait in baseline.by_size.items()
+        if name in ours.by_size and ours.by_size[name] - wait > max(0.1 * wait, HOUR_S / 10)
+    }
+    if not grown:
+        return None
+    worst = max(grown, key=lambda name: grown[name])
+    return f"{jobs_of(names[worst])} wait {duration(grown[worst])} longer ({instead(ours.by_size[worst], baseline.by_size[worst])})"

@@ -1,0 +1,338 @@
+"""What would change under other schedulers: the replays of a source beside what really happened, on the same jobs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assets.common.trace import Trace, load_trace
+from assets.evaluation.fidelity import fitted_replay, logged_waits
+from assets.evaluation.ranking import rank_policies
+from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, rule_name
+from models.judging.blocks import BLOCKS, cut_into_blocks
+from models.judging.configurations import SchedulerConfiguration
+from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
+from models.judging.judge import Judgement, corrected_for_many
+from models.judging.panel import Panel, panel_of
+from models.judging.verdict import DOMINATES, TRADES, verdict_of
+from models.scheduling.options import STARTED_FROM
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
+from warehouse import Warehouse, first_row
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+INCUMBENT = ("FCFS", "easy", "requested")
+"""What most centres run: everything is compared with it where the log does not tell what ran."""
+REALLY_HAPPENED, MADE_UP_LOG = "What really happened (the log)", "The log, whose waits no real cluster has seen"
+"""Names of the logged row."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """How far replays of a source can be trusted (replay.fidelity).
+
+    letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
+    where nothing was replayed. has_real_waits: whether the waits of the log are those of a real cluster.
+    """
+
+    letter: str | None
+    why: str | None = None
+    logged_s: float | None = None
+    replayed_s: float | None = None
+    has_real_waits: bool = True
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A row of the comparison. Waits in seconds, of the jobs that all rows have; shares of 1.
+
+    kind: logged, fitted, incumbent or tried. by_size: mean wait by size class. verdict, payers, rank: beside the baseline; empty and
+    None for the baseline itself and for what really happened. same_as: names of others that start every job at the same second.
+    """
+
+    name: str
+    kind: str
+    jobs: int
+    mean_s: float
+    median_s: float
+    p95_s: float
+    within_1_h: float
+    within_24_h: float
+    longest_s: float
+    slowdown: float
+    by_size: dict[str, float]
+    verdict: str = ""
+    payers: str = ""
+    rank: int | None = None
+    same_as: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What replays say of a source.
+
+    why_none: why there is nothing to compare, or None. logged: None where the log has no waits. tried: best first. scored: jobs after
+    the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
+    learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
+    whole log, as "logged" and "baseline".
+    """
+
+    grade: Grade
+    why_none: str | None = None
+    scored: int = 0
+    logged: Scheduler | None = None
+    baseline: Scheduler | None = None
+    tried: tuple[Scheduler, ...] = ()
+    cluster_procs: int = 0
+    baseline_procs: int = 0
+    started_from: str | None = None
+    runs: tuple[dict[str, Any], ...] = ()
+    all_jobs_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def nobody_waits(self) -> bool:
+        """Whether no scheduler makes anybody wait longer than a minute."""
+        return all(row.longest_s <= MINUTE_S for row in (*self.tried, *([self.baseline] if self.baseline else [])))
+
+    @property
+    def ranks(self) -> bool:
+        """Whether schedulers can be ranked: enough jobs were scored, and somebody waits."""
+        return self.baseline is not None and self.baseline.jobs >= FEW_JOBS and not self.nobody_waits
+
+    @property
+    def best(self) -> Scheduler | None:
+        """The one to adopt or to trade for: it dominates, or else trades. None where no scheduler does either."""
+        if not self.ranks:
+            return None
+        words = [DOMINATES, TRADES]
+        candidates = [row for row in self.tried if word_of(row) in words and row.rank is not None]
+        return min(candidates, key=lambda row: (words.index(word_of(row)), row.rank), default=None)
+
+
+def word_of(row: Scheduler) -> str:
+    """The verdict without its certainty."""
+    return row.verdict.split(",")[0]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """The jobs that are scored, in replay order. logged: waits of the log, -1 where it does not know. counted: which of them all rows
+    are about. Arrays (jobs,)."""
+
+    index: IntArray
+    runtime: IntArray
+    logged: IntArray
+    size: IntArray
+    counted: BoolArray
+
+
+def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
+    """Every scheduler that was evaluated, beside the log and the scheduler that fits it best. Raises ValueError for a source that has no
+    job which can be replayed."""
+    grade, fitted = read_grade(warehouse, source)
+    with warehouse.read() as connection:
+        parameters = {"source": source}
+        scores = connection.sql(
+            "SELECT * FROM replay.period_scores WHERE source = $source AND verdict IS NOT NULL ORDER BY policy, estimates, backfill",
+            params=parameters,
+        ).pl()
+        runs = connection.sql(_RUNS, params=parameters).pl().to_dicts()
+        learned = first_row(
+            connection,
+            "SELECT best_epoch, parameters FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'",
+            [source],
+        )
+    again = f"`tracehouse run --source {source}`"
+    if scores.is_empty():
+        return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
+    trace = load_trace(warehouse, source)
+    scored = _scored_jobs(trace, grade)
+    waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
+    if scored is None or any(each is None for each in waits.values()):
+        return Comparison(
+            grade, f"The log has changed since schedulers were evaluated on it: {again} evaluates them again."
+        )
+    compared = _compared(trace, scored, scores, waits, fitted)  # type: ignore[arg-type]
+    if compared.logged is not None and not grade.has_real_waits:
+        compared = replace(compared, logged=replace(compared.logged, name=MADE_UP_LOG))
+    start = STARTED_FROM.get(json.loads(learned[1]).get("start")) if learned and learned[0] == 0 else None
+    return replace(compared, grade=grade, runs=tuple(runs), started_from=start)
+
+
+_RUNS = """
+SELECT run, policy, backfill, estimates, procs, outages IS NOT NULL AS has_outages, inspector, average_wait_s, p95_wait_s
+FROM replay.runs
+WHERE source = $source AND window_first IS NULL AND NOT warm_start AND NOT cancelled AND NOT drop_wider AND load = 1
+    AND rules = 'standard'
+ORDER BY run
+"""
+
+
+def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfiguration | None]:
+    """The grade of a source, and the scheduler that fits its log best, None where none was looked for."""
+    with warehouse.read() as connection:
+        row = first_row(
+            connection,
+            "SELECT grade, no_grade_because, logged_wait_s, replayed_wait_s, jobs FROM replay.fidelity WHERE source = ? AND part = 'all'",
+            [source],
+        )
+        best = first_row(
+            connection,
+            "SELECT factor, policy, backfill, procs, jobs FROM replay.configurations WHERE source = ? AND place = 1",
+            [source],
+        )
+    fitted = SchedulerConfiguration(math.log(best[0]), *best[1:]) if best else None
+    if row is None:
+        return Grade(
+            None, f"nobody has graded replays of this log yet: `tracehouse run --source {source}` does"
+        ), fitted
+    letter, why, logged, replayed, jobs = row
+    return Grade(letter, why, logged, replayed, has_real_waits=jobs > 0), fitted
+
+
+def _scored_jobs(trace: Trace, grade: Grade) -> _Scored | None:
+    """None where nobody has trained on the log as it is."""
+    if trace.test_position is None:
+        return None
+    rows = trace.rows[trace.test_position :]
+    logged = logged_waits(trace)[trace.test_position :]
+    counted = logged >= 0 if (logged >= 0).any() else np.ones(len(logged), np.bool_)
+    size = size_classes(rows["procs"].to_numpy(), trace.cluster_procs)
+    return _Scored(rows["job_index"].to_numpy(), rows["runtime_s"].to_numpy(), logged, size, counted)
+
+
+def _waits_of(
+    warehouse: Warehouse, source: str, scores: pl.DataFrame, scored: _Scored
+) -> Iterator[tuple[tuple[str, str, str], IntArray | None]]:
+    """Policy, backfilling and estimates, and the replayed wait of each scored job; None where other jobs were replayed."""
+    for rule in scores.select("policy", "backfill", "estimates").iter_rows():
+        with warehouse.read() as connection:
+            rows = connection.execute(
+                "SELECT job_index, wait_s FROM replay.schedules WHERE source = ? AND policy = ? AND backfill = ? AND estimates = ? "
+                "ORDER BY job_index",
+                [source, *rule],
+            ).fetchnumpy()
+        yield rule, rows["wait_s"].astype(np.int64) if np.array_equal(rows["job_index"], scored.index) else None
+
+
+def _compared(
+    trace: Trace,
+    scored: _Scored,
+    scores: pl.DataFrame,
+    waits: dict[tuple[str, str, str], IntArray],
+    fitted: SchedulerConfiguration | None,
+) -> Comparison:
+    logged = _row(REALLY_HAPPENED, "logged", scored, scored.logged) if (scored.logged >= 0).any() else None
+    all_jobs, procs = {}, trace.cluster_procs
+    if (logged_waits(trace) >= 0).all():
+        all_jobs["logged"] = float(logged_waits(trace).mean())
+    if fitted is not None and int(trace.rows["procs"].max()) <= fitted.procs:  # type: ignore[arg-type]
+        schedule = fitted_replay(trace, fitted)
+        every = schedule.start - trace.rows["submit_s"].to_numpy()
+        ours = every[trace.test_position :]
+        all_jobs["baseline"] = float(every.mean())
+        name = f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}"
+        baseline = _row(name, "fitted", scored, ours)
+        scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
+        procs = fitted.procs
+    else:
+        baseline = _row(rule_name("FCFS", "requested"), "incumbent", scored, waits[INCUMBENT])
+    ranked = rank_policies(scores)
+    tried = []
+    for each in ranked.iter_rows(named=True):
+        rule = (each["policy"], each["backfill"], each["estimates"])
+        if baseline.kind == "fitted" or rule != INCUMBENT:
+            kind = "incumbent" if rule == INCUMBENT else "tried"
+            row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
+            tried.append((replace(row, verdict=each["verdict"], payers=each["payers"], rank=each["rank"]), waits[rule]))
+    own = waits[INCUMBENT] if baseline.kind == "incumbent" else None
+    return Comparison(
+        Grade(None),
+        None,
+        len(scored.index),
+        logged,
+        baseline,
+        _merged(tried, own),
+        trace.cluster_procs,
+        procs,
+        all_jobs_s=all_jobs,
+    )
+
+
+def _merged(rows: list[tuple[Scheduler, IntArray]], baseline: IntArray | None) -> tuple[Scheduler, ...]:
+    """The rows without those that start every job when an earlier one does: that one names them. Nor are there any that start every
+    job when the baseline does."""
+    merged: list[tuple[Scheduler, IntArray]] = []
+    for row, waits in rows:
+        if baseline is not None and np.array_equal(waits, baseline):
+            continue
+        twin = next((k for k, (_, other) in enumerate(merged) if np.array_equal(waits, other)), None)
+        if twin is None:
+            merged.append((row, waits))
+        else:
+            first, other = merged[twin]
+            merged[twin] = (replace(first, same_as=(*first.same_as, row.name)), other)
+    return tuple(row for row, _ in merged)
+
+
+def _row(name: str, kind: str, scored: _Scored, waits: IntArray) -> Scheduler:
+    wait, size = waits[scored.counted], scored.size[scored.counted]
+    slowdown = bounded_slowdown(wait, scored.runtime[scored.counted])
+    return Scheduler(
+        name, kind, len(wait), float(wait.mean()), float(np.median(wait)), float(np.quantile(wait, 0.95)),
+        float((wait <= HOUR_S).mean()), float((wait <= DAY_S).mean()), float(wait.max()), float(slowdown.mean()),
+        {label: float(wait[size == k].mean()) for k, label in enumerate(SIZE_CLASSES) if (size == k).any()},
+    )  # fmt: skip
+
+
+def _fitted_panel(trace: Trace, fitted: SchedulerConfiguration, schedule: Schedule) -> Panel:
+    scored = np.arange(trace.rows.height) >= (trace.test_position or 0)
+    return panel_of(trace.jobs(), schedule, fitted.procs, scored, wide_of=trace.cluster_procs)
+
+
+def _beside(
+    trace: Trace,
+    scored: _Scored,
+    scores: pl.DataFrame,
+    waits: dict[tuple[str, str, str], IntArray],
+    baseline: tuple[Panel, IntArray],
+) -> pl.DataFrame:
+    """The rows of replay.period_scores with verdicts and ratios beside the fitted scheduler instead of FCFS with EASY, by the same
+    rules: docs/semantics.md, "Verdicts". Policies that learn from their own replay are judged by one start of the log."""
+    cut = cut_into_blocks(np.ones(len(scored.index), np.bool_), BLOCKS)
+    judgements = []
+    for row in scores.iter_rows(named=True):
+        ours = waits[row["policy"], row["backfill"], row["estimates"]]
+        pair = np.stack([ours, baseline[1]]).astype(np.float64)
+        slowdowns, means = cut.means(bounded_slowdown(pair, scored.runtime)), cut.means(pair)
+        intervals = ratio_interval(slowdowns[0], slowdowns[1]), ratio_interval(means[0], means[1], WAIT_OFFSET_S)
+        panels = (_panel(row),), (baseline[0],)
+        judgements.append(Judgement(*panels, *intervals, verdict_of(*panels, *intervals)))
+    verdicts = [judgement.verdict for judgement in corrected_for_many(judgements)]
+    return scores.with_columns(
+        verdict=pl.Series([str(verdict) for verdict in verdicts]),
+        payers=pl.Series(["; ".join(verdict.payers) for verdict in verdicts]),
+        bounded_slowdown_ratio=pl.Series([verdict.ratios[0].bounded_slowdown for verdict in verdicts]),
+        wait_ratio=pl.Series([verdict.ratios[0].wait for verdict in verdicts]),
+    )
+
+
+def _panel(row: dict[str, Any]) -> Panel:
+    return Panel(
+        bounded_slowdown=row["average_bounded_slowdown"],
+        wait_s=row["average_wait_s"],
+        p99_wait_s=row["p99_wait_s"],
+        max_wait_s=row["max_wait_s"],
+        area_wait_s=row["area_weighted_wait_s"],
+        wide_wait_s=row["wide_wait_s"],
+        lost_capacity=row["loss_of_capacity"],
+    )

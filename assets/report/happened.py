@@ -1,0 +1,238 @@
+"""What happened on the real system, as a section of the report: waits, backlog, use, failures, requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from assets.report import charts
+from assets.report.logged import LoggedSystem
+from assets.report.page import Block, Chart, Heading, Section, Table
+from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, amount, count, duration, share, size_names
+
+FEWEST_FOR_P95 = 20
+FEWEST_MONTHS = 3
+"""Of fewer months there is no chart by month."""
+MOST_ROWS, MOST_COLOURS = 12, 6
+"""Queues and accounts with a row of their own, and those with a colour."""
+WAIT_COLUMNS = ("jobs", "mean wait", "median wait", "95 % wait at most", "started within 1 h", "started within 24 h")
+
+
+def happened_section(logged: LoggedSystem) -> Section:
+    """What happened, in the order of the questions that people ask."""
+    blocks: list[Block] = []
+    if logged.extent.jobs < FEW_JOBS:
+        blocks.append(
+            f"The log has {count(logged.extent.jobs, 'job')} only. Shares and percentiles of so few say little."
+        )
+    for part in (_waits, _backlog, _use, _failures, _requests):
+        blocks += part(logged)
+    return Section("What happened", blocks)
+
+
+def size_rows(logged: LoggedSystem) -> list[tuple[str, dict[str, Any]]]:
+    """Labels and waits of the sizes that have jobs, smallest first."""
+    by_size = {row["value"]: row for row in logged.waits.filter(part="size").to_dicts()}
+    names = {**size_names(logged.extent.cluster_procs), "unknown": "unknown size"}
+    return [(label, by_size[name]) for name, label in names.items() if name in by_size]
+
+
+def _wait_cells(row: dict[str, Any]) -> list[str]:
+    """Cells of WAIT_COLUMNS."""
+    return [
+        f"{row['jobs']:,}",
+        duration(row["mean_s"]),
+        duration(row["median_s"]),
+        duration(row["p95_s"]) if row["jobs"] >= FEWEST_FOR_P95 else "too few",
+        share(row["within_1_h"]),
+        share(row["within_24_h"]),
+    ]
+
+
+def _waits(logged: LoggedSystem) -> list[Block]:
+    heading, waits = Heading("How long jobs waited"), logged.all_waits
+    if waits is None:
+        return [heading, "The log does not say when its jobs started, so it has no waits."]
+    blocks: list[Block] = [heading]
+    if logged.nobody_waited:
+        blocks.append("Nobody waited longer than a minute.")
+    rows = [["all jobs", *_wait_cells(waits)], *([label, *_wait_cells(row)] for label, row in size_rows(logged))]
+    blocks.append(Table("Waits by size of the job", ("jobs of", *WAIT_COLUMNS), rows, marked=["all jobs"]))
+    queues = logged.waits.filter(part="queue").to_dicts()
+    if [row["value"] for row in queues] == ["unknown"]:
+        blocks.append("The log names no queues.")
+    else:
+        shown = [[_named(row["value"]), *_wait_cells(row)] for row in queues[:MOST_ROWS]]
+        blocks.append(Table("Waits by queue, the busiest first", ("queue", *WAIT_COLUMNS), _unique(shown)))
+    never = logged.extent.jobs - waits["jobs"]
+    if never:
+        blocks.append(
+            f"{count(never, 'job')} without a start in the log, such as jobs that were cancelled before, are not counted."
+        )
+    return blocks if logged.nobody_waited else [*blocks, _curve(logged), *_waits_by_month(logged)]
+
+
+def _named(value: str) -> str:
+    return "not in the log" if value == "unknown" else value
+
+
+def _unique(rows: list[list[str]]) -> list[list[str]]:
+    """The rows, of which those with a label that is empty or there already get one of their own."""
+    seen: set[str] = set()
+    for row in rows:
+        label = row[0].strip() or "(no name)"
+        row[0] = label if label not in seen else f"{label} ({len(seen) + 1})"
+        seen.add(row[0])
+    return rows
+
+
+def _curve(logged: LoggedSystem) -> Block:
+    curves = {}
+    for name, label in size_names(logged.extent.cluster_procs).items():
+        rows = logged.curve.filter(size_class=name)
+        if rows["jobs"].sum() < FEWEST_FOR_P95:
+            continue
+        steps = rows["step"].to_numpy()
+        jobs = np.zeros(steps.max() + 1)
+        jobs[steps] = rows["jobs"].to_numpy()
+        seconds = [MINUTE_S * 2 ** (k / 2) for k in range(len(jobs))]
+        curves[label] = (seconds, (np.cumsum(jobs) / jobs.sum()).tolist())
+    if not curves:
+        return f"No size of job has {FEWEST_FOR_P95} jobs, which a curve of waits needs."
+    return Chart("started-within", "Jobs that had started after so long, by size", charts.started_within(curves))
+
+
+def _waits_by_month(logged: LoggedSystem) -> list[Block]:
+    months = logged.waits.filter(part="month").sort("value")
+    if not logged.extent.clock.has_dates or months.height < FEWEST_MONTHS:
+        return []
+    columns = {"median wait": "median_s", "mean wait": "mean_s", "95 % wait at most": "p95_s"}
+    hours = {name: (months[column] / HOUR_S).round(3).to_list() for name, column in columns.items()}
+    figure = charts.over_time(months["value"].to_list(), hours, "wait, hours", dates=True)
+    return [Chart("waits-by-month", "Waits by month of the submission", figure)]
+
+
+def _backlog(logged: LoggedSystem) -> list[Block]:
+    heading, backlog, extent = Heading("Use and backlog over time"), logged.backlog, logged.extent
+    if not backlog.height:
+        return [heading, "The log does not say when its jobs started, so nobody knows what was in use and what waited."]
+    used, waiting = backlog["used"].to_numpy() / extent.cluster_procs, backlog["waiting"].to_numpy()
+    hours = backlog["work"].to_numpy() / extent.cluster_procs
+    dates, top = extent.clock.has_dates, int(hours.argmax())
+    at = extent.moments(backlog["at_s"].to_list())
+    days = ((backlog["at_s"] - extent.first_s) / DAY_S).round(3).to_list()
+    series = {
+        "in use, %": (100 * used).round(2).tolist(),
+        "jobs waiting": waiting.round(2).tolist(),
+        "work waiting, hours": hours.round(3).tolist(),
+    }
+    text = (
+        f"On average {share(used.mean())} of the processors were in use, and {waiting.mean():,.1f} jobs waited. Their work would have kept "
+        f"the whole cluster busy for {duration(HOUR_S * hours.mean())}."
+    )
+    if hours[top] * HOUR_S >= MINUTE_S:
+        when = f"{at[top]:%-d %B %Y}" if dates else f"day {days[top]:.0f}"
+        text += f" The backlog was largest around {when}, with {duration(HOUR_S * hours[top])} of work for the whole cluster."
+    figure = charts.panels_over_time([f"{moment:%Y-%m-%d %H:%M}" for moment in at] if dates else days, series, dates)
+    caption = "Use, jobs waiting, and their work in hours of the whole cluster. Drag sideways to see a part, double-click for all."
+    return [heading, text, Chart("backlog", caption, figure, 460)]
+
+
+def _use(logged: LoggedSystem) -> list[Block]:
+    heading, payer = Heading("Who used the cluster"), logged.payer
+    if payer is None:
+        return [heading, "The log names neither accounts nor groups nor users."]
+    total = float(logged.use["core_hours"].sum())
+    if not total:
+        return [heading, "The log does not say how long jobs ran, so there are no core-hours."]
+    largest, others = logged.use.head(MOST_ROWS), logged.use.slice(MOST_ROWS)
+    rows = [_use_row(str(row["who"]), row, total) for row in largest.to_dicts()]
+    if others.height:
+        rest = {name: others[name].sum() for name in ("core_hours", "jobs", "failed")}
+        rows.append(_use_row(f"all other {payer}s ({others.height:,})", rest, total))
+    blocks: list[Block] = [heading]
+    if payer != "account":
+        blocks.append(f"The log tells no accounts apart, so {payer}s are shown.")
+    columns = (payer, "core-hours", "of all", "jobs", "failed jobs")
+    blocks.append(Table(f"Core-hours by {payer}, most first", columns, _unique(rows)))
+    return [*blocks, *_use_by_month(logged, largest["who"].head(MOST_COLOURS).to_list())]
+
+
+def _use_row(label: str, row: dict[str, Any], total: float) -> list[str]:
+    failed = share(row["failed"] / max(row["jobs"], 1))
+    return [label, amount(row["core_hours"]), share(row["core_hours"] / total), f"{row['jobs']:,}", failed]
+
+
+def _use_by_month(logged: LoggedSystem, largest: list[str]) -> list[Block]:
+    months = logged.months["month"].unique().sort()
+    if not logged.extent.clock.has_dates or len(months) < FEWEST_MONTHS:
+        return []
+    other = f"all other {logged.payer}s"
+    who = pl.when(pl.col("who").is_in(largest)).then("who").otherwise(pl.lit(other))
+    table = logged.months.group_by("month", who).agg(pl.col("core_hours").sum())
+    series = {}
+    for name in [*largest, other]:
+        part = pl.DataFrame({"month": months}).join(table.filter(who=name), on="month", how="left").sort("month")
+        if part["core_hours"].sum():
+            series[name] = part["core_hours"].fill_null(0).round(1).to_list()
+    figure = charts.monthly([str(month) for month in months], series, "core-hours a month")
+    return [Chart("use-by-month", f"Core-hours a month by {logged.payer}", figure, 320)]
+
+
+def _failures(logged: LoggedSystem) -> list[Block]:
+    heading = Heading("Failed and cancelled jobs")
+    totals = logged.statuses.group_by("status").agg(pl.col("jobs", "core_hours", "requeued").sum())
+    by_status = {row["status"]: row for row in totals.to_dicts()}
+    if by_status.keys() == {"unknown"}:
+        return [heading, "The log does not say how its jobs ended."]
+    rows = []
+    for name in ("completed", "failed", "cancelled", "unknown"):
+        if name in by_status:
+            row = by_status[name]
+            hours = share(row["core_hours"] / logged.core_hours) if logged.core_hours else "none"
+            rows.append(
+                [name, f"{row['jobs']:,}", share(row["jobs"] / logged.extent.jobs), amount(row["core_hours"]), hours]
+            )
+    blocks: list[Block] = [
+        heading,
+        Table("How jobs ended", ("end", "jobs", "of all jobs", "core-hours", "of all core-hours"), rows),
+    ]
+    requeued = float(totals["requeued"].sum())
+    if requeued:
+        blocks.append(f"Attempts that ended in a requeue used {amount(requeued)} core-hours more.")
+    lost = [name for name in ("failed", "cancelled") if name in by_status]
+    return [*blocks, *_failures_by_month(logged, lost)]
+
+
+def _failures_by_month(logged: LoggedSystem, lost: list[str]) -> list[Block]:
+    of_all = logged.statuses.group_by("month").agg(all_jobs=pl.col("jobs").sum())
+    if not (logged.extent.clock.has_dates and of_all.height >= FEWEST_MONTHS and lost):
+        return []
+    series = {}
+    for name in lost:
+        part = of_all.join(logged.statuses.filter(status=name), on="month", how="left").sort("month")
+        series[name] = (100 * part["jobs"].fill_null(0) / part["all_jobs"]).round(2).to_list()
+    months = [str(month) for month in of_all["month"].sort()]
+    title = f"{' or '.join(lost)}, % of jobs" if len(lost) == 1 else "% of jobs"
+    figure = charts.over_time(months, series, title, dates=True)
+    return [
+        Chart(
+            "failures", f"Jobs that {'failed or were cancelled' if len(lost) > 1 else lost[0]}, by month", figure, 260
+        )
+    ]
+
+
+def _requests(logged: LoggedSystem) -> list[Block]:
+    heading, asked = Heading("Requested time against used time"), logged.asked
+    if asked is None:
+        return [heading, "The log has no requested times."]
+    jobs = np.zeros(21)
+    jobs[logged.requests["step"].to_numpy()] = logged.requests["jobs"].to_numpy()
+    figure = charts.shares_used((100 * jobs / jobs.sum()).round(3).tolist())
+    text = (
+        f"The median job used {share(asked['median'])} of the time that it requested. {share(asked['little'])} of the jobs used less than "
+        f"a quarter. Of all core-hours requested, {share(asked['unused'])} were not used."
+    )
+    return [heading, text, Chart("requests", "Share of the requested time that jobs used", figure, 260)]

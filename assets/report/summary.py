@@ -1,0 +1,198 @@
+"""The summary of a report: what happened and what to do, in sentences that need no other page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from assets.report.changes import (
+    COLUMNS,
+    full_name,
+    grade_text,
+    note_on_learning,
+    scheduler_table,
+    verdict_words,
+    who_pays,
+    why_unranked,
+)
+from assets.report.comparison import Comparison, Grade, Scheduler, word_of
+from assets.report.happened import size_rows
+from assets.report.logged import LoggedSystem
+from assets.report.page import Advice, Bullets, Section
+from assets.report.words import FEW_JOBS, amount, count, duration, instead, jobs_of, sentence_list, share
+from models.judging.verdict import DOMINATES, TRADES
+
+CLEAR_SHARE = 0.01
+"""Failed jobs below this share of all are not worth a sentence."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """headline: what to do, in a few words. advice: the reasons. happened: sentences about what happened. trust: about the grade."""
+
+    headline: str
+    advice: str
+    happened: tuple[str, ...]
+    trust: str
+
+    def section(self) -> Section:
+        """The first section of the page."""
+        return Section("Summary", [Advice(self.headline, self.advice), Bullets([*self.happened, self.trust])])
+
+    def lines(self) -> list[str]:
+        """The same for a terminal, one sentence or two a line."""
+        return [self.headline, self.advice, *self.happened, self.trust]
+
+
+def summarise(logged: LoggedSystem, comparison: Comparison) -> Summary:
+    """The sentences, from the numbers."""
+    headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
+    sentences = [_extent(logged), *_waits(logged), *_use(logged), *_ends(logged)]
+    return Summary(headline, advice, tuple(sentences), _trust(comparison.grade))
+
+
+def _trust(grade: Grade) -> str:
+    """How far what-if answers about this log can be trusted."""
+    if grade.letter is None and not grade.has_real_waits:
+        return f"Grade: none, because {grade.why}. Replays show how schedulers differ on such jobs, not what would happen on a cluster."
+    missing = "partitions, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
+    return grade_text(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
+
+
+def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, created: datetime) -> dict[str, Any]:
+    """The summary for programs: the index page and the command line."""
+    waits = logged.all_waits
+    table = None
+    if comparison.baseline is not None:
+        tried = list(comparison.tried) if comparison.ranks else []
+        rows = scheduler_table("", comparison, tried).rows
+        table = {"columns": ["scheduler", *COLUMNS], "rows": [list(row) for row in rows]}
+    return {
+        "source": logged.extent.source,
+        "created": created.isoformat(),
+        "description": logged.extent.description,
+        "submitted": logged.extent.submitted,
+        "jobs": logged.extent.jobs,
+        "mean_wait": duration(waits["mean_s"]) if waits else "not in the log",
+        "within_1_h": share(waits["within_1_h"]) if waits else "not in the log",
+        "grade": comparison.grade.letter or "none",
+        "headline": summary.headline,
+        "sentences": summary.lines(),
+        "schedulers": table,
+        "note": note_on_learning(comparison) if comparison.ranks else None,
+    }
+
+
+def _extent(logged: LoggedSystem) -> str:
+    extent = logged.extent
+    return f"The log has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
+
+
+def _waits(logged: LoggedSystem) -> list[str]:
+    waits = logged.all_waits
+    if waits is None:
+        return ["It does not say when jobs started, so nobody knows how long they waited."]
+    if logged.nobody_waited:
+        return ["Nobody waited longer than a minute."]
+    sentences = [
+        f"A job waited {duration(waits['mean_s'])} on average, and the median wait is {duration(waits['median_s'])}. "
+        f"{share(waits['within_1_h'])} of the jobs started within 1 h and {share(waits['within_24_h'])} within 24 h."
+    ]
+    if waits["jobs"] < FEW_JOBS:
+        sentences[0] += f" These are {count(waits['jobs'], 'job')} only."
+        return sentences
+    worst = [(jobs_of(label), row) for label, row in size_rows(logged)]
+    queues = logged.waits.filter(part="queue").to_dicts()
+    worst += [(f"queue {row['value']}", row) for row in queues if row["value"] != "unknown" and len(queues) > 1]
+    slower = [(who, row) for who, row in worst if row["jobs"] >= FEW_JOBS and row["mean_s"] > 1.5 * waits["mean_s"]]
+    slowest = sorted(slower, key=lambda pair: -pair[1]["mean_s"])[:2]
+    if slowest:
+        parts = [f"{who} ({duration(row['mean_s'])} on average)" for who, row in slowest]
+        sentences.append(f"{_upper(sentence_list(parts))} waited longest.")
+    return sentences
+
+
+def _use(logged: LoggedSystem) -> list[str]:
+    sentences = []
+    if logged.utilisation is not None:
+        sentences.append(f"On average {share(logged.utilisation)} of the processors were in use.")
+    if logged.payer is not None and logged.core_hours:
+        first = logged.use.row(0, named=True)
+        most = f"The largest {logged.payer}, {first['who']}, used {share(first['core_hours'] / logged.core_hours)} of them."
+        sentences.append(f"Jobs used {amount(logged.core_hours)} core-hours. {most}")
+    return [" ".join(sentences)] if sentences else []
+
+
+def _ends(logged: LoggedSystem) -> list[str]:
+    sentences = []
+    failed = logged.statuses.filter(status="failed")
+    jobs = float(failed["jobs"].sum()) / logged.extent.jobs
+    hours = float(failed["core_hours"].sum())
+    if jobs >= CLEAR_SHARE and logged.core_hours:
+        sentences.append(
+            f"{share(jobs)} of the jobs failed, with {share(hours / logged.core_hours)} of the core-hours."
+        )
+    if logged.asked is not None:
+        sentences.append(f"The median job used {share(logged.asked['median'])} of the time that it requested.")
+    return [" ".join(sentences)] if sentences else []
+
+
+def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, str]:
+    """A headline and its reasons, by verdict and grade."""
+    if comparison.why_none is not None:
+        return "No recommendation yet.", comparison.why_none
+    if not comparison.ranks:
+        return "No recommendation.", why_unranked(comparison)
+    grade, best, baseline = comparison.grade, comparison.best, comparison.baseline
+    assert baseline is not None
+    if best is None:
+        text = f"None of the {len(comparison.tried)} schedulers that were tried is better than {_what(baseline)} without doing harm."
+        return (
+            "No recommendation." if grade.letter in (None, "D") else "Keep what runs."
+        ), f"{text} {_grade_word(comparison)}"
+    name = _lower(full_name(best))
+    effect = _effect(best, baseline, cluster_procs)
+    if grade.letter in (None, "D"):
+        why = "the replays cannot be trusted" if grade.letter == "D" else "there is no grade"
+        return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"
+    rough = " The figures are rough: try it for a month before you decide." if grade.letter == "C" else ""
+    if word_of(best) == TRADES:
+        text = f"{_upper(name)}: {effect} Nothing that was tried is better for everybody: who should wait is for you to decide."
+        return f"A trade: {name}.", f"{text} {_grade_word(comparison)}{rough}"
+    certain = best.verdict.endswith("certain")
+    chance = "" if certain else " With so many schedulers tried, this may be chance."
+    verb = "Adopt" if certain and grade.letter in ("A", "B") else "Try"
+    return f"{verb} {name}.", f"{_upper(name)}: {effect}{chance} {_grade_word(comparison)}{rough}"
+
+
+def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:
+    """What a scheduler does, such as "mean wait 4.1 h instead of 6.0 h; ..."."""
+    pays = who_pays(best, baseline, cluster_procs)
+    text = f"mean wait {instead(best.mean_s, baseline.mean_s)} under {_what(baseline)}; "
+    text += pays or "no size of job waits clearly longer"
+    if word_of(best) != DOMINATES and best.payers:
+        text += f"; what grows: {best.payers}"
+    return f"{text}. Verdict: {verdict_words(best)}."
+
+
+def _what(baseline: Scheduler) -> str:
+    return "the scheduler that fits the log best" if baseline.kind == "fitted" else baseline.name
+
+
+def _grade_word(comparison: Comparison) -> str:
+    grade = comparison.grade
+    if grade.letter is None:
+        return f"No grade: {grade.why}."
+    if grade.letter == "D":
+        return "Grade D."
+    return f"Grade {grade.letter}."
+
+
+def _lower(name: str) -> str:
+    """A name within a sentence: EASY, WFP3 and the like stay as they are."""
+    return name[0].lower() + name[1:] if name[1:2].islower() else name
+
+
+def _upper(name: str) -> str:
+    return name[0].upper() + name[1:]
