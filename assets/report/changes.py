@@ -77,7 +77,7 @@ def grade_text(grade: Grade) -> str:
     if grade.letter is None:
         return f"Grade: none, because {grade.why}."
     ours, theirs = duration(grade.logged_s or 0), duration(grade.replayed_s or 0)
-    waits = f"Of the jobs that were graded, the mean wait is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
+    waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
     return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}."
 
 

@@ -83,7 +83,7 @@ def _findings(findings: pl.DataFrame) -> list[Block]:
     rows = [
         [
             row["finding"],
-            f"{row['found']:,} {row['unit']}",
+            count(row["found"], row["unit"].removesuffix("s")),
             share(row["share"]) if row["share"] is not None else "",
             row["example"] or "",
         ]

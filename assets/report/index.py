@@ -10,7 +10,7 @@ from assets.common.storage import report_path, write_whole
 from assets.report.page import HEAD_BYTES, Section, Table, page, summary_of_page
 from warehouse import file_lock
 
-COLUMNS = ("submitted", "jobs", "mean wait", "started within 1 h", "grade", "recommendation", "report of")
+COLUMNS = ("recommendation", "grade", "jobs", "mean wait", "started within 1 h", "submitted", "report of")
 
 
 def index_path() -> Path:
@@ -60,12 +60,17 @@ def _row(name: str, summary: dict[str, Any] | None) -> list[str]:
     if summary is None:
         return [
             name,
-            *[""] * (len(COLUMNS) - 2),
             f"of an older release: `tracehouse report --source {name}` writes it again",
-            "",
+            *[""] * (len(COLUMNS) - 1),
         ]
     day = datetime.fromisoformat(summary["created"])
     return [
-        name, summary["submitted"], f"{summary['jobs']:,}", summary["mean_wait"], summary["within_1_h"], summary["grade"],
-        summary["headline"], f"{day:%-d %b %Y}",
-    ]  # fmt: skip
+        name,
+        summary["headline"],
+        summary["grade"],
+        f"{summary['jobs']:,}",
+        summary["mean_wait"],
+        summary["within_1_h"],
+        summary["submitted"],
+        f"{day:%-d %b %Y}",
+    ]

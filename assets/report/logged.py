@@ -52,11 +52,11 @@ class LogExtent:
 
     @property
     def submitted(self) -> str:
-        """When, such as "2026-01-05 to 2027-01-21"."""
+        """When, such as "5 Jan 2026 to 21 Jan 2027"."""
         if not self.clock.has_dates:
             return f"over {duration(self.last_s - self.first_s)}, without dates"
         first, last = self.moments([self.first_s, self.last_s])
-        return f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
+        return f"{first:%-d %b %Y} to {last:%-d %b %Y}"
 
 
 @dataclass(frozen=True)

@@ -35,18 +35,20 @@ table { border-collapse: collapse; font-size: 13px; min-width: 100%; }
 th, td { padding: .28rem .4rem; border-bottom: 1px solid #e2e8f0; text-align: right; vertical-align: top; }
 th { background: #f1f5f9; font-weight: 600; vertical-align: bottom; } .text { text-align: left; }
 td.text { min-width: 5.5rem; } th:first-child, td:first-child { text-align: left; min-width: 10.5rem; } td.long { min-width: 15rem; }
+code { font-size: .92em; } table.links th:first-child, table.links td:first-child { min-width: 5rem; }
 tr.marked td { background: #ebf4fb; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: 14px; }
 dt { color: #4a5568; } dd { margin: 0; } figure { margin: .4rem 0 1rem; }
 footer { margin: 3rem 0 1rem; color: #4a5568; font-size: 13px; border-top: 1px solid #e2e8f0; padding-top: .6rem; }
 @media screen and (max-width: 742px) { body { padding: 0 12px; margin-top: 1rem; } h1 { font-size: 1.5rem; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } ul { padding-left: 1.2rem; }
-  th:first-child, td:first-child { min-width: 7.5rem; position: sticky; left: 0; background: #fff; }
+  th:first-child, td:first-child { min-width: 7.5rem; max-width: 10rem; overflow-wrap: anywhere; position: sticky;
+    left: 0; background: #fff; }
   th:first-child { background: #f1f5f9; } tr.marked td:first-child { background: #ebf4fb; } }
 @media print { body { margin: 0; max-width: none; padding: 0; font-size: 12px; } nav, .screen { display: none; }
   h2, h3, .caption { break-after: avoid; } figure, tr, .advice, li { break-inside: avoid; }
   .wide { overflow: visible; } table { font-size: 10px; } th, td { padding: .2rem .25rem; }
-  td.text { min-width: 0; } th:first-child, td:first-child { min-width: 8rem; } td.long { min-width: 11rem; }
+  td.text { min-width: 4.5rem; } th:first-child, td:first-child { min-width: 8rem; } td.long { min-width: 11rem; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
@@ -186,6 +188,11 @@ def _scripts() -> str:
     )
 
 
+def _words(text: str) -> str:
+    """Text as HTML; what stands between back quotes is a command."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
 def _section(section: Section) -> str:
     body = "".join(map(_block, section.blocks))
     return f'<section id="{_anchor(section.title)}"><h2>{html.escape(section.title)}</h2>{body}</section>'
@@ -200,14 +207,14 @@ def _block(block: Block) -> str:
         case Heading(text):
             return f"<h3>{html.escape(text)}</h3>"
         case Bullets(items):
-            return f"<ul>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>"
+            return f"<ul>{''.join(f'<li>{_words(item)}</li>' for item in items)}</ul>"
         case Advice(headline, text):
-            return f'<div class="advice"><b>{html.escape(headline)}</b>{html.escape(text)}</div>'
+            return f'<div class="advice"><b>{_words(headline)}</b>{_words(text)}</div>'
         case Facts(pairs):
-            listed = "".join(f"<dt>{html.escape(key)}</dt><dd>{html.escape(value)}</dd>" for key, value in pairs)
+            listed = "".join(f"<dt>{html.escape(key)}</dt><dd>{_words(value)}</dd>" for key, value in pairs)
             return f"<dl>{listed}</dl>"
         case _:
-            return f"<p>{html.escape(block)}</p>"
+            return f"<p>{_words(block)}</p>"
 
 
 def _chart(chart: Chart) -> str:
@@ -224,22 +231,21 @@ def _table(table: Table) -> str:
     def cell(tag: str, column: int, text: str) -> str:
         kind = "text" if column == 0 or column in table.text_columns else "number"
         # a number stays with its unit, and what is in brackets may go below
-        inner = html.escape(
-            text if kind == "text" or tag == "th" else text.replace(" ", "\u00a0").replace("\u00a0(", " (")
-        )
+        inner = _words(text if kind == "text" or tag == "th" else text.replace(" ", "\u00a0").replace("\u00a0(", " ("))
         if tag == "td" and column == 0 and text in table.links:
             inner = f'<a href="{html.escape(quote(table.links[text]), quote=True)}">{inner}</a>'
         long = " long" if tag == "td" and column and len(text) > 50 else ""
         return f'<{tag} class="{kind}{long}">{inner}</{tag}>'
 
+    kind = ' class="links"' if table.links else ""
     head = "".join(cell("th", k, name) for k, name in enumerate(table.columns))
     lines = [
         f"<tr{' class=marked' if row[0] in table.marked else ''}>{''.join(cell('td', k, text) for k, text in enumerate(row))}</tr>"
         for row in table.rows
     ]
     return (
-        f'<p class="note caption">{html.escape(table.caption)}</p><div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f'<p class="note caption">{html.escape(table.caption)}</p><div class="wide" tabindex="0">'
+        f"<table{kind}><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
     )
 
 

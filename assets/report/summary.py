@@ -16,7 +16,7 @@ from assets.report.changes import (
     who_pays,
     why_unranked,
 )
-from assets.report.comparison import Comparison, Grade, Scheduler, word_of
+from assets.report.comparison import Comparison, Scheduler, word_of
 from assets.report.happened import size_rows
 from assets.report.logged import LoggedSystem
 from assets.report.page import Advice, Bullets, Section
@@ -49,13 +49,15 @@ def summarise(logged: LoggedSystem, comparison: Comparison) -> Summary:
     """The sentences, from the numbers."""
     headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
     sentences = [_extent(logged), *_waits(logged), *_use(logged), *_ends(logged)]
-    return Summary(headline, advice, tuple(sentences), _trust(comparison.grade))
+    return Summary(headline, advice, tuple(sentences), _trust(comparison))
 
 
-def _trust(grade: Grade) -> str:
+def _trust(comparison: Comparison) -> str:
     """How far what-if answers about this log can be trusted."""
+    grade = comparison.grade
     if grade.letter is None and not grade.has_real_waits:
-        return f"Grade: none, because {grade.why}. Replays show how schedulers differ on such jobs, not what would happen on a cluster."
+        limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
+        return f"{grade_text(grade)} {limit}"
     missing = "partitions, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
     return grade_text(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
 

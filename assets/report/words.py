@@ -75,9 +75,11 @@ def duration(seconds: float) -> str:
 
 def instead(ours: float, theirs: float) -> str:
     """Two durations, if possible in one unit, such as "4.1 h instead of 6.0 h", "8.5 h instead of 32.8 days"."""
-    for unit_s, unit in ((DAY_S, "days"), (HOUR_S, "h")):
-        if min(ours, theirs) >= unit_s and max(ours, theirs) >= (LONG_S if unit_s == DAY_S else HOUR_S):
-            return f"{ours / unit_s:,.1f} {unit} instead of {theirs / unit_s:,.1f} {unit}"
+    shorter, longer = sorted((ours, theirs))
+    if shorter >= DAY_S and longer >= LONG_S:
+        return f"{ours / DAY_S:,.1f} days instead of {theirs / DAY_S:,.1f} days"
+    if shorter >= HOUR_S / 2 and HOUR_S <= longer < LONG_S:
+        return f"{ours / HOUR_S:.1f} h instead of {theirs / HOUR_S:.1f} h"
     return f"{duration(ours)} instead of {duration(theirs)}"
 
 
@@ -128,9 +130,10 @@ def rule_name(policy: str, estimates: str) -> str:
 
 def configuration_name(policy: str, backfill: str) -> str:
     """A scheduler of replay.configurations, such as "smallest area first, conservative backfilling"."""
-    order, colon, weights = policy.partition(":")
+    order, _, options = policy.partition(":")
     name = ORDER_NAMES.get(order, "multifactor priority" if order == "multifactor" else order)
-    return f"{name}{f' ({weights})' if colon else ''}, {BACKFILL_NAMES.get(backfill, backfill)}"
+    weights = f" ({options.replace(',', ', ')})" if options else ""
+    return f"{name}{weights}, {BACKFILL_NAMES.get(backfill, backfill)}"
 
 
 def size_names(cluster_procs: int) -> dict[str, str]:

@@ -69,7 +69,10 @@ LINEAGE = {
     "predictions/remaining_times": {"raw/vasp_runs", "predictions/remaining_time_model"},
     "marts/report": {
         "marts/leaderboard",
+        "marts/trace_health",
         "replay/evaluation",
+        "replay/fidelity",
+        "replay/runs",
         "policies/scheduling_policy",
         "predictions/runtime_predictions",
     },

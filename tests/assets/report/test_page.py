@@ -1,41 +1,92 @@
-"""The page of the report: plain HTML that needs nothing else, and the same bytes for the same content."""
+"""The page of the report: one file that needs nothing else, and the same bytes for the same content."""
 
 from __future__ import annotations
 
-import matplotlib
-import polars as pl
+import json
+import re
 
-from assets.common.plots import figure
-from assets.report.page import Section, page, svg
+import pytest
+
+from assets.report import charts
+from assets.report.page import SUMMARY_ID, Advice, Bullets, Chart, Facts, Heading, Section, Table, page, summary_of_page
+from tests.assets.report.conftest import CREATED
 
 
-def drawing():
-    canvas, (axes,) = figure()
-    axes.plot([1, 2], [3, 4])
-    return canvas
+def drawing(name: str = "waits") -> Chart:
+    return Chart(name, "Waits", charts.bars(["1"], {"log": [1.0]}, "processors", "hours"))
+
+
+def made(*blocks: object) -> str:
+    return page("x & y", "<log>", CREATED, [Section("Who waits", blocks), Section("Details", [])], {"a": "</script>"})  # type: ignore[arg-type]
+
+
+def without_library(text: str) -> str:
+    """A page without the code of the plotting library, which has addresses in it that it never asks for."""
+    return re.sub(r"<script>/\*\*.*?</script>", "", text, flags=re.DOTALL)
+
+
+def assert_asks_no_host(text: str) -> None:
+    """No address of another host stands where a browser would load something from."""
+    own = without_library(text)
+    assert not re.search(r"""(?:src|href|action|data|poster)\s*=\s*["']?\s*(?:https?:)?//""", own)
+    assert not re.search(r"""(?:url\(|@import|fetch\(|XMLHttpRequest)\s*["']?\s*(?:https?:)?//""", own)
+    assert "<link" not in own and "<iframe" not in own and "<img" not in own
+    assert "default-src 'none'" in own, "the browser itself refuses to load anything"
 
 
 def test_a_page_escapes_what_it_shows_and_links_its_sections() -> None:
-    rows = pl.DataFrame({"name": ["a<b"], "jobs": [1234], "wait": [1234.5], "share": [0.125], "none": [None]})
-    text = page("x & y", "<log>", {"format": "swf"}, [Section("Who waits", "All <of> them.", [drawing()], rows)])
-    assert "<h1>x &amp; y</h1>" in text and "&lt;log&gt;" in text and "All &lt;of&gt; them." in text
+    table = Table("Waits <of> all", ("queue", "jobs"), [["a<b", "1,234"]], marked=["a<b"], links={"a<b": 'a"b.html'})
+    text = made(
+        "All <of> them.", Heading("<h>"), Bullets(["<i>"]), Advice("<b>", "<c>"), Facts([("<k>", "<v>")]), table
+    )
+    assert "<h1>x &amp; y</h1>" in text and "&lt;log&gt;" in text and "<p>All &lt;of&gt; them.</p>" in text
+    for letter in "hibckv":
+        assert f"&lt;{letter}&gt;" in text
     assert '<a href="#who-waits">' in text and '<section id="who-waits">' in text
-    assert '<td class="text">a&lt;b</td><td>1,234</td><td>1,234</td><td>0.12</td><td></td>' in text
-    assert "http://" not in text.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
-        "http://creativecommons.org", ""
+    assert (
+        '<tr class=marked><td class="text"><a href="a%22b.html">a&lt;b</a></td><td class="number">1,234</td></tr>'
+        in text
     )
 
 
-def test_the_same_figure_gives_the_same_bytes() -> None:
-    assert svg(drawing()) == svg(drawing())
-    assert svg(drawing()).startswith("<svg")
+def test_the_creation_date_is_on_the_page() -> None:
+    assert "Created on 24 November 2026 at 04:05 UTC" in made()
 
 
-def test_a_picture_escapes_what_it_shows() -> None:
-    canvas, (axes,) = figure()
-    axes.plot([1, 2], [3, 4], label="</svg><script>alert(1)</script>")
-    axes.legend()
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        as_text = svg(canvas)
-    for text in (as_text, svg(canvas)):
-        assert "<script" not in text and text.count("</svg>") == 1
+def test_the_library_is_in_the_page_once_and_only_if_there_is_a_chart() -> None:
+    text = made(drawing(), drawing("use"))
+    assert text.count("plotly.js v") == 1 and len(text) > 4_000_000
+    assert "plotly.js v" not in made() and "<script>" not in made()
+    assert_asks_no_host(text)
+
+
+def test_the_same_content_gives_the_same_bytes() -> None:
+    assert made(drawing()) == made(drawing())
+
+
+def test_a_chart_without_a_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="the chart 'waits' shows nothing"):
+        Chart("waits", "Waits", charts.bars([], {"log": []}, "processors", "hours"))
+    with pytest.raises(ValueError, match="two charts of a page have one name"):
+        made(drawing(), drawing())
+
+
+@pytest.mark.parametrize("labels", [["a", "a"], ["a", " "]])
+def test_rows_without_a_label_of_their_own_are_refused(labels: list[str]) -> None:
+    with pytest.raises(ValueError, match="rows without a label of their own"):
+        Table("t", ("queue", "jobs"), [[label, "1"] for label in labels])
+
+
+def test_the_summary_can_be_read_from_the_page() -> None:
+    text = made()
+    assert summary_of_page(text) == {"a": "</script>"} and text.count("</script>") == 1
+    assert summary_of_page("<html>") is None
+    assert text.index(SUMMARY_ID) < text.index("<body>")
+
+
+def test_a_name_of_a_log_ends_no_script() -> None:
+    odd = "</script><script>alert(1)</script>"
+    text = without_library(made(Chart("waits", odd, charts.bars(["1"], {odd: [1.0]}, odd, "hours"))))
+    assert "<script>alert" not in text
+    (chart,) = re.findall(r'data-chart="chart-waits">(.*?)</script>', text)
+    assert json.loads(chart)["layout"]["xaxis"]["title"]["text"] == odd

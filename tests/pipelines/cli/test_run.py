@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.command_line import call, fail, use_home
+from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import SOURCE, Home
 
 
@@ -41,10 +41,14 @@ def test_a_source_that_fails_does_not_keep_the_others_from_running(
     assert home.tables()["core.jobs"]["source"].unique().to_list() == [SOURCE]
 
 
-def test_report_before_anything_was_evaluated(loaded: tuple[Path, str]) -> None:
-    assert fail("report") == "no source has been evaluated yet: `tracehouse run`\n"
-    message = fail("report", "mine")
-    assert message == "source 'mine' has not been evaluated yet: `tracehouse run mine`\n"
+def test_a_source_that_was_only_read_has_a_report(log: Path) -> None:
+    """It says what happened, and that nothing was evaluated."""
+    succeed("ingest", log, "--name", "mine")
+    done = call("report")
+    assert done.exit_code == 0, done.stderr
+    assert "No recommendation yet." in done.stdout and "No scheduler was evaluated on this log yet" in done.stdout
+    assert "mine.html" in done.stdout and "_index.html" in done.stdout
+    assert fail("report", "lublin-256") == "source 'lublin-256' has no jobs yet: `tracehouse run lublin-256`\n"
 
 
 def test_report_before_there_is_a_warehouse(catalogue: Path) -> None:
