@@ -20,6 +20,7 @@ from assets.report.words import (
     share,
     size_names,
 )
+from assets.what_if.grade import held_back_text
 from models.judging.fidelity import MEANING
 
 TITLE = "What would change"
@@ -78,7 +79,8 @@ def grade_text(grade: Grade) -> str:
         return f"Grade: none, because {grade.why}."
     ours, theirs = duration(grade.logged_s or 0), duration(grade.replayed_s or 0)
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
-    return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}."
+    held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
+    return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}{held_back}."
 
 
 def why_unranked(comparison: Comparison) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, logged_waits
 from assets.evaluation.ranking import rank_policies
-from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, rule_name
+from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
@@ -41,13 +42,16 @@ class Grade:
     """How far replays of a source can be trusted (replay.fidelity).
 
     letter: A to D, or None, and then `why` says why there is none. logged_s, replayed_s: mean waits of the jobs that were graded, None
-    where nothing was replayed. has_real_waits: whether the waits of the log are those of a real cluster.
+    where nothing was replayed. logged_room, replayed_room: shares of the waited time in which there was room for the waiting job.
+    has_real_waits: whether the waits of the log are those of a real cluster.
     """
 
     letter: str | None
     why: str | None = None
     logged_s: float | None = None
     replayed_s: float | None = None
+    logged_room: float | None = None
+    replayed_room: float | None = None
     has_real_waits: bool = True
 
 
@@ -151,7 +155,15 @@ def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
             "SELECT best_epoch, parameters FROM policies.learned_policies WHERE source = ? AND champion AND learns = 'order'",
             [source],
         )
+        replayable = first_row(
+            connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
+        )
     again = f"`tracehouse run --source {source}`"
+    if replayable is None or replayable[0] < LEAST_JOBS:
+        few = count(replayable[0] if replayable else 0, "job")
+        return Comparison(
+            grade, f"{few} with a run time are too few to evaluate schedulers on: at least {LEAST_JOBS} are needed."
+        )
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
     trace = load_trace(warehouse, source)
@@ -182,7 +194,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfi
     with warehouse.read() as connection:
         row = first_row(
             connection,
-            "SELECT grade, no_grade_because, logged_wait_s, replayed_wait_s, jobs FROM replay.fidelity WHERE source = ? AND part = 'all'",
+            "SELECT grade, no_grade_because, logged_wait_s, replayed_wait_s, logged_room_share, replayed_room_share, jobs "
+            "FROM replay.fidelity WHERE source = ? AND part = 'all'",
             [source],
         )
         best = first_row(
@@ -195,8 +208,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfi
         return Grade(
             None, f"nobody has graded replays of this log yet: `tracehouse run --source {source}` does"
         ), fitted
-    letter, why, logged, replayed, jobs = row
-    return Grade(letter, why, logged, replayed, has_real_waits=jobs > 0), fitted
+    letter, why, logged, replayed, logged_room, replayed_room, jobs = row
+    return Grade(letter, why, logged, replayed, logged_room, replayed_room, jobs > 0), fitted
 
 
 def _scored_jobs(trace: Trace, grade: Grade) -> _Scored | None:
@@ -236,7 +249,7 @@ def _compared(
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
     if fitted is not None and int(trace.rows["procs"].max()) <= fitted.procs:  # type: ignore[arg-type]
-        schedule = fitted_replay(trace, fitted)
+        schedule = fitted_replay(trace.jobs(), fitted)
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())

@@ -154,7 +154,7 @@ class Section:
 def page(
     title: str, subtitle: str, created: datetime, sections: Sequence[Section], data: dict[str, Any] | None = None
 ) -> str:
-    """The whole document; the same arguments give the same bytes. data: the summary for programs, under SUMMARY_ID."""
+    """The whole document. The same arguments give the same bytes. data: the summary for programs, under SUMMARY_ID."""
     nav = "".join(f'<a href="#{_anchor(section.title)}">{html.escape(section.title)}</a>' for section in sections)
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     if len({chart.name for chart in charts}) < len(charts):
@@ -174,7 +174,7 @@ def page(
 
 
 def summary_of_page(head: str) -> dict[str, Any] | None:
-    """What `page` was given as `data`, from the beginning of its text; None where it has none."""
+    """What `page` was given as `data`, from the beginning of its text. None where it has none."""
     match = re.search(rf'<script type="application/json" id="{SUMMARY_ID}">(.*?)</script>', head, re.DOTALL)
     return json.loads(match.group(1)) if match else None
 
@@ -183,13 +183,13 @@ def _scripts() -> str:
     from plotly.offline import get_plotlyjs
 
     return (
-        "<noscript><p>The charts need JavaScript; everything else does not.</p></noscript>"
+        "<noscript><p>The charts need JavaScript. Everything else does not.</p></noscript>"
         f"<script>{get_plotlyjs()}</script>\n<script>{DRAW}</script>"
     )
 
 
 def _words(text: str) -> str:
-    """Text as HTML; what stands between back quotes is a command."""
+    """Text as HTML. What is between back quotes is a command."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 

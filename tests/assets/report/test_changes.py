@@ -61,6 +61,12 @@ def test_a_grade_in_words() -> None:
     )
 
 
+def test_a_poor_grade_says_how_much_room_there_was() -> None:
+    text = grade_text(Grade("D", None, 7200.0, 600.0, 0.6, 0.1))
+    assert "For 60% of the waited time enough processors for the waiting job were idle (10% in the replay)" in text
+    assert text.endswith("something that the log does not tell held jobs back.")
+
+
 def test_few_jobs_and_no_waits_rank_nothing(graded: Warehouse) -> None:
     compared = read_comparison(graded, "mine")
     assert compared.baseline is not None

@@ -87,8 +87,8 @@ def test_where_nobody_waits_nothing_is_ranked(tmp_path: Path) -> None:
 
 
 def test_few_jobs_are_not_ranked(tmp_path: Path) -> None:
-    warehouse = warehouse_of(tmp_path, busy_log(200, days=25))
-    judge_source(warehouse, share=0.3)
+    warehouse = warehouse_of(tmp_path, busy_log(300, days=40))
+    judge_source(warehouse, share=0.2)
     compared = read_comparison(warehouse, "mine")
     assert compared.scored == 60 and not compared.ranks and compared.best is None
 
@@ -117,14 +117,21 @@ def test_a_log_without_waits_has_no_logged_row(tmp_path: Path) -> None:
     assert not compared.grade.has_real_waits
 
 
+def test_a_small_log_says_how_many_jobs_are_needed(tmp_path: Path) -> None:
+    compared = read_comparison(warehouse_of(tmp_path, busy_log(299, days=40)), "mine")
+    assert (
+        compared.why_none == "299 jobs with a run time are too few to evaluate schedulers on: at least 300 are needed."
+    )
+
+
 def test_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    warehouse = warehouse_of(tmp_path, busy_log(200, days=25))
+    warehouse = warehouse_of(tmp_path, busy_log(300, days=40))
     none = read_comparison(warehouse, "mine")
     assert none.why_none is not None and none.why_none.startswith("No scheduler was evaluated on this log yet")
     assert none.grade.why is not None and "nobody has graded replays" in none.grade.why
     judge_source(warehouse)
     with warehouse.write() as connection:
-        connection.execute("DELETE FROM replay.schedules WHERE job_index = 150")
+        connection.execute("DELETE FROM replay.schedules WHERE job_index = 250")
     changed = read_comparison(warehouse, "mine")
     assert changed.why_none is not None and changed.why_none.startswith("The log has changed since")
 

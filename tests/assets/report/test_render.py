@@ -85,6 +85,6 @@ def test_rows_and_charts(page: str) -> None:
 
 
 def test_a_source_that_was_only_read_has_a_report(tmp_path: Path) -> None:
-    page = render_report(warehouse_of(tmp_path, busy_log(120, days=20)), "mine", CREATED)
+    page = render_report(warehouse_of(tmp_path, busy_log(300, days=40)), "mine", CREATED)
     assert "No recommendation yet." in page and "No scheduler was evaluated on this log yet" in page
     assert '<div id="chart-backlog"' in page
