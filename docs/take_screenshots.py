@@ -170,10 +170,15 @@ def sensor(camera: Camera) -> None:
 
 
 def report(camera: Camera, path: Path) -> None:
-    camera.size(1100, 1080)
+    """The top of a report, and what would change."""
+    camera.size(780, 1250)
     camera.browser.get(path.resolve().as_uri())
-    camera.wait_for("the leaderboard", "//h2[text()='Leaderboard']")
+    camera.wait_for("the summary", "//h2[text()='Summary']")
+    camera.wait_for("a chart", "//*[@id='chart-started-within']//*[local-name()='svg']")
     camera.take("report")
+    camera.wait_for("the comparison", "//h2[text()='What would change']")
+    camera.browser.execute_script("document.getElementById('what-would-change').scrollIntoView()")
+    camera.take("report-changes")
     camera.size()
 
 
@@ -196,7 +201,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Screenshots of a running `tracehouse ui`.")
     parser.add_argument("--url", default="http://127.0.0.1:3000", help="address of the UI (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder of the pictures (%(default)s)")
-    parser.add_argument("--report", type=Path, help="an HTML report; its top becomes report.png")
+    parser.add_argument("--report", type=Path, help="an HTML report, for report.png and report-changes.png")
+    parser.add_argument("--only-report", action="store_true", help="leave out the pictures of the UI")
     parser.add_argument("--source", default="lublin-256", help="source whose metadata is shown (%(default)s)")
     parser.add_argument("--chrome", type=Path, default=Path("/usr/bin/chromium"))
     parser.add_argument("--driver", type=Path, default=Path("/usr/bin/chromedriver"))
@@ -206,11 +212,12 @@ def main() -> int:
         camera = Camera(browser, args.url, args.out)
         camera.size()
         try:
-            asset_graph(camera)
-            asset_metadata(camera, "policies/scheduling_policy", args.source, "training", "asset-metadata")
-            asset_checks(camera)
-            schedule(camera)
-            sensor(camera)
+            if not args.only_report:
+                asset_graph(camera)
+                asset_metadata(camera, "policies/scheduling_policy", args.source, "training", "asset-metadata")
+                asset_checks(camera)
+                schedule(camera)
+                sensor(camera)
             if args.report:
                 report(camera, args.report)
             if hosts := camera.other_hosts():

@@ -12,9 +12,9 @@ from assets.report.words import (
     FEW_JOBS,
     HOUR_S,
     VERDICT_WORDS,
-    change,
+    change_text,
     count,
-    duration,
+    duration_text,
     instead,
     jobs_of,
     share,
@@ -24,7 +24,7 @@ from assets.what_if.grade import held_back_text
 from models.judging.fidelity import MEANING
 
 TITLE = "What would change"
-MOST_SHOWN = 6
+MOST_SCHEDULERS = 6
 """Schedulers with a row in the section; the details have all."""
 NOT_IN_THE_LOG = (
     "Partitions, and nodes that only some jobs may use.",
@@ -35,7 +35,7 @@ NOT_IN_THE_LOG = (
     "Users who react: with shorter waits they may submit more, or other jobs.",
 )
 """Why a replay may differ from what happened (docs/semantics.md, "Fidelity")."""
-COLUMNS = (
+SCHEDULER_COLUMNS = (
     "mean wait",
     "change",
     "median wait",
@@ -49,7 +49,7 @@ COLUMNS = (
 
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
     """The grade, the schedulers beside what really happened, who gains and who pays, and what the log does not tell."""
-    blocks: list[Block] = [grade_text(comparison.grade)]
+    blocks: list[Block] = [grade_sentences(comparison.grade)]
     if comparison.why_none is not None or comparison.baseline is None:
         blocks.append(comparison.why_none or "")
         return Section(TITLE, [*blocks, *_limits(comparison.grade)])
@@ -73,11 +73,11 @@ def note_on_learning(comparison: Comparison) -> str | None:
     return f"Nothing was learned: the learned policy is what training started from ({comparison.started_from})."
 
 
-def grade_text(grade: Grade) -> str:
+def grade_sentences(grade: Grade) -> str:
     """How far the replays can be trusted, in a sentence or two."""
     if grade.letter is None:
         return f"Grade: none, because {grade.why}."
-    ours, theirs = duration(grade.logged_s or 0), duration(grade.replayed_s or 0)
+    ours, theirs = duration_text(grade.logged_s or 0), duration_text(grade.replayed_s or 0)
     waits = f"The mean wait of the graded jobs is {ours} in the log and {theirs} in the replay of the scheduler that fits it best"
     held_back = held_back_text(grade.letter, grade.logged_room, grade.replayed_room)
     return f"Grade {grade.letter}: {MEANING[grade.letter]}. {waits}{held_back}."
@@ -97,7 +97,7 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     assert baseline is not None
     rows = []
     if logged is None:
-        rows.append(["What really happened", *["not in the log"] + [""] * (len(COLUMNS) - 1)])
+        rows.append(["What really happened", *["not in the log"] + [""] * (len(SCHEDULER_COLUMNS) - 1)])
     else:
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
     letter = comparison.grade.letter or "none"
@@ -105,7 +105,11 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     for row in tried:
         rows.append([full_name(row), *_cells(row, baseline, letter, verdict_words(row))])
     return Table(
-        caption, ("scheduler", *COLUMNS), rows, text_columns=[len(COLUMNS)], marked=[rows[0][0], baseline.name]
+        caption,
+        ("scheduler", *SCHEDULER_COLUMNS),
+        rows,
+        text_columns=[len(SCHEDULER_COLUMNS)],
+        marked=[rows[0][0], baseline.name],
     )
 
 
@@ -122,10 +126,10 @@ def verdict_words(row: Scheduler) -> str:
 
 def _cells(row: Scheduler, baseline: Scheduler, letter: str, verdict: str) -> list[str]:
     return [
-        duration(row.mean_s),
-        "" if row is baseline or row.kind == "logged" else change(row.mean_s, baseline.mean_s),
-        duration(row.median_s),
-        duration(row.p95_s),
+        duration_text(row.mean_s),
+        "" if row is baseline or row.kind == "logged" else change_text(row.mean_s, baseline.mean_s),
+        duration_text(row.median_s),
+        duration_text(row.p95_s),
         share(row.within_1_h),
         share(row.within_24_h),
         letter,
@@ -135,7 +139,7 @@ def _cells(row: Scheduler, baseline: Scheduler, letter: str, verdict: str) -> li
 
 def _shown(rows: list[Scheduler]) -> list[Scheduler]:
     """The best, and what most centres run."""
-    return [row for k, row in enumerate(rows) if k < MOST_SHOWN or row.kind == "incumbent"]
+    return [row for k, row in enumerate(rows) if k < MOST_SCHEDULERS or row.kind == "incumbent"]
 
 
 def _how(comparison: Comparison) -> str:
@@ -184,7 +188,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
                 "the log",
                 "what really happened" if comparison.grade.has_real_waits else "not of a real cluster",
                 f"{comparison.cluster_procs:,}",
-                duration(means["logged"]),
+                duration_text(means["logged"]),
                 "",
                 "",
                 "",
@@ -196,7 +200,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
                 "best fit",
                 comparison.baseline.name.partition(": ")[2],
                 f"{comparison.baseline_procs:,}",
-                duration(beside),
+                duration_text(beside),
                 "",
                 "",
                 comparison.grade.letter or "none",
@@ -223,14 +227,14 @@ def _run_row(run: dict[str, Any], beside: float | None, grade: Grade) -> list[st
             *filter(None, extras),
         ]
     )
-    difference = change(run["average_wait_s"], beside) if beside is not None else ""
+    difference = change_text(run["average_wait_s"], beside) if beside is not None else ""
     return [
         run["run"],
         settings,
         f"{run['procs']:,}",
-        duration(run["average_wait_s"]),
+        duration_text(run["average_wait_s"]),
         difference,
-        duration(run["p95_wait_s"]),
+        duration_text(run["p95_wait_s"]),
         grade.letter or "none",
     ]
 
@@ -258,4 +262,4 @@ def who_pays(ours: Scheduler, baseline: Scheduler, cluster_procs: int) -> str | 
     if not grown:
         return None
     worst = max(grown, key=lambda name: grown[name])
-    return f"{jobs_of(names[worst])} wait {duration(grown[worst])} longer ({instead(ours.by_size[worst], baseline.by_size[worst])})"
+    return f"{jobs_of(names[worst])} wait {duration_text(grown[worst])} longer ({instead(ours.by_size[worst], baseline.by_size[worst])})"

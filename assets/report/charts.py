@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 INK, GRID = "#22303c", "#e2e8f0"
-COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#319795", "#b7791f")
+LINE_COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#319795", "#b7791f")
 OTHER = "#a0aec0"
 WAIT_TICKS_S = {
     MINUTE_S: "1 min",
@@ -37,7 +37,7 @@ def started_within(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     figure = _figure()
     for k, (name, (seconds, shares)) in enumerate(curves.items()):
         percent = [round(100 * part, 2) for part in shares]
-        _line(figure, plain(name), list(seconds), percent, COLOURS[k], hover="%{y:.0f} %")
+        _line(figure, plain(name), list(seconds), percent, LINE_COLOURS[k], hover="%{y:.0f} %")
     longest = max(seconds[-1] for seconds, _ in curves.values())
     ticks = {at: text for at, text in WAIT_TICKS_S.items() if at <= longest or at == MINUTE_S}
     # few labels, so that they do not overlap on a phone
@@ -52,7 +52,7 @@ def over_time(at: Sequence[Any], series: Series, title: str, dates: bool) -> Fig
     """Lines over time. at: local dates, or days since the first submission. title: of the vertical axis, with its unit."""
     figure = _figure()
     for k, (name, values) in enumerate(series.items()):
-        _line(figure, plain(name), list(at), list(values), COLOURS[k], marked=True)
+        _line(figure, plain(name), list(at), list(values), LINE_COLOURS[k], marked=True)
     figure.update_yaxes(title=title, rangemode="tozero")
     figure.update_layout(showlegend=len(series) > 1)
     _time_axis(figure, dates)
@@ -65,7 +65,7 @@ def panels_over_time(at: Sequence[Any], series: Series, dates: bool) -> Figure:
 
     figure = _styled(make_subplots(rows=len(series), cols=1, shared_xaxes=True, vertical_spacing=0.07))
     for k, (title, values) in enumerate(series.items()):
-        _line(figure, title, list(at), list(values), COLOURS[k], row=k + 1, filled=True)
+        _line(figure, title, list(at), list(values), LINE_COLOURS[k], row=k + 1, filled=True)
         figure.update_yaxes(title=title, rangemode="tozero", row=k + 1, col=1)
     figure.update_layout(showlegend=False, dragmode="zoom")
     figure.update_xaxes(fixedrange=False)
@@ -79,7 +79,7 @@ def bars(labels: Sequence[str], series: Series, x_title: str, y_title: str, stac
 
     figure = _figure()
     for k, (name, values) in enumerate(series.items()):
-        colour = OTHER if name.startswith("all other") else COLOURS[k % len(COLOURS)]
+        colour = OTHER if name.startswith("all other") else LINE_COLOURS[k % len(LINE_COLOURS)]
         figure.add_trace(
             Bar(
                 name=plain(name),

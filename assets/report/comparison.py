@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +16,7 @@ from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, logged_waits
 from assets.evaluation.ranking import rank_policies
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
+from assets.what_if.grade import grade_of
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
@@ -28,10 +28,10 @@ from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse, first_row
 
-IntArray = NDArray[np.int64]
+IntArray = NDArray[np.signedinteger]
 BoolArray = NDArray[np.bool_]
 
-INCUMBENT = ("FCFS", "easy", "requested")
+USUAL_SCHEDULER = ("FCFS", "easy", "requested")
 """What most centres run: everything is compared with it where the log does not tell what ran."""
 REALLY_HAPPENED, MADE_UP_LOG = "What really happened (the log)", "The log, whose waits no real cluster has seen"
 """Names of the logged row."""
@@ -158,7 +158,7 @@ def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
         replayable = first_row(
             connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
         )
-    again = f"`tracehouse run --source {source}`"
+    again = f"`tracehouse run {source}`"
     if replayable is None or replayable[0] < LEAST_JOBS:
         few = count(replayable[0] if replayable else 0, "job")
         return Comparison(
@@ -191,25 +191,14 @@ ORDER BY run
 
 def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfiguration | None]:
     """The grade of a source, and the scheduler that fits its log best, None where none was looked for."""
-    with warehouse.read() as connection:
-        row = first_row(
-            connection,
-            "SELECT grade, no_grade_because, logged_wait_s, replayed_wait_s, logged_room_share, replayed_room_share, jobs "
-            "FROM replay.fidelity WHERE source = ? AND part = 'all'",
-            [source],
-        )
-        best = first_row(
-            connection,
-            "SELECT factor, policy, backfill, procs, jobs FROM replay.configurations WHERE source = ? AND place = 1",
-            [source],
-        )
-    fitted = SchedulerConfiguration(math.log(best[0]), *best[1:]) if best else None
-    if row is None:
-        return Grade(
-            None, f"nobody has graded replays of this log yet: `tracehouse run --source {source}` does"
-        ), fitted
-    letter, why, logged, replayed, logged_room, replayed_room, jobs = row
-    return Grade(letter, why, logged, replayed, logged_room, replayed_room, jobs > 0), fitted
+    grade = grade_of(warehouse, source)
+    if grade is None:
+        return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), None
+    fitted = None
+    if grade.policy is not None and grade.backfill is not None and grade.procs is not None:
+        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, grade.procs, 0)
+    # a log that was not replayed has no real waits
+    return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), fitted
 
 
 def _scored_jobs(trace: Trace, grade: Grade) -> _Scored | None:
@@ -234,7 +223,8 @@ def _waits_of(
                 "ORDER BY job_index",
                 [source, *rule],
             ).fetchnumpy()
-        yield rule, rows["wait_s"].astype(np.int64) if np.array_equal(rows["job_index"], scored.index) else None
+        # half the memory: there is one for each scheduler
+        yield rule, rows["wait_s"].astype(np.int32) if np.array_equal(rows["job_index"], scored.index) else None
 
 
 def _compared(
@@ -258,16 +248,16 @@ def _compared(
         scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
         procs = fitted.procs
     else:
-        baseline = _row(rule_name("FCFS", "requested"), "incumbent", scored, waits[INCUMBENT])
+        baseline = _row(rule_name("FCFS", "requested"), "incumbent", scored, waits[USUAL_SCHEDULER])
     ranked = rank_policies(scores)
     tried = []
     for each in ranked.iter_rows(named=True):
         rule = (each["policy"], each["backfill"], each["estimates"])
-        if baseline.kind == "fitted" or rule != INCUMBENT:
-            kind = "incumbent" if rule == INCUMBENT else "tried"
+        if baseline.kind == "fitted" or rule != USUAL_SCHEDULER:
+            kind = "incumbent" if rule == USUAL_SCHEDULER else "tried"
             row = _row(rule_name(each["policy"], each["estimates"]), kind, scored, waits[rule])
             tried.append((replace(row, verdict=each["verdict"], payers=each["payers"], rank=each["rank"]), waits[rule]))
-    own = waits[INCUMBENT] if baseline.kind == "incumbent" else None
+    own = waits[USUAL_SCHEDULER] if baseline.kind == "incumbent" else None
     return Comparison(
         Grade(None),
         None,

@@ -9,8 +9,8 @@ import polars as pl
 from assets.report.changes import full_name, verdict_words
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
-from assets.report.page import Block, Bullets, Facts, Heading, Section, Table
-from assets.report.words import NAMES_EXPLAINED, VERDICTS_EXPLAINED, amount, count, duration, share, size_names
+from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
+from assets.report.words import NAMES_EXPLAINED, VERDICTS_EXPLAINED, amount, count, duration_text, share, size_names
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -37,7 +37,7 @@ def read_details(warehouse: Warehouse, source: str) -> dict[str, pl.DataFrame]:
 
 def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str, pl.DataFrame]) -> Section:
     """Facts about the log, its faults, all schedulers, grades of parts, predicted run times, and what the names mean."""
-    blocks: list[Block] = [Heading("The log"), Facts(_facts(logged, comparison, rows)), *_findings(rows["findings"])]
+    blocks: list[Block] = [Heading("The log"), TermList(_facts(logged, comparison, rows)), *_findings(rows["findings"])]
     blocks += _all_schedulers(comparison)
     blocks += _grades(logged, rows["parts"].to_dicts())
     blocks += _predictors(rows["predictors"].to_dicts())
@@ -105,7 +105,7 @@ def _all_schedulers(comparison: Comparison) -> list[Block]:
         if row is not None:
             is_tried = row.kind in ("tried", "incumbent") and row is not baseline
             pays = (row.payers or "nobody") if is_tried else ""
-            numbers = [duration(row.mean_s), duration(row.longest_s), f"{row.slowdown:,.1f}"]
+            numbers = [duration_text(row.mean_s), duration_text(row.longest_s), f"{row.slowdown:,.1f}"]
             rows.append([full_name(row), *numbers, verdict_words(row) if is_tried else "", pays])
     columns = ("scheduler", "mean wait", "longest wait", "mean bounded slowdown", "verdict", "who pays")
     caption = (
@@ -120,11 +120,18 @@ def _grades(logged: LoggedSystem, parts: list[dict[str, Any]]) -> list[Block]:
     names = size_names(logged.extent.cluster_procs)
     order = list(names)
     parts = sorted(parts, key=lambda row: order.index(row["value"]) if row["value"] in order else len(order))
-    rows = [
-        [names.get(row["value"], row["value"]), f"{row['jobs']:,}", duration(row["logged_wait_s"]), duration(row["replayed_wait_s"]),
-         share(row["alike"]), row["grade"] or "none"]
-        for row in parts
-    ]  # fmt: skip
+    rows = []
+    for row in parts:
+        waits = [duration_text(row[name]) for name in ("logged_wait_s", "replayed_wait_s")]
+        rows.append(
+            [
+                names.get(row["value"], row["value"]),
+                f"{row['jobs']:,}",
+                *waits,
+                share(row["alike"]),
+                row["grade"] or "none",
+            ]
+        )
     columns = ("part", "jobs", "mean wait in the log", "in the replay", "waits alike", "grade")
     caption = "Second half of the log by size and month. Waits are alike within a minute or a tenth. No grade: hardly anybody waited."
     return [Heading("How well the replay fits, part by part"), Table(caption, columns, rows)]
@@ -136,8 +143,8 @@ def _predictors(predictors: list[dict[str, Any]]) -> list[Block]:
     rows = [
         [
             row["predictor"],
-            duration(row["median_absolute_error_s"]),
-            duration(row["mean_absolute_error_s"]),
+            duration_text(row["median_absolute_error_s"]),
+            duration_text(row["mean_absolute_error_s"]),
             share(row["underestimated_share"]),
         ]
         for row in predictors

@@ -10,7 +10,7 @@ import polars as pl
 from assets.report import charts
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Chart, Heading, Section, Table
-from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, amount, count, duration, share, size_names
+from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, amount, count, duration_text, share, size_names
 
 FEWEST_FOR_P95 = 20
 FEWEST_MONTHS = 3
@@ -43,9 +43,9 @@ def _wait_cells(row: dict[str, Any]) -> list[str]:
     """Cells of WAIT_COLUMNS."""
     return [
         f"{row['jobs']:,}",
-        duration(row["mean_s"]),
-        duration(row["median_s"]),
-        duration(row["p95_s"]) if row["jobs"] >= FEWEST_FOR_P95 else "too few",
+        duration_text(row["mean_s"]),
+        duration_text(row["median_s"]),
+        duration_text(row["p95_s"]) if row["jobs"] >= FEWEST_FOR_P95 else "too few",
         share(row["within_1_h"]),
         share(row["within_24_h"]),
     ]
@@ -130,11 +130,11 @@ def _backlog(logged: LoggedSystem) -> list[Block]:
     }
     text = (
         f"On average {share(used.mean())} of the processors were in use, and {waiting.mean():,.1f} jobs waited. Their work would have kept "
-        f"the whole cluster busy for {duration(HOUR_S * hours.mean())}."
+        f"the whole cluster busy for {duration_text(HOUR_S * hours.mean())}."
     )
     if hours[top] * HOUR_S >= MINUTE_S:
         when = f"{at[top]:%-d %B %Y}" if dates else f"day {days[top]:.0f}"
-        text += f" The backlog was largest around {when}, with {duration(HOUR_S * hours[top])} of work for the whole cluster."
+        text += f" The backlog was largest around {when}, with {duration_text(HOUR_S * hours[top])} of work for the whole cluster."
     figure = charts.panels_over_time([f"{moment:%Y-%m-%d %H:%M}" for moment in at] if dates else days, series, dates)
     caption = "Use, jobs waiting, and their work in hours of the whole cluster. Drag sideways to see a part, double-click for all."
     return [heading, text, Chart("backlog", caption, figure, 460)]

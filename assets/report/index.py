@@ -10,7 +10,7 @@ from assets.common.storage import report_path, write_whole
 from assets.report.page import HEAD_BYTES, Section, Table, page, summary_of_page
 from warehouse import file_lock
 
-COLUMNS = ("recommendation", "grade", "jobs", "mean wait", "started within 1 h", "submitted", "report of")
+INDEX_COLUMNS = ("recommendation", "grade", "jobs", "mean wait", "started within 1 h", "submitted", "report of")
 
 
 def index_path() -> Path:
@@ -44,7 +44,7 @@ def render_index(summaries: dict[str, dict[str, Any] | None], created: datetime)
     links = {name: f"{name}.html" for name in summaries}
     caption = "Waits are those of the log. The grade says how far what-if answers can be trusted: A is best, D says not at all."
     blocks = (
-        [Table(caption, ("source", *COLUMNS), rows, text_columns=[1, 6], links=links)]
+        [Table(caption, ("source", *INDEX_COLUMNS), rows, text_columns=[1, 6], links=links)]
         if rows
         else ["There is no report yet."]
     )
@@ -60,8 +60,8 @@ def _row(name: str, summary: dict[str, Any] | None) -> list[str]:
     if summary is None:
         return [
             name,
-            f"of an older release: `tracehouse report --source {name}` writes it again",
-            *[""] * (len(COLUMNS) - 1),
+            f"of an older release: `tracehouse report {name}` writes it again",
+            *[""] * (len(INDEX_COLUMNS) - 1),
         ]
     day = datetime.fromisoformat(summary["created"])
     return [

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration
+from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration_text
 from models.waits.clock import LogClock
 from warehouse import Warehouse, first_row
 
-STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
-MOST_STEPS = 500
-"""Steps of the backlog: the shortest of STEPS_S of which there are no more."""
+BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
+MOST_BACKLOG_STEPS = 500
+"""Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more."""
 PAYERS = {"account": "account", "group_name": "group", "user_name": "user"}
 """Columns of core.jobs that tell who used the cluster, the best one first, and what a row is called."""
 
@@ -54,7 +54,7 @@ class LogExtent:
     def submitted(self) -> str:
         """When, such as "5 Jan 2026 to 21 Jan 2027"."""
         if not self.clock.has_dates:
-            return f"over {duration(self.last_s - self.first_s)}, without dates"
+            return f"over {duration_text(self.last_s - self.first_s)}, without dates"
         first, last = self.moments([self.first_s, self.last_s])
         return f"{first:%-d %b %Y} to {last:%-d %b %Y}"
 
@@ -138,7 +138,7 @@ def _extent_of(connection: duckdb.DuckDBPyConnection, source: str) -> LogExtent:
         [source],
     )
     if about is None or jobs is None or not jobs[1]:
-        raise ValueError(f"source {source!r} has no job in the warehouse: `tracehouse run --source {source}`")
+        raise ValueError(f"source {source!r} has no job in the warehouse: `tracehouse run {source}`")
     procs, procs_from, _, zero, time_zone, has_dates = about
     description, count, first_s, last_s = jobs
     clock = LogClock(zero, time_zone, has_dates)
@@ -187,7 +187,7 @@ def _backlog_of(connection: duckdb.DuckDBPyConnection, extent: LogExtent) -> pl.
     at_s (begin of the step, epoch, UTC), waiting (jobs), work (core-hours of the jobs that wait), used (processors).
     """
     span_s = extent.last_s - extent.first_s
-    step_s = next((step for step in STEPS_S if span_s / step <= MOST_STEPS), STEPS_S[-1])
+    step_s = next((step for step in BACKLOG_STEPS_S if span_s / step <= MOST_BACKLOG_STEPS), BACKLOG_STEPS_S[-1])
     parameters = {"source": extent.source, "zero_s": extent.first_s, "step_s": step_s}
     changes = connection.sql(sql.load("marts.backlog"), params=parameters).pl()
     steps = int(span_s // step_s) + 1

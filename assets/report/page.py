@@ -125,7 +125,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Callout:
     """A box that stands out: a headline and sentences."""
 
     headline: str
@@ -133,13 +133,13 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TermList:
     """Pairs of a term and what it is."""
 
     pairs: Sequence[tuple[str, str]]
 
 
-Block = str | Table | Chart | Heading | Bullets | Advice | Facts
+Block = str | Table | Chart | Heading | Bullets | Callout | TermList
 """A paragraph, or one of the above."""
 
 
@@ -208,9 +208,9 @@ def _block(block: Block) -> str:
             return f"<h3>{html.escape(text)}</h3>"
         case Bullets(items):
             return f"<ul>{''.join(f'<li>{_words(item)}</li>' for item in items)}</ul>"
-        case Advice(headline, text):
+        case Callout(headline, text):
             return f'<div class="advice"><b>{_words(headline)}</b>{_words(text)}</div>'
-        case Facts(pairs):
+        case TermList(pairs):
             listed = "".join(f"<dt>{html.escape(key)}</dt><dd>{_words(value)}</dd>" for key, value in pairs)
             return f"<dl>{listed}</dl>"
         case _:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from assets.report.changes import (
-    COLUMNS,
+    SCHEDULER_COLUMNS,
     full_name,
-    grade_text,
+    grade_sentences,
     note_on_learning,
     scheduler_table,
     verdict_words,
@@ -19,8 +19,8 @@ from assets.report.changes import (
 from assets.report.comparison import Comparison, Scheduler, word_of
 from assets.report.happened import size_rows
 from assets.report.logged import LoggedSystem
-from assets.report.page import Advice, Bullets, Section
-from assets.report.words import FEW_JOBS, amount, count, duration, instead, jobs_of, sentence_list, share
+from assets.report.page import Bullets, Callout, Section
+from assets.report.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from models.judging.verdict import DOMINATES, TRADES
 
 CLEAR_SHARE = 0.01
@@ -38,7 +38,7 @@ class Summary:
 
     def section(self) -> Section:
         """The first section of the page."""
-        return Section("Summary", [Advice(self.headline, self.advice), Bullets([*self.happened, self.trust])])
+        return Section("Summary", [Callout(self.headline, self.advice), Bullets([*self.happened, self.trust])])
 
     def lines(self) -> list[str]:
         """The same for a terminal, one sentence or two a line."""
@@ -57,9 +57,9 @@ def _trust(comparison: Comparison) -> str:
     grade = comparison.grade
     if grade.letter is None and not grade.has_real_waits:
         limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
-        return f"{grade_text(grade)} {limit}"
+        return f"{grade_sentences(grade)} {limit}"
     missing = "partitions, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
-    return grade_text(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
+    return grade_sentences(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
 
 
 def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, created: datetime) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
     if comparison.baseline is not None:
         tried = list(comparison.tried) if comparison.ranks else []
         rows = scheduler_table("", comparison, tried).rows
-        table = {"columns": ["scheduler", *COLUMNS], "rows": [list(row) for row in rows]}
+        table = {"columns": ["scheduler", *SCHEDULER_COLUMNS], "rows": [list(row) for row in rows]}
     return {
         "source": logged.extent.source,
         "created": created.isoformat(),
         "description": logged.extent.description,
         "submitted": logged.extent.submitted,
         "jobs": logged.extent.jobs,
-        "mean_wait": duration(waits["mean_s"]) if waits else "not in the log",
+        "mean_wait": duration_text(waits["mean_s"]) if waits else "not in the log",
         "within_1_h": share(waits["within_1_h"]) if waits else "not in the log",
         "grade": comparison.grade.letter or "none",
         "headline": summary.headline,
@@ -98,7 +98,7 @@ def _waits(logged: LoggedSystem) -> list[str]:
     if logged.nobody_waited:
         return ["Nobody waited longer than a minute."]
     sentences = [
-        f"A job waited {duration(waits['mean_s'])} on average, and the median wait is {duration(waits['median_s'])}. "
+        f"A job waited {duration_text(waits['mean_s'])} on average, and the median wait is {duration_text(waits['median_s'])}. "
         f"{share(waits['within_1_h'])} of the jobs started within 1 h and {share(waits['within_24_h'])} within 24 h."
     ]
     if waits["jobs"] < FEW_JOBS:
@@ -110,7 +110,7 @@ def _waits(logged: LoggedSystem) -> list[str]:
     slower = [(who, row) for who, row in worst if row["jobs"] >= FEW_JOBS and row["mean_s"] > 1.5 * waits["mean_s"]]
     slowest = sorted(slower, key=lambda pair: -pair[1]["mean_s"])[:2]
     if slowest:
-        parts = [f"{who} ({duration(row['mean_s'])} on average)" for who, row in slowest]
+        parts = [f"{who} ({duration_text(row['mean_s'])} on average)" for who, row in slowest]
         sentences.append(f"{_upper(sentence_list(parts))} waited longest.")
     return sentences
 

@@ -10,7 +10,7 @@ FEW_JOBS = 100
 LONG_S = 3 * DAY_S
 """Durations from here on are said in days."""
 
-POLICY_NAMES = {
+NAMES_OF_POLICIES = {
     "FCFS": "EASY",
     "EASY-SJBF": "EASY, shortest backfilled first",
     "SJF": "Shortest job first",
@@ -62,7 +62,7 @@ VERDICTS_EXPLAINED = {
 }
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Such as "under 1 min", "12 min", "4.1 h", "3.2 days", and "0 min" for 0."""
     if seconds < MINUTE_S:
         return "under 1 min" if seconds > 0 else "0 min"
@@ -80,15 +80,15 @@ def instead(ours: float, theirs: float) -> str:
         return f"{ours / DAY_S:,.1f} days instead of {theirs / DAY_S:,.1f} days"
     if shorter >= HOUR_S / 2 and HOUR_S <= longer < LONG_S:
         return f"{ours / HOUR_S:.1f} h instead of {theirs / HOUR_S:.1f} h"
-    return f"{duration(ours)} instead of {duration(theirs)}"
+    return f"{duration_text(ours)} instead of {duration_text(theirs)}"
 
 
-def change(ours: float, theirs: float) -> str:
+def change_text(ours: float, theirs: float) -> str:
     """How a duration differs from another, such as "-1.9 h (-32 %)", and "none" below half a minute."""
     off = ours - theirs
     if abs(off) < MINUTE_S / 2:
         return "none"
-    changed = duration(max(abs(off), MINUTE_S))
+    changed = duration_text(max(abs(off), MINUTE_S))
     sign = "-" if off < 0 else "+"
     if not theirs:
         return f"{sign}{changed}"
@@ -125,7 +125,7 @@ def count(number: int, noun: str) -> str:
 def rule_name(policy: str, estimates: str) -> str:
     """A row of replay.period_scores, such as "EASY with predicted times"."""
     times = "live estimates" if estimates == "live" else f"{estimates} times"
-    return f"{POLICY_NAMES.get(policy, policy)} with {times}"
+    return f"{NAMES_OF_POLICIES.get(policy, policy)} with {times}"
 
 
 def configuration_name(policy: str, backfill: str) -> str:

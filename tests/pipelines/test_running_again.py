@@ -34,7 +34,9 @@ OF_OTHER_LOGS = (
 def test_the_run_prints_what_happened_what_would_change_and_what_to_do_next(run_once: Home) -> None:
     assert "No recommendation: there is no grade." in run_once.printed
     assert re.search(r"The log has 1,500 jobs, .*A job waited", run_once.printed, re.DOTALL)
-    assert re.search(r"^ *mean wait +change +within 1 h +grade +verdict  scheduler$", run_once.printed, re.MULTILINE)
+    assert re.search(
+        r"^ *mean wait +change +started within 1 h +grade +verdict  scheduler$", run_once.printed, re.MULTILINE
+    )
     assert re.search(r"none +compared with  EASY with requested times$", run_once.printed, re.MULTILINE)
     champion = run_once.tables()["policies.scheduling_policies"].filter(pl.col("champion")).row(0, named=True)
     assert ("Nothing was learned" in run_once.printed) == (champion["best_epoch"] == 0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assets.report.changes import (
-    COLUMNS,
     NOT_IN_THE_LOG,
+    SCHEDULER_COLUMNS,
     changes_section,
-    grade_text,
+    grade_sentences,
     note_on_learning,
     scheduler_table,
     who_pays,
@@ -33,9 +33,9 @@ def test_the_log_is_the_first_row_and_every_replay_has_a_grade(graded: Warehouse
     assert [row[0] for row in table.rows][:2] == [
         "What really happened (the log)", "Best fit to the log: first come, first served, no backfilling",
     ]  # fmt: skip
-    grade = 1 + COLUMNS.index("grade")
+    grade = 1 + SCHEDULER_COLUMNS.index("grade")
     assert [row[grade] for row in table.rows] == ["", *["B"] * (len(table.rows) - 1)]
-    change = 1 + COLUMNS.index("change")
+    change = 1 + SCHEDULER_COLUMNS.index("change")
     assert table.rows[0][change] == table.rows[1][change] == "" and all(row[change] for row in table.rows[2:])
     assert "Grade B: the replay resembles what happened" in text_of(blocks)
     assert "against the scheduler that fits the log best" in text_of(blocks)
@@ -54,15 +54,15 @@ def test_a_poor_or_missing_grade_says_what_the_log_does_not_tell(graded: Warehou
 
 
 def test_a_grade_in_words() -> None:
-    assert grade_text(Grade(None, "the log is generated")) == "Grade: none, because the log is generated."
-    assert grade_text(Grade("D", None, 7200.0, 600.0)) == (
+    assert grade_sentences(Grade(None, "the log is generated")) == "Grade: none, because the log is generated."
+    assert grade_sentences(Grade("D", None, 7200.0, 600.0)) == (
         "Grade D: the replay has little to do with what happened: trust no what-if figure. The mean wait of the graded jobs is 2.0 h "
         "in the log and 10 min in the replay of the scheduler that fits it best."
     )
 
 
 def test_a_poor_grade_says_how_much_room_there_was() -> None:
-    text = grade_text(Grade("D", None, 7200.0, 600.0, 0.6, 0.1))
+    text = grade_sentences(Grade("D", None, 7200.0, 600.0, 0.6, 0.1))
     assert "For 60% of the waited time enough processors for the waiting job were idle (10% in the replay)" in text
     assert text.endswith("something that the log does not tell held jobs back.")
 

@@ -7,7 +7,7 @@ import polars as pl
 from assets.report.comparison import read_comparison
 from assets.report.details import details_section, read_details
 from assets.report.logged import read_logged
-from assets.report.page import Block, Bullets, Facts, Table
+from assets.report.page import Block, Bullets, Table, TermList
 from tests.assets.report.conftest import SOURCE
 from warehouse import Warehouse
 
@@ -23,7 +23,7 @@ def tables_of(blocks: list[Block]) -> list[Table]:
 
 
 def test_the_facts_of_the_log(graded: Warehouse) -> None:
-    (facts,) = (block for block in blocks_of(graded) if isinstance(block, Facts))
+    (facts,) = (block for block in blocks_of(graded) if isinstance(block, TermList))
     assert dict(facts.pairs) == {
         "format": "swf",
         "cluster": "16 processors (from the header)",

@@ -45,7 +45,7 @@ def test_every_report_has_a_row_and_a_link(reports: Path) -> None:
         "23\u00a0Nov\u00a02026",
     ):
         assert f">{cell}</td>" in text
-    assert "<code>tracehouse report --source old</code> writes it again" in text
+    assert "<code>tracehouse report old</code> writes it again" in text
     assert "_index" not in text and index.write_index(CREATED).read_text() == text, "it does not list itself"
     assert_asks_no_host(text)
 

@@ -8,7 +8,18 @@ import re
 import pytest
 
 from assets.report import charts
-from assets.report.page import SUMMARY_ID, Advice, Bullets, Chart, Facts, Heading, Section, Table, page, summary_of_page
+from assets.report.page import (
+    SUMMARY_ID,
+    Bullets,
+    Callout,
+    Chart,
+    Heading,
+    Section,
+    Table,
+    TermList,
+    page,
+    summary_of_page,
+)
 from tests.assets.report.conftest import CREATED
 
 
@@ -37,7 +48,7 @@ def assert_asks_no_host(text: str) -> None:
 def test_a_page_escapes_what_it_shows_and_links_its_sections() -> None:
     table = Table("Waits <of> all", ("queue", "jobs"), [["a<b", "1,234"]], marked=["a<b"], links={"a<b": 'a"b.html'})
     text = made(
-        "All <of> them.", Heading("<h>"), Bullets(["<i>"]), Advice("<b>", "<c>"), Facts([("<k>", "<v>")]), table
+        "All <of> them.", Heading("<h>"), Bullets(["<i>"]), Callout("<b>", "<c>"), TermList([("<k>", "<v>")]), table
     )
     assert "<h1>x &amp; y</h1>" in text and "&lt;log&gt;" in text and "<p>All &lt;of&gt; them.</p>" in text
     for letter in "hibckv":

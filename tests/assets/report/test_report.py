@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assets.report.index import COLUMNS
+from assets.report.index import INDEX_COLUMNS
 from assets.report.page import HEAD_BYTES, summary_of_page
 from tests.tiny import SOURCE, Home
 
@@ -15,4 +15,4 @@ def test_the_report_of_a_finished_run(finished: Home) -> None:
     assert summary is not None and summary["source"] == SOURCE
     assert len(page.encode()) < 8_000_000
     index = (folder / "_index.html").read_text()
-    assert f'<a href="{SOURCE}.html">{SOURCE}</a>' in index and all(f">{name}</th>" in index for name in COLUMNS)
+    assert f'<a href="{SOURCE}.html">{SOURCE}</a>' in index and all(f">{name}</th>" in index for name in INDEX_COLUMNS)

@@ -18,7 +18,7 @@ from simulator.policies.registry import RIVAL_HEURISTICS
     ],
 )  # fmt: skip
 def test_durations_are_in_minutes_hours_or_days(seconds: float, text: str) -> None:
-    assert words.duration(seconds) == text
+    assert words.duration_text(seconds) == text
 
 
 def test_two_durations_have_one_unit_where_that_can_be_read() -> None:
@@ -29,10 +29,10 @@ def test_two_durations_have_one_unit_where_that_can_be_read() -> None:
 
 
 def test_changes_have_a_sign() -> None:
-    assert words.change(4 * 3600, 6 * 3600) == "-2.0 h (-33 %)"
-    assert words.change(6 * 3600, 4 * 3600) == "+2.0 h (+50 %)"
-    assert words.change(29, 0) == "none" and words.change(40, 0) == "+1 min"
-    assert words.change(100 * 3600, 3600) == "+4.1 days (100 times)"
+    assert words.change_text(4 * 3600, 6 * 3600) == "-2.0 h (-33 %)"
+    assert words.change_text(6 * 3600, 4 * 3600) == "+2.0 h (+50 %)"
+    assert words.change_text(29, 0) == "none" and words.change_text(40, 0) == "+1 min"
+    assert words.change_text(100 * 3600, 3600) == "+4.1 days (100 times)"
 
 
 @pytest.mark.parametrize(
