@@ -33,13 +33,13 @@ def judge_source(warehouse: Warehouse, share: float = 0.4, rules: tuple[JudgedRu
     for rule, (replayed, judgement) in zip(rules, judged_replays(trace, rules, first), strict=True):
         facts = {"policy": rule.name, "backfill": rule.backfill, "estimates": rule.estimates}
         scores.append(facts | {"seed": None} | scores_of(replayed, judgement))
-        start = pl.lit(trace.clock_zero) + pl.duration_text(seconds=pl.lit(pl.Series(replayed.schedule.start[first:])))
+        start = pl.lit(trace.clock_zero) + pl.duration(seconds=pl.lit(pl.Series(replayed.schedule.start[first:])))
         schedules.append(
             trace.rows[first:].select(
                 **{name: pl.lit(text) for name, text in facts.items()},
                 job_index="job_index",
                 start_time=start,
-                end_time=start + pl.duration_text(seconds=pl.col("runtime_s")),
+                end_time=start + pl.duration(seconds=pl.col("runtime_s")),
                 wait_s=pl.Series(replayed.schedule.start[first:]) - pl.col("submit_s"),
                 procs="procs",
                 backfilled=pl.lit(False),
