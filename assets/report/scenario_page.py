@@ -66,7 +66,8 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], last: Sequ
         kind = f' class="{row["scenario"]}"' if row["scenario"] in ("log", "base") else ""
         lines.append(f'<tr{kind}><td class="text">{html.escape(row["scenario"])}</td>{cells}{more}</tr>')
     extra = '<th class="text">mean wait</th>' if any(last) else ""
-    return f'<table><thead><tr><th class="text">scenario</th>{head}{extra}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+    body = f'<thead><tr><th class="text">scenario</th>{head}{extra}</tr></thead><tbody>{"".join(lines)}</tbody>'
+    return f'<div class="wide"><table>{body}</table></div>'
 
 
 def _fates(results: ScenarioResults) -> str:
@@ -76,7 +77,7 @@ def _fates(results: ScenarioResults) -> str:
         lines = [_fate(kind, word, row) for kind, word, groups in parts for row in groups.to_dicts()]
         head = '<th class="text">waits</th><th class="text">group</th><th>jobs</th><th>before, h</th><th>after, h</th><th>by over 1 h</th>'
         body = (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
             if lines
             else "<p>Nobody's.</p>"
         )
