@@ -17,7 +17,14 @@ FEWEST_MONTHS = 3
 """Of fewer months there is no chart by month."""
 MOST_ROWS, MOST_COLOURS = 12, 6
 """Queues and accounts with a row of their own, and those with a colour."""
-WAIT_COLUMNS = ("jobs", "mean wait", "median wait", "95 % wait at most", "started within 1 h", "started within 24 h")
+COLUMNS_OF_WAITS = (
+    "jobs",
+    "mean wait",
+    "median wait",
+    "95 % wait at most",
+    "started within 1 h",
+    "started within 24 h",
+)
 
 
 def happened_section(logged: LoggedSystem) -> Section:
@@ -40,7 +47,7 @@ def size_rows(logged: LoggedSystem) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _wait_cells(row: dict[str, Any]) -> list[str]:
-    """Cells of WAIT_COLUMNS."""
+    """Cells of COLUMNS_OF_WAITS."""
     return [
         f"{row['jobs']:,}",
         duration_text(row["mean_s"]),
@@ -59,13 +66,13 @@ def _waits(logged: LoggedSystem) -> list[Block]:
     if logged.nobody_waited:
         blocks.append("Nobody waited longer than a minute.")
     rows = [["all jobs", *_wait_cells(waits)], *([label, *_wait_cells(row)] for label, row in size_rows(logged))]
-    blocks.append(Table("Waits by size of the job", ("jobs of", *WAIT_COLUMNS), rows, marked=["all jobs"]))
+    blocks.append(Table("Waits by size of the job", ("jobs of", *COLUMNS_OF_WAITS), rows, marked=["all jobs"]))
     queues = logged.waits.filter(part="queue").to_dicts()
     if [row["value"] for row in queues] == ["unknown"]:
         blocks.append("The log names no queues.")
     else:
         shown = [[_named(row["value"]), *_wait_cells(row)] for row in queues[:MOST_ROWS]]
-        blocks.append(Table("Waits by queue, the busiest first", ("queue", *WAIT_COLUMNS), _unique(shown)))
+        blocks.append(Table("Waits by queue, the busiest first", ("queue", *COLUMNS_OF_WAITS), _unique(shown)))
     never = logged.extent.jobs - waits["jobs"]
     if never:
         blocks.append(
