@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from assets.report.index import write_index
 from pipelines.cli.main import main
 from pipelines.running import has_partition
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
@@ -41,12 +43,15 @@ def test_a_source_goes_with_everything_but_its_log(home: Path, tmp_path: Path) -
     for path in (report, weights):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("written by tracehouse")
+    index = write_index(datetime.now(UTC))
+    assert '<a href="mine.html">' in index.read_text()
     question = CliRunner().invoke(main, ["remove", "mine"], input="n\n")
     assert question.exit_code != 0 and "Remove mine?" in question.output and report.exists()
     assert rows("SELECT count(*)::INT AS n FROM core.jobs WHERE source = 'mine'") == [{"n": 3}]
     assert "removed mine" in call("remove", "mine", "--yes").stderr
     assert "mine" not in catalogue_names() and "other" in catalogue_names()
     assert not has_partition("mine") and has_partition("other")
+    assert "There is no report yet." in index.read_text()
     assert not report.exists() and not weights.parent.exists() and log.exists()
     for table in (
         "core.jobs",
