@@ -25,7 +25,7 @@ from click.testing import Result
 import sql
 from pipelines.cli.main import load_command
 from tests.pipelines.command_line import call, use_home
-from tests.tiny import SOURCE, Home, busy_log
+from tests.tiny import SOURCE, Home
 from traces.common.pseudonyms import read_key
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -156,10 +156,7 @@ def test_commands_run(home: Home, document: str, command: str, tmp_path: Path, m
     if arguments[0] == "restore":
         assert run_in(home, tmp_path, ["backup", arguments[1]], monkeypatch).exit_code == 0
     # an ingest adds a source, and a restore needs an empty home: not in the shared one
-    own = Home(tmp_path / "home") if arguments[0] in ("ingest", "restore", "periods") else home
-    if arguments[0] == "periods":  # of the reader's own cluster: the generated log has no waits
-        (tmp_path / "mycluster.swf").write_text(busy_log(200, days=80))
-        assert run_in(own, tmp_path, ["ingest", "mycluster.swf"], monkeypatch).exit_code == 0
+    own = Home(tmp_path / "home") if arguments[0] in ("ingest", "restore") else home
     done = run_in(own, tmp_path, arguments, monkeypatch)
     assert done.exit_code == 0, f"{document}: {command}: {done.stderr}"
 
