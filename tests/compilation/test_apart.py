@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,9 @@ def project(tmp_path: Path) -> Path:
 
 def printed(folder: Path) -> str:
     """What a process of its own prints: results, an error, whether the caller has the loop's name only, and what it took from the cache."""
-    return subprocess.run([sys.executable, "-c", CODE], cwd=folder, capture_output=True, text=True, check=True).stdout
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    command = [sys.executable, "-c", CODE]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def test_callers_have_no_copy_and_find_the_function_when_they_are_read_from_disk(project: Path) -> None:
