@@ -116,7 +116,7 @@ def make_steps(table: PaperTable, sources: list[str], again: bool) -> None:
     for step in table.steps:
         for source in sources:
             is_last = step is table.steps[-1]
-            if _is_made(step, source) and not (again and not step.with_needed):
+            if _is_made(step, source) and not (again and (is_last or not step.with_needed)):
                 click.echo(
                     f"{source}: {step.asset} {_settings(step)}was made before{'' if not is_last else ' (--again makes it again)'}",
                     err=True,
