@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from warehouse import disk_fault
+
 
 class FileToWrite(click.ParamType):
     """A file that can be written. may_be_dash: whether `-` is standard output; else it is refused."""
@@ -73,7 +75,8 @@ def _try_to_write(folder: Path, path: Path) -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise ValueError(f"{path}: cannot be written ({error.strerror}), give another place") from None
+        fault = disk_fault(error, folder) or f"{path}: cannot be written ({error.strerror})"
+        raise ValueError(f"{fault}, give another place") from None
 
 
 def refuse_binary_on_terminal(what: str, path: Path | None) -> None:
