@@ -66,7 +66,9 @@ def test_a_log_tells_by_what_jobs_are_admitted() -> None:
         for word in ("estimate", "requested")
     }
     assert by == {"estimate": [20, 30], "requested": [100, 30]}
-    with pytest.raises(ValueError, match="unknown admit_by 'request'; expected one of estimate, requested"):
+    with pytest.raises(
+        ValueError, match=r"unknown admit_by 'request'; did you mean 'requested'\? Expected one of estimate, requested"
+    ):
         jobs_from_log(*columns, admit_by="request")
 
 
