@@ -19,5 +19,5 @@ def test_each_backfilling_has_its_rule() -> None:
 
 @pytest.mark.parametrize("name", ["eazy", "easy:threshold=2", "selective:limit=2"])
 def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="(?i)expected"):
+    with pytest.raises(ValueError, match=r"(?i)expected"):
         rules_of(name, "requested", 8)
