@@ -18,11 +18,12 @@ COUNTED = ("MaxJobs", "MaxRecords")
 """Keys of a header that say how many jobs there are: told anew, since rejected lines are not exported."""
 
 
-def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
-    """Writes all jobs of a source as SWF (gzipped for `.gz`); returns how many. Read back, it gives the same jobs.
+def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFrame | None = None) -> int:
+    """Writes the jobs of a source as SWF (gzipped for `.gz`); returns how many. Read back, it gives the same jobs.
 
     A source that was SWF keeps all 18 fields and its header. Other formats lose names, job ids, and what SWF has no field for;
-    second 0 is then the first submission. Raises ValueError when the source is not in the warehouse.
+    second 0 is then the first submission. chosen: job_index, file and line of the jobs to write, None for all. Raises ValueError when the
+    source is not in the warehouse.
     """
     with warehouse.read() as connection:
         source_row = first_row(
@@ -37,9 +38,11 @@ def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
         log_format, procs, time_zone, clock_zero = source_row
         if log_format == "swf":
             jobs = connection.sql(
-                f"SELECT {', '.join(FIELDS)} FROM raw.swf_jobs WHERE source = $source ORDER BY file, line",
+                f"SELECT {', '.join(FIELDS)}, file, line FROM raw.swf_jobs WHERE source = $source ORDER BY file, line",
                 params={"source": source},
             ).pl()
+            if chosen is not None:
+                jobs = jobs.join(chosen, on=["file", "line"], how="semi", maintain_order="left")
             header = connection.execute(
                 "SELECT key, value FROM raw.log_headers WHERE source = $source "
                 "AND file = (SELECT min(file) FROM raw.log_files WHERE source = $source) ORDER BY position",
@@ -51,6 +54,8 @@ def export_swf(warehouse: Warehouse, source: str, path: Path) -> int:
             clock_zero = first[0]
             parameters = {"source": source, "clock_zero": clock_zero}
             jobs = connection.sql(sql.load("core.export_swf"), params=parameters).pl()
+            if chosen is not None:
+                jobs = jobs.filter((pl.col("job_number") - 1).is_in(chosen["job_index"].implode()))
             header = _header(source, log_format, jobs, time_zone, clock_zero)
     if not any(key == "MaxProcs" for key, _ in header):
         header = [*header, ("MaxProcs", str(procs))]

@@ -1,4 +1,4 @@
-"""Options of commands that score a part of a replay: a period, a queue, a user, an account."""
+"""Options of commands that score, or export, a part of the jobs: a period, a queue, a user, an account."""
 
 from __future__ import annotations
 
@@ -18,23 +18,29 @@ OPTIONS = {
 """Fields of assets.what_if.scored_part.PartOptions, and what they are called here."""
 METAVARS = {"period": "PERIOD", "begin": "TIME", "end": "TIME"}
 HELP = {
-    "period": "Score jobs submitted in last-month (the last complete one), in a month such as 2026-03, or in the last days of the log, "
-    "such as last-30-days. The replay begins with the log's first job all the same.",
-    "begin": "Score jobs submitted then or later: 2026-03-01, 2026-03-01T14:30, or a second of the log's own clock.",
-    "end": "Score jobs submitted before then.",
-    "queue": "Score jobs of this queue, or partition.",
-    "user": "Score jobs of this user, as the warehouse names users.",
-    "account": "Score jobs of this account.",
+    "period": "{does} jobs submitted in last-month (the last complete one), in a month such as 2026-03, or in the last days of the log, "
+    "such as last-30-days.",
+    "begin": "{does} jobs submitted then or later: 2026-03-01, 2026-03-01T14:30, or a second of the log's own clock.",
+    "end": "{does} jobs submitted before then.",
+    "queue": "{does} jobs of this queue, or partition.",
+    "user": "{does} jobs of this user, as the warehouse names users.",
+    "account": "{does} jobs of this account.",
 }
+WHOLE_REPLAY = " The replay begins with the log's first job all the same."
 
 
-def part_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options to a command, which takes them by their names in PartOptions with `scored_` before them."""
-    for name in reversed(OPTIONS):
-        command = click.option(OPTIONS[name], f"scored_{name}", metavar=METAVARS.get(name, "NAME"), help=HELP[name])(
-            command
-        )
-    return command
+def part_options(does: str = "Score") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds the options to a command, which takes them by their names in PartOptions with `scored_` before them. does: what the command does
+    with such jobs."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(OPTIONS):
+            text = HELP[name].format(does=does) + (WHOLE_REPLAY if name == "period" and does == "Score" else "")
+            option = click.option(OPTIONS[name], f"scored_{name}", metavar=METAVARS.get(name, "NAME"), help=text)
+            command = option(command)
+        return command
+
+    return add
 
 
 def take_part(given: dict[str, Any]) -> dict[str, str]:

@@ -196,7 +196,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     metavar="NUMBER",
     help="Seed of the rules random, free and looking-ahead. Default: 1.",
 )
-@part_options
+@part_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: settings, counts and every metric.")
 @click.option(
     "--placement",
@@ -355,7 +355,7 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
 @click.argument("source", shell_complete=complete_sources)
 @click.argument("run_a")
 @click.argument("run_b")
-@part_options
+@part_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -> None:

@@ -1,4 +1,4 @@
-"""The commands about sources and their logs: `sources`, `ingest`, `health`, `pseudonym`, `export`."""
+"""The commands about sources and their logs: `sources`, `ingest`, `health`, `pseudonym`."""
 
 import json
 import sys
@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
-from assets.ingest.export import export_swf
 from pipelines.cli.errors import load_declared, plain_errors
-from pipelines.cli.parameters.paths import FileToWrite
 from pipelines.cli.parameters.sources import complete_sources
 from pipelines.cli.tables import folded, terminal_width
 from sql import load as sql_text
@@ -227,24 +225,3 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
     given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
     for name in given:
         click.echo(f"{pseudonyms.pseudonym_of(key, kind, name)}\t{name}")
-
-
-@click.command()
-@click.argument("source", shell_complete=complete_sources)
-@click.argument("file", type=FileToWrite())
-@click.option("--format", "log_format", type=click.Choice(["swf"]), default="swf", show_default=True)
-@plain_errors
-def export(source: str, file: Path, log_format: str) -> None:
-    """Write all jobs of a source to FILE in the Standard Workload Format; gzipped if its name ends in .gz.
-
-    Reading the file back gives the same jobs. Users, groups, executables and queues become numbers, as the format wants.
-    """
-    catalogue = load_catalogue()
-    name = catalogue.source(source).name
-    for of, path in ((other.name, other.path) for other in catalogue.sources.values() if other.path):
-        if file.resolve() == path.resolve() or file.resolve().parent == path.resolve():
-            raise ValueError(
-                f"{file}: this is where the log of source {of!r} is, which must stay as it is. Give another FILE"
-            )
-    jobs = export_swf(open_warehouse(), name, file)
-    click.echo(f"wrote {jobs:,} jobs to {file}", err=True)

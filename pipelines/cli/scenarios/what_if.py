@@ -31,7 +31,7 @@ TIME_PARTS = ("period", "begin", "end")
 @click.option(
     "--source", "-s", shell_complete=complete_sources, help="A source or the path of a log. Default: that of the file."
 )
-@part_options
+@part_options()
 @click.option(
     "--out",
     type=FolderToWrite(),

@@ -21,7 +21,8 @@ OPTIONS = {
     "ingest": ["PATH", "--format", "--name", "--procs", "--time-zone", "--columns", "--keep-names",
                "--replace", "--json"],
     "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
-    "export": ["SOURCE", "FILE", "--format"],
+    "export": ["SOURCE", "FILE", "--format", "--run", "--period", "--from", "--to", "--queue", "--user", "--account"],
+    "metrics": ["[SOURCE]...", "--out"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [
         "--period", "--from", "--to", "--queue", "--user", "--account",

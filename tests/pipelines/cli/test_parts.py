@@ -20,7 +20,7 @@ def test_options_are_taken_out_of_the_others() -> None:
 
     @click.command()
     @click.option("--period-of-the-scheduler", "period", default=60)
-    @part_options
+    @part_options()
     def command(**others: Any) -> None:
         taken.append((take_part(others), others))
 

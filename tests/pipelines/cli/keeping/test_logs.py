@@ -14,7 +14,6 @@ from tests.pipelines.cli.conftest import REJECTED
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import swf_line
-from traces.catalogue.catalogue import load_catalogue
 
 
 def test_sources(catalogue: Path) -> None:
@@ -187,15 +186,6 @@ def test_times_beyond_the_calendar_end_in_a_message(catalogue: Path, tmp_path: P
         assert (json.loads(result.stdout)["accepted"], json.loads(result.stdout)["rejected"]) == (1, 1)
     else:
         assert f"{tmp_path / 'far.log'}:2" in result.stderr
-
-
-def test_export_never_writes_over_a_log(loaded: tuple[Path, str]) -> None:
-    """What is exported has no rejected lines, and the log may be the only copy of them."""
-    log = load_catalogue().source("mine").path
-    assert log is not None
-    before = log.read_bytes()
-    assert "this is where the log of source 'mine' is" in fail("export", "mine", log)
-    assert log.read_bytes() == before
 
 
 SACCT = "JobID|User|Submit|Start|End|NCPUS|State"
