@@ -1,0 +1,30 @@
+"""The command `tracehouse metrics`: the last results for Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assets.common.storage import open_warehouse, write_whole
+from assets.sharing.metrics_text import metrics_text
+from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.paths import FileToWrite
+from pipelines.cli.parameters.sources import source_argument
+
+
+@click.command()
+@source_argument("Only this source; repeat for more. Default: all of the warehouse.", several=True)
+@click.option("--out", type=FileToWrite(), metavar="FILE.prom", help="File to write; default: print.")
+@plain_errors
+def metrics(names: tuple[str, ...], out: Path | None) -> None:
+    """Print the last results of sources in the text format of Prometheus. Without SOURCE: of all in the warehouse.
+
+    Waits of the last complete month, in all and by queue, use of the cluster, rejected lines, error and drift of the run-time model, and
+    the grade of replays. With --out, node_exporter's textfile collector reads them: name the file like tracehouse.prom.
+    """
+    text = metrics_text(open_warehouse(), list(dict.fromkeys(names)))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(out, text.encode())
