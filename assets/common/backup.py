@@ -73,7 +73,7 @@ def back_up(target: Path, replace: bool = False) -> Backup:
             require_space(data, warehouse.path.stat().st_size)
             with warehouse.paused() as stored:
                 _collect(warehouse.path, staging)
-            _fold_journal(staging / DATABASE)
+            fold_journal(staging / DATABASE)
             manifest = _manifest(staging, stored.version)
             lost = _lost_models(staging / DATABASE, manifest)
             _check_target(target, replace)
@@ -111,7 +111,7 @@ def _collect(database: Path, staging: Path) -> None:
     pairs = [(path, staging / path.name) for path in (database, journal) if path.exists()]
     total = sum(path.stat().st_size for path, _ in pairs)
     with progress_bar("copying, MiB", total >> 20) as bar:
-        _copy_all(pairs, lambda count: bar.update(count / (1 << 20)))
+        copy_files(pairs, lambda count: bar.update(count / (1 << 20)))
     models = database.parent / MODELS
     for path in sorted(models.rglob("*")):
         name = f"{MODELS}/{path.relative_to(models).as_posix()}"
@@ -123,7 +123,7 @@ def _collect(database: Path, staging: Path) -> None:
             shutil.copyfile(path, staging / name)
 
 
-def _copy_all(pairs: list[tuple[Path, Path]], advance: Advance) -> None:
+def copy_files(pairs: list[tuple[Path, Path]], advance: Advance) -> None:
     """Copies files. None is closed before all are copied: closing one would end this process's lock on it."""
     sources = [path.open("rb") for path, _ in pairs]
     try:
@@ -148,7 +148,7 @@ def _link(path: Path, name: Path) -> None:
         shutil.copyfile(path, name)
 
 
-def _fold_journal(database: Path) -> None:
+def fold_journal(database: Path) -> None:
     """Brings what DuckDB's journal still holds into the copied file, so that the copy is one file."""
     if database.with_name(f"{database.name}.wal").exists():
         with duckdb.connect(str(database), config=_CLOSED) as connection:

@@ -9,13 +9,14 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from traces.catalogue.checking import Checker
 from traces.catalogue.logs import declared_log
 from traces.catalogue.places import PROJECT, inbox, local_catalogue_path
+from traces.catalogue.readers import Readers, declared_readers
 from traces.catalogue.sources import CatalogueError, Source
 from traces.catalogue.vasp import VaspSource, vasp_source
 from traces.common.pseudonyms import DEFAULT_KINDS
@@ -24,13 +25,14 @@ from traces.common.pseudonyms import DEFAULT_KINDS
 @dataclass(frozen=True)
 class Catalogue:
     """sources: traces, by name; vasp: folders of VASP runs, by name. names_time_zone: whether `time_zone` is what the second
-    catalogue says, and not only what tracehouse comes with."""
+    catalogue says, and not only what tracehouse comes with. readers: what is written for other tools after each run."""
 
     sources: dict[str, Source]
     time_zone: str = "UTC"
     nightly_cron: str = "0 3 * * *"
     vasp: dict[str, VaspSource] = field(default_factory=dict)
     names_time_zone: bool = False
+    readers: Readers = Readers()
 
     def source(self, name: str) -> Source:
         """The source of this name. Raises CatalogueError, which lists the names there are."""
@@ -68,7 +70,7 @@ def load_catalogue(may_be_missing: bool = False) -> Catalogue:
         main = _merge(main, read_catalogue(local, main))
     elif os.environ.get("TRACEHOUSE_SOURCES") and not may_be_missing:
         raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
-    whole = _merge(main, Catalogue(_inbox_sources(main), main.time_zone, main.nightly_cron))
+    whole = replace(main, sources=main.sources | _inbox_sources(main))
     for vasp in whole.vasp.values():
         if vasp.accounting and vasp.accounting not in whole.sources:
             names = ", ".join(whole.sources) or "none"
@@ -100,9 +102,8 @@ def is_cron(text: str) -> bool:
 
 def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
     sources, vasp = first.sources | second.sources, first.vasp | second.vasp
-    return Catalogue(
-        sources, second.time_zone, second.nightly_cron, vasp, first.names_time_zone or second.names_time_zone
-    )
+    names_time_zone = first.names_time_zone or second.names_time_zone
+    return Catalogue(sources, second.time_zone, second.nightly_cron, vasp, names_time_zone, second.readers)
 
 
 def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
@@ -142,7 +143,7 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{path}: not valid TOML: {error}") from None
     check = Checker(path, text)
-    check.keys(document, {"time_zone", "nightly_cron", "sources", "vasp"}, None)
+    check.keys(document, {"time_zone", "nightly_cron", "sources", "vasp", "readers"}, None)
     time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)
     cron = check.typed(document, "nightly_cron", str, None)
     if cron is None:
@@ -152,4 +153,5 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
     sources = {name: declared_log(check, name, table, time_zone) for name, table in check.tables(document)}
     of_vasp = Checker(path, text, "vasp")
     vasp = {name: vasp_source(of_vasp, name, table) for name, table in of_vasp.tables(document)}
-    return Catalogue(sources, time_zone, cron, vasp, defaults is not None and "time_zone" in document)
+    readers = declared_readers(check, document, defaults.readers if defaults else Readers())
+    return Catalogue(sources, time_zone, cron, vasp, defaults is not None and "time_zone" in document, readers)

@@ -16,6 +16,7 @@ class Checker:
     def __init__(self, path: Path, text: str, section: str = "sources") -> None:
         self.path = path
         self.section = section
+        self.text = text
         self.lines = _lines_of(text)
 
     def tables(self, document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -84,7 +84,7 @@ def test_writers_wait_for_the_copy_alone_and_readers_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened: list[str] = []
-    copy_all, describe_file = backup._copy_all, backup.describe_file
+    copy_all, describe_file = backup.copy_files, backup.describe_file
 
     def write() -> None:
         with open_warehouse().write():
@@ -104,7 +104,7 @@ def test_writers_wait_for_the_copy_alone_and_readers_not_at_all(
         writer.join()
         return describe_file(path, name, advance)
 
-    monkeypatch.setattr(backup, "_copy_all", copying)
+    monkeypatch.setattr(backup, "copy_files", copying)
     monkeypatch.setattr(backup, "describe_file", hashing)
     back_up(tmp_path / "a.tar.zst")
     assert happened == ["read", "copied", "written"]
