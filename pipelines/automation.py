@@ -13,13 +13,16 @@ from typing import Any, TypeGuard
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
+from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.partitions import SOURCES
+from assets.sharing.refresh import refresh_readers
 from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import CatalogueError
 from traces.vasp.folders import find_runs
+from warehouse import WarehouseError
 
 LATE, TICKS = timedelta(hours=2), 100
 """What a nightly run may take, and how many ticks of a schedule show its longest pause."""
@@ -145,6 +148,24 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
         dynamic_partitions_requests=[SOURCES.build_add_request(additions)],
         cursor=looks.cursor(),
     )
+
+
+@dg.run_status_sensor(
+    run_status=dg.DagsterRunStatus.SUCCESS,
+    name="readers_sensor",
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="After each run, the read-only copy and the file for Prometheus that the catalogue names are written",
+)
+def readers_sensor(context: dg.RunStatusSensorContext) -> dg.SkipReason:
+    """After each run, what the catalogue wants for other tools is written. Runs of the command line have done so themselves."""
+    if FROM_COMMAND_LINE in context.dagster_run.tags:
+        return dg.SkipReason("the command line has done so")
+    try:
+        written = refresh_readers()
+    except (ValueError, OSError, WarehouseError) as error:
+        return dg.SkipReason(f"nothing new was written: {error}")
+    return dg.SkipReason(f"wrote {', '.join(map(str, written))}" if written else "the catalogue names nothing to write")
 
 
 def _is_in_inbox(path: Path | None) -> TypeGuard[Path]:

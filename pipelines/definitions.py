@@ -9,7 +9,14 @@ import dagster as dg
 
 import assets
 from assets.common.storage import open_warehouse
-from pipelines.automation import freshness, inbox_sensor, nightly_schedule, nightly_vasp_schedule, vasp_sensor
+from pipelines.automation import (
+    freshness,
+    inbox_sensor,
+    nightly_schedule,
+    nightly_vasp_schedule,
+    readers_sensor,
+    vasp_sensor,
+)
 from pipelines.jobs import JOBS, NIGHTLY
 from pipelines.processes import traceable_executor
 from pipelines.step_log import step_logger
@@ -30,7 +37,7 @@ def build_definitions() -> dg.Definitions:
         asset_checks=dg.load_asset_checks_from_package_module(assets),
         jobs=JOBS,
         schedules=[nightly_schedule(), nightly_vasp_schedule()],
-        sensors=[inbox_sensor, vasp_sensor],
+        sensors=[inbox_sensor, vasp_sensor, readers_sensor],
         resources={"warehouse": open_warehouse()},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},
         executor=traceable_executor,

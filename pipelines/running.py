@@ -22,12 +22,13 @@ from dagster._core.storage import local_compute_log_manager
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
+from assets.sharing.refresh import refresh_readers
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.terminal import printable
 from traces.catalogue.places import PROJECT, home
-from warehouse import DiskError
+from warehouse import DiskError, WarehouseError
 
 KEPT = "what is done is kept, and the same command goes on from there"
 """What an interrupted command says."""
@@ -187,7 +188,16 @@ def run_job(
                     failures[source] = f"run {result.run_id} failed; the UI (`make ui`) shows why"
             if source in failures and len(sources) > 1:
                 click.secho(f"  {printable(failures[source])}", fg="red", err=True)
+    _refresh_readers()
     return failures
+
+
+def _refresh_readers() -> None:
+    """Writes what the catalogue wants for other tools. What cannot be written is said, and no fault of the run."""
+    try:
+        refresh_readers()
+    except (ValueError, OSError, WarehouseError) as error:
+        click.secho(f"  ! for readers, nothing new was written: {printable(str(error))}", fg="yellow", err=True)
 
 
 def _resolved(job: str, assets: Sequence[dg.AssetKey]) -> dg.JobDefinition:

@@ -6,7 +6,6 @@ it is built beside its place, and renamed into it when it is whole. Whoever has 
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def write_readers_copy(warehouse: Warehouse, target: Path) -> None:
             fold_journal(staging / DATABASE)
             _build(staging)
             sync(staging / "copy")
-            os.replace(staging / "copy", target)
+            (staging / "copy").replace(target)
             sync(target.parent)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
@@ -62,7 +61,9 @@ def _build(staging: Path) -> None:
     is deleted from a file can still be read in it."""
     with duckdb.connect() as connection:
         connection.execute("SET allowed_directories = [?]", [f"{staging}/"])
-        connection.execute("SET enable_external_access = false")  # views of the warehouse, whoever has made them, read no other file
+        connection.execute(
+            "SET enable_external_access = false"
+        )  # views of the warehouse, whoever has made them, read no other file
         connection.execute(f"ATTACH {_literal(staging / DATABASE)} AS former (READ_ONLY)")
         connection.execute(f"ATTACH {_literal(staging / 'copy')} AS made (STORAGE_VERSION '{STORAGE}')")
         connection.execute("USE made")

@@ -20,6 +20,7 @@ COMMANDS = {
     "health": ("keeping.logs", "Print what looks wrong in a log."),
     "pseudonym": ("keeping.logs", "Print the pseudonyms of names."),
     "export": ("keeping.export", "Write jobs as SWF, Parquet or for Evalys."),
+    "publish": ("keeping.publish", "Write a read-only copy for dashboards."),
     "metrics": ("keeping.metrics", "Print the last results for Prometheus."),
     "sql": ("query", "Run a read-only SQL query over the warehouse."),
     "report": ("run", "Write the HTML reports again."),

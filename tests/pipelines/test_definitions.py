@@ -138,6 +138,7 @@ def test_jobs_schedule_sensor_and_checks_are_there(defs: dg.Definitions) -> None
     assert defs.resolve_schedule_def("nightly_vasp").cron_schedule == "0 3 * * *"
     assert defs.resolve_sensor_def("inbox_sensor")
     assert defs.resolve_sensor_def("vasp_sensor")
+    assert defs.resolve_sensor_def("readers_sensor")
     graph = defs.resolve_asset_graph()
     assert {key.name for key in graph.asset_check_keys} == {
         "counts_add_up",

@@ -32,7 +32,7 @@ class Catalogue:
     nightly_cron: str = "0 3 * * *"
     vasp: dict[str, VaspSource] = field(default_factory=dict)
     names_time_zone: bool = False
-    readers: Readers = Readers()
+    readers: Readers = field(default_factory=Readers)
 
     def source(self, name: str) -> Source:
         """The source of this name. Raises CatalogueError, which lists the names there are."""

@@ -22,6 +22,7 @@ OPTIONS = {
                "--replace", "--json"],
     "remove": ["SOURCE", "--with-history", "--gone", "--yes"],
     "export": ["SOURCE", "FILE", "--format", "--run", "--period", "--from", "--to", "--queue", "--user", "--account"],
+    "publish": ["[FILE]"],
     "metrics": ["[SOURCE]...", "--out"],
     "pseudonym": ["user", "group", "NAMES"],
     "replay": [

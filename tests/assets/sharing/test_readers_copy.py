@@ -1,0 +1,125 @@
+"""The read-only copy: what is in it, and that nobody waits for its readers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from assets.common.journal import DATABASE
+from assets.sharing.readers_copy import LEFT_EMPTY, write_readers_copy
+from tests.tiny import busy_log, warehouse_of
+from warehouse import Warehouse
+
+READ_AND_WAIT = """
+import duckdb, sys
+with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    print(connection.execute("SELECT count(*) FROM core.jobs").fetchone()[0], flush=True)
+    sys.stdin.readline()
+    print(connection.execute("SELECT count(*) FROM core.jobs").fetchone()[0], flush=True)
+"""
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """A warehouse of 100 jobs, in a home."""
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    data = tmp_path / "home" / "warehouse" / "data"
+    warehouse_of(data, busy_log(100) + "1 2 secret\n")
+    (data / "w.duckdb").rename(data / DATABASE)
+    return Warehouse(data / DATABASE)
+
+
+@contextmanager
+def reader(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the file open, and counts its jobs now and after a line on its standard input."""
+    command = [sys.executable, "-c", READ_AND_WAIT, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def count(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    return int(process.stdout.readline())
+
+
+def test_it_has_all_results_and_no_line_of_a_log(warehouse: Warehouse, tmp_path: Path) -> None:
+    copy = tmp_path / "shared" / "readers.duckdb"
+    write_readers_copy(warehouse, copy)
+    with warehouse.read() as connection:
+        jobs = connection.sql("FROM core.jobs ORDER BY job_index").pl()
+    with duckdb.connect(str(copy), read_only=True) as connection:
+        assert connection.sql("FROM core.jobs ORDER BY job_index").pl().equals(jobs)
+        assert connection.sql("SELECT rejected FROM marts.ingest_summary").fetchall() == [(1,)]
+        for name in LEFT_EMPTY:
+            assert connection.sql(f"SELECT count(*) FROM {name}").fetchall() == [(0,)], name
+        comments = connection.sql("SELECT count(*) FROM duckdb_columns() WHERE comment IS NOT NULL").fetchall()
+        assert comments[0][0] > 500
+        assert connection.sql("SELECT version FROM core.schema_version").fetchall()
+    assert b"secret" in warehouse.path.read_bytes() and b"secret" not in copy.read_bytes()
+    assert sorted(path.name for path in copy.parent.iterdir()) == [".readers.duckdb.lock", "readers.duckdb"]
+
+
+def test_a_reader_blocks_nobody_and_the_next_one_sees_the_new_copy(warehouse: Warehouse, tmp_path: Path) -> None:
+    copy = tmp_path / "readers.duckdb"
+    write_readers_copy(warehouse, copy)
+    with reader(copy) as process:
+        assert count(process) == 100
+        with Warehouse(warehouse.path, timeout_s=0).write() as connection:  # it would not wait
+            connection.execute("DELETE FROM core.jobs WHERE job_index >= 60")
+        write_readers_copy(Warehouse(warehouse.path, timeout_s=0), copy)
+        with reader(copy) as later:
+            assert count(later) == 60
+            later.communicate("\n")
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert count(process) == 100  # what it had open stays whole
+
+
+@pytest.mark.parametrize(
+    "moment", ["assets.sharing.readers_copy.fold_journal", "assets.sharing.readers_copy.Path.replace"]
+)
+def test_a_kill_leaves_the_copy_before(warehouse: Warehouse, tmp_path: Path, moment: str) -> None:
+    copy = tmp_path / "readers.duckdb"
+    write_readers_copy(warehouse, copy)
+    before = copy.read_bytes()
+    code = (
+        "import os, signal; from pathlib import Path; from unittest.mock import patch; from warehouse import Warehouse\n"
+        "from assets.sharing.readers_copy import write_readers_copy\n"
+        f"with patch({moment!r}, lambda *_: os.kill(os.getpid(), signal.SIGKILL)):\n"
+        f"    write_readers_copy(Warehouse(Path({str(warehouse.path)!r})), Path({str(copy)!r}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert copy.read_bytes() == before and (tmp_path / ".readers.duckdb.part").exists()
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM core.jobs WHERE job_index >= 60")
+    write_readers_copy(warehouse, copy)
+    with duckdb.connect(str(copy), read_only=True) as connection:
+        assert connection.sql("SELECT count(*) FROM core.jobs").fetchall() == [(60,)]
+    assert not (tmp_path / ".readers.duckdb.part").exists()
+
+
+def test_tracehouses_own_files_are_no_place(warehouse: Warehouse) -> None:
+    for name in (DATABASE, "readers.duckdb"):
+        with pytest.raises(ValueError, match="keeps its own files"):
+            write_readers_copy(warehouse, warehouse.path.with_name(name))
+
+
+def test_a_view_that_somebody_has_put_in_the_place_of_a_table_reads_no_file(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    (tmp_path / "private.csv").write_text("source\nsecret\n")
+    with duckdb.connect(str(warehouse.path)) as connection:
+        connection.execute("DROP TABLE marts.leaderboard")
+        connection.execute(f"CREATE VIEW marts.leaderboard AS SELECT * FROM '{tmp_path}/private.csv'")
+    with pytest.raises(duckdb.Error, match=r"disabled|Permission"):
+        write_readers_copy(warehouse, tmp_path / "readers.duckdb")
+    assert not (tmp_path / "readers.duckdb").exists()
