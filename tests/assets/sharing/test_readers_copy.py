@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,10 @@ import pytest
 
 from assets.common.journal import DATABASE
 from assets.sharing.readers_copy import LEFT_EMPTY, write_readers_copy
-from tests.tiny import busy_log, warehouse_of
+from tests.tiny import Home, busy_log, warehouse_of
 from warehouse import Warehouse
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "your-tools.md"
 READ_AND_WAIT = """
 import duckdb, sys
 with duckdb.connect(sys.argv[1], read_only=True) as connection:
@@ -64,6 +66,18 @@ def test_it_has_all_results_and_no_line_of_a_log(warehouse: Warehouse, tmp_path:
         assert connection.sql("SELECT version FROM core.schema_version").fetchall()
     assert b"secret" in warehouse.path.read_bytes() and b"secret" not in copy.read_bytes()
     assert sorted(path.name for path in copy.parent.iterdir()) == [".readers.duckdb.lock", "readers.duckdb"]
+
+
+def test_the_panels_of_the_page_read_the_copy(finished: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path / "home"))
+    write_readers_copy(Warehouse(finished.database), tmp_path / "readers.duckdb")
+    panels = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(panels) == 3
+    with duckdb.connect(str(tmp_path / "readers.duckdb"), read_only=True) as connection:
+        for panel in panels:
+            rows = connection.sql(panel).pl()
+            assert rows.height > 0
+            assert rows.columns[0] in ("time", "rank")
 
 
 def test_a_reader_blocks_nobody_and_the_next_one_sees_the_new_copy(warehouse: Warehouse, tmp_path: Path) -> None:
