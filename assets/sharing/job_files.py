@@ -95,7 +95,7 @@ def export_jobs(
 
 def _jobs_of(warehouse: Warehouse, source: str, run: str | None) -> pl.DataFrame:
     if run is not None and run not in (runs := saved_runs(warehouse, source)):
-        raise ValueError(f"source {source!r} has no run {run!r}; saved runs: {', '.join(runs) or 'none'}")
+        raise ValueError(f"source {source!r} has no run {run!r}, saved runs are: {', '.join(runs) or 'none'}")
     with warehouse.read() as connection:
         if run is None:
             return connection.sql(sql.load("core.exported_jobs"), params={"source": source}).pl()

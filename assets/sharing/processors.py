@@ -49,7 +49,7 @@ def first_idle_processors(start_s: Sequence[int], end_s: Sequence[int], procs: S
     """Which processors each job could have had, such as `0-3 7`, in the order of the jobs: the lowest idle ones when it starts.
 
     No two jobs that run at one time have the same. They are made up: the real ones may have been others. Numbers count from 0, and go
-    beyond the cluster only where more were in use than it has. start_s, end_s: seconds; procs: 1 or more.
+    beyond the cluster only where more were in use than it has. start_s, end_s: seconds. procs: 1 or more.
     """
     idle = _Idle()
     names = [""] * len(procs)

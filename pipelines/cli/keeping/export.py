@@ -24,7 +24,7 @@ from traces.catalogue.catalogue import load_catalogue
     "--format",
     "file_format",
     type=click.Choice(EXPORT_FORMATS),
-    help="Format of FILE; default: what its name ends in, .swf, .swf.gz, .parquet, or .csv for Evalys.",
+    help="Format of FILE. Default: by its ending, .swf, .swf.gz, .parquet, or .csv for Evalys.",
 )
 @click.option("--run", metavar="NAME", help="Export the schedule of this saved run, and not the one that was logged.")
 @part_options("Export")

@@ -15,7 +15,7 @@ from pipelines.cli.parameters.sources import source_argument
 
 @click.command()
 @source_argument("Only this source; repeat for more. Default: all of the warehouse.", several=True)
-@click.option("--out", type=FileToWrite(), metavar="FILE.prom", help="File to write; default: print.")
+@click.option("--out", type=FileToWrite(), metavar="FILE.prom", help="File to write. Default: print.")
 @plain_errors
 def metrics(names: tuple[str, ...], out: Path | None) -> None:
     """Print the last results of sources in the text format of Prometheus. Without SOURCE: of all in the warehouse.

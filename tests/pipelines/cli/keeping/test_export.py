@@ -57,5 +57,5 @@ def test_a_saved_run_is_exported(busy: Path) -> None:
     assert run.height == 400 and set(run["run"]) == {"fcfs"}
     told = told_of("busy", "--policy", "FCFS", "--backfill", "none")
     assert run["wait_s"].mean() == pytest.approx(told["average_wait_s"])
-    assert "saved runs: fcfs" in fail("export", "busy", busy / "run.csv", "--run", "easy")
+    assert "saved runs are: fcfs" in fail("export", "busy", busy / "run.csv", "--run", "easy")
     assert "SWF holds what was logged" in fail("export", "busy", busy / "run.swf", "--run", "fcfs")
