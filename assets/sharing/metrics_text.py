@@ -55,7 +55,7 @@ class Gauge(NamedTuple):
 def metrics_text(warehouse: Warehouse, sources: list[str]) -> str:
     """The gauges of some sources, or of all of the warehouse where none is named. Raises ValueError for one that it does not have."""
     with warehouse.read() as connection:
-        return text_of(_gauges(connection, sources))
+        return exposition_text(_gauges(connection, sources))
 
 
 def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[Gauge]:
@@ -97,7 +97,7 @@ def _samples(rows: list[dict[str, Any]], column: str) -> list[tuple[dict[str, st
     ]
 
 
-def text_of(gauges: list[Gauge]) -> str:
+def exposition_text(gauges: list[Gauge]) -> str:
     """The gauges that have samples, in the text format."""
     lines = []
     for gauge in gauges:

@@ -6,7 +6,7 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Sequence
 
-FOREVER = 1 << 62
+ENDLESS = 1 << 62
 """There is always another processor: a log may have more in use than the cluster has."""
 
 
@@ -14,7 +14,7 @@ class _Idle:
     """Idle processors, as sorted intervals [first, behind the last)."""
 
     def __init__(self) -> None:
-        self.begins, self.ends = [0], [FOREVER]
+        self.begins, self.ends = [0], [ENDLESS]
 
     def take(self, count: int) -> list[tuple[int, int]]:
         """The lowest ones, as intervals."""

@@ -12,9 +12,10 @@ import dagster as dg
 import pytest
 from dagster._core.definitions.freshness import TimeWindowFreshnessPolicy
 
+from assets.common.asset import FROM_COMMAND_LINE
 from assets.ingest.raw_log import raw_log
 from pipelines import automation
-from pipelines.automation import SETTLED_S, freshness, inbox_sensor, nightly_schedule
+from pipelines.automation import SETTLED_S, freshness, inbox_sensor, nightly_schedule, readers_sensor
 from warehouse import Warehouse
 
 JOB = "1 0 0 100 1 -1 -1 1 200 -1 1 1 1 1 1 1 -1 -1\n"
@@ -198,3 +199,26 @@ def test_a_failed_first_ingest_leaves_no_partition(inbox: Path, tmp_path: Path) 
         assert partitions_after_a_run_of("no log at all\n") == []
         assert partitions_after_a_run_of(f"; MaxProcs: 4\n{JOB}") == ["mine"]
         assert partitions_after_a_run_of("no log at all\n") == ["mine"]
+
+
+def test_after_each_run_of_the_daemon_readers_get_what_is_new(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of the command line have written it themselves."""
+    written: list[Path] = []
+
+    def refresh() -> list[Path]:
+        written.append(Path("readers.duckdb"))
+        return written
+
+    monkeypatch.setattr(automation, "refresh_readers", refresh)
+    nothing = dg.GraphDefinition(name="nothing").to_job()
+    said = []
+    for tags in ({}, {FROM_COMMAND_LINE: "command line"}):
+        with dg.DagsterInstance.ephemeral() as instance:
+            done = nothing.execute_in_process(instance=instance, tags=tags)
+            context = dg.build_run_status_sensor_context(
+                "readers_sensor", done.get_run_success_event(), instance, done.dagster_run
+            )
+            skipped = readers_sensor(context)
+            assert isinstance(skipped, dg.SkipReason)
+            said.append(skipped.skip_message)
+    assert said == ["wrote readers.duckdb", "the command line has done so"] and len(written) == 1

@@ -13,11 +13,11 @@ from pipelines.cli.parameters.paths import FileToWrite
 from pipelines.cli.parameters.sources import source_argument
 
 
-@click.command()
+@click.command("metrics")
 @source_argument("Only this source; repeat for more. Default: all of the warehouse.", several=True)
 @click.option("--out", type=FileToWrite(), metavar="FILE.prom", help="File to write. Default: print.")
 @plain_errors
-def metrics(names: tuple[str, ...], out: Path | None) -> None:
+def print_metrics(names: tuple[str, ...], out: Path | None) -> None:
     """Print the last results of sources in the text format of Prometheus. Without SOURCE: of all in the warehouse.
 
     Waits of the last complete month, in all and by queue, use of the cluster, rejected lines, error and drift of the run-time model, and

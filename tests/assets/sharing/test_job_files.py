@@ -67,7 +67,7 @@ def test_parquet_has_every_column_of_the_jobs(tmp_path: Path) -> None:
     with warehouse.read() as connection:
         jobs = connection.sql("FROM core.jobs ORDER BY job_index").pl()
     assert pl.read_parquet(tmp_path / "out.parquet").equals(jobs)
-    codecs = duckdb.sql(f"SELECT DISTINCT compression FROM parquet_metadata('{tmp_path}/out.parquet')").fetchall()
+    codecs = duckdb.execute(f"SELECT DISTINCT compression FROM parquet_metadata('{tmp_path}/out.parquet')").fetchall()
     assert codecs == [("ZSTD",)]
 
 

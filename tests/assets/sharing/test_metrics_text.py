@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.sharing.metrics_text import Gauge, metrics_text, text_of
+from assets.sharing.metrics_text import Gauge, metrics_text, exposition_text
 from tests.assets.sharing.exposition import Samples, read_exposition
 from tests.tiny import SOURCE, Home, busy_log, in_queues, swf_line, warehouse_of
 from warehouse import Warehouse
@@ -19,7 +19,7 @@ def value(samples: Samples, name: str, **labels: str) -> float:
 
 def test_labels_and_meanings_are_escaped() -> None:
     odd = 'a "b"\\c\nd'
-    text = text_of(
+    text = exposition_text(
         [Gauge("tracehouse_x", "one\\two\nthree", [({"source": odd, "queue": "ü,{}"}, 1.5)]), Gauge("y", "none", [])]
     )
     assert text.splitlines()[0] == r"# HELP tracehouse_x one\\two\nthree"
