@@ -30,7 +30,7 @@ errors AS (
 ),
 
 grades AS (
-    SELECT source, ascii(grade) - ascii('A') + 1 AS grade FROM replay.fidelity WHERE part = 'all jobs' AND grade IS NOT NULL
+    SELECT source, ascii(grade) - ascii('A') + 1 AS grade FROM replay.fidelity WHERE part = 'all' AND grade IS NOT NULL
 )
 
 SELECT

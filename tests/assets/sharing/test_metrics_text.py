@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assets.sharing.metrics_text import Gauge, metrics_text, exposition_text
+from assets.sharing.metrics_text import Gauge, exposition_text, metrics_text
 from tests.assets.sharing.exposition import Samples, read_exposition
 from tests.tiny import SOURCE, Home, busy_log, in_queues, swf_line, warehouse_of
 from warehouse import Warehouse
@@ -45,6 +45,19 @@ def test_waits_of_the_last_complete_month_by_hand(tmp_path: Path) -> None:
     assert value(samples, "rejected_lines", source="mine") == 1 and value(samples, "jobs", source="mine") == 5
     assert value(samples, "newest_submission_timestamp_seconds", source="mine") == 1767225600 + 40 * 86_400
     assert not any("model" in name or "grade" in name for name, _ in samples)
+
+
+def test_grades_are_numbers(tmp_path: Path) -> None:
+    warehouse = warehouse_of(tmp_path, busy_log(20))
+    for grade, number in {"A": 1, "B": 2, "C": 3, "D": 4}.items():
+        with warehouse.write() as connection:
+            connection.execute("DELETE FROM replay.fidelity")
+            for part, given in (("all", grade), ("size", "D")):
+                connection.execute(
+                    "INSERT INTO replay.fidelity (source, part, value, jobs, grade) VALUES ('mine', ?, '', 20, ?)",
+                    [part, given],
+                )
+        assert value(read_exposition(metrics_text(warehouse, [])), "fidelity_grade", source="mine") == number
 
 
 def test_a_log_without_dates_has_no_month(tmp_path: Path) -> None:
@@ -85,7 +98,7 @@ def test_values_are_those_of_the_tables(finished: Home) -> None:
         assert value(samples, "runtime_model_drift_ratio", source=SOURCE) == one(
             "SELECT value FROM predictions.model_drift WHERE measure = 'error'"
         )
-        grade = one("SELECT coalesce(any_value(grade), '') FROM replay.fidelity WHERE part = 'all jobs'")
+        grade = one("SELECT coalesce(any_value(grade), '') FROM replay.fidelity WHERE part = 'all'")
         assert samples.get(("tracehouse_fidelity_grade", frozenset({("source", SOURCE)}))) == (
             "ABCD".index(str(grade)) + 1 if grade else None
         )
