@@ -56,9 +56,18 @@ def start_times(
 ) -> FloatArray:
     """Seconds from now until the waiting job at `position` (-1: the last) starts, in `samples` replays, float64 (samples,).
 
+    As `queue_start_times`, of one job. Raises ValueError as it does."""
+    return queue_start_times(state, samples, seed, policy, backfill)[:, position % len(state.waiting)]
+
+
+def queue_start_times(
+    state: State, samples: int, seed: int | list[int], policy: str | Policy = "FCFS", backfill: str = "easy"
+) -> FloatArray:
+    """Seconds from now until each waiting job starts, in `samples` replays, float64 (samples, waiting jobs).
+
     The scheduler believes the requests, and the run time where there is none. The jobs run as long as is drawn, and nobody else
-    comes. All waiting jobs count as submitted now, in their order: policies that look at the wait see only what is waited from now
-    on. Raises ValueError as `simulator.engine.replay.replay` does.
+    comes. The same seed draws the same run times for every policy. All waiting jobs count as submitted now, in their order: policies
+    that look at the wait see only what is waited from now on. Raises ValueError as `simulator.engine.replay.replay` does.
     """
     if isinstance(policy, str):
         policy = parse_policy(policy)
@@ -71,7 +80,6 @@ def start_times(
     procs = max(state.cluster_procs, state.busy_procs)  # logs hold a few seconds in which more is in use than there is
     nobody = max(running.user.max(initial=0), waiting.user.max(initial=0)) + 1
     user = np.where(waiting.user >= 0, waiting.user, nobody)
-    position %= len(waiting)
     if policy.name in TIMELESS:
         # All samples in one replay, one after the other on an empty machine, which saves most of the work around a replay: what
         # runs already is submitted a second ahead of the queue, and runs for what is left of it.
@@ -83,13 +91,13 @@ def start_times(
         width = np.tile(np.concatenate([running.procs, waiting.procs]), samples)
         runtime = np.concatenate([held - elapsed + 1, queued], axis=1).ravel()
         jobs = Jobs(submit.ravel(), runtime, width, limit, limit)
-        start = replay(jobs, procs, policy, backfill).start.reshape(samples, -1)[:, len(running) + position]
-        return (start - begin).astype(np.float64)
+        start = replay(jobs, procs, policy, backfill).start.reshape(samples, -1)[:, len(running) :]
+        return (start - begin[:, None]).astype(np.float64)
     submit = np.full(len(waiting), state.now)
-    starts = np.empty(samples)
+    starts = np.empty((samples, len(waiting)))
     for k in range(samples):
         limit = queued_limit[k]
         jobs = Jobs(submit, queued[k], waiting.procs, limit, limit, user=user)
         runs = RunningJobs(running.since, held[k], running.procs, held_limit[k], held_limit[k], running.user)
-        starts[k] = replay(jobs, Cluster(procs, runs), policy, backfill).start[position]
+        starts[k] = replay(jobs, Cluster(procs, runs), policy, backfill).start
     return starts - state.now

@@ -1,0 +1,112 @@
+"""The queue of a scheduler at one moment: the jobs that run, wait or are held, as every reader of snapshots returns it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from traces.common.log import LARGEST_S
+from traces.common.pseudonyms import PSEUDONYM_KINDS, pseudonym_of
+
+RUNNING, WAITING, HELD = "running", "waiting", "held"
+"""What a job of the queue does. A held one waits for something else than processors."""
+
+
+@dataclass(frozen=True)
+class QueueJob:
+    """One entry of the queue.
+
+    state: RUNNING, WAITING or HELD. because: why it is held, else "". tasks: jobs that it stands for, above 1 for an array. procs: of one
+    job. requested_walltime_s: seconds, -1 for none. submit_s, start_s: Unix seconds; start_s is None for a job that does not run. Names
+    are None where the scheduler tells none.
+    """
+
+    job_id: str
+    state: str
+    because: str
+    tasks: int
+    procs: int
+    requested_walltime_s: int
+    submit_s: int
+    start_s: int | None
+    user_name: str | None = None
+    group_name: str | None = None
+    account: str | None = None
+    queue: str | None = None
+    job_name: str | None = None
+
+
+@dataclass(frozen=True)
+class QueueSnapshot:
+    """A queue as it was read. place: where from, for messages. written_s: when the scheduler wrote it, Unix seconds, None where it does
+    not say. read: jobs that it lists, arrays counted as their tasks. ended: jobs that are over. faults: what is wrong with each job that
+    cannot be used: (place and job and what was expected, jobs that it stands for)."""
+
+    place: str
+    written_s: int | None
+    jobs: tuple[QueueJob, ...]
+    ended: int
+    faults: tuple[tuple[str, int], ...]
+
+    @property
+    def read(self) -> int:
+        """Jobs that the snapshot lists: those that run, wait, are held, are over, or have a fault."""
+        return sum(job.tasks for job in self.jobs) + self.ended + sum(tasks for _, tasks in self.faults)
+
+    def count(self, state: str) -> int:
+        """Jobs in a state, arrays counted as their tasks."""
+        return sum(job.tasks for job in self.jobs if job.state == state)
+
+    def counts(self) -> str:
+        """The sum in words: what was read, and what became of it."""
+        parts = [f"{self.count(state):,} {state}" for state in (RUNNING, WAITING, HELD)]
+        parts += [f"{self.ended:,} over"] if self.ended else []
+        parts += [f"{sum(tasks for _, tasks in self.faults):,} left out for a fault"] if self.faults else []
+        return f"{self.read:,} jobs read: {', '.join(parts)}"
+
+    def held_because(self) -> Counter[str]:
+        """Held jobs by reason, arrays counted as their tasks."""
+        reasons: Counter[str] = Counter()
+        for job in self.jobs:
+            if job.state == HELD:
+                reasons[job.because] += job.tasks
+        return reasons
+
+    def with_pseudonyms(self, kinds: tuple[str, ...], key: bytes) -> QueueSnapshot:
+        """The same with the names of these kinds replaced, as they are in the log of the source."""
+        columns = {column: kind for kind in kinds for column in PSEUDONYM_KINDS[kind]}
+
+        def renamed(job: QueueJob) -> QueueJob:
+            names = {column: getattr(job, column, None) for column in columns}
+            return replace(job, **{c: pseudonym_of(key, columns[c], name) for c, name in names.items() if name})
+
+        return replace(self, jobs=tuple(renamed(job) for job in self.jobs))
+
+
+class QueueJobFault(ValueError):
+    """A job of a snapshot that cannot be used; the message says what was expected. tasks: jobs that it stands for."""
+
+    def __init__(self, message: str, tasks: int = 1) -> None:
+        super().__init__(message)
+        self.tasks = tasks
+
+
+def snapshot_of(place: str, written_s: int | None, jobs: Iterable[QueueJob | QueueJobFault | None]) -> QueueSnapshot:
+    """A snapshot of what a reader made of each entry: a job, a fault with its message, or None for one that is over."""
+    entries = list(jobs)
+    return QueueSnapshot(
+        place,
+        written_s,
+        tuple(entry for entry in entries if isinstance(entry, QueueJob)),
+        sum(entry is None for entry in entries),
+        tuple((f"{place}: {entry}", entry.tasks) for entry in entries if isinstance(entry, QueueJobFault)),
+    )
+
+
+def whole_seconds(value: Any) -> int | None:
+    """A number of seconds, None for what is none: 0, a text, a truth value, or more than a log can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST_S:
+        return None
+    return int(value)

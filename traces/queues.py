@@ -1,0 +1,51 @@
+"""Reads the queue of a scheduler as it is now: from a file, standard input, or what a command prints."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+
+from traces.common.log import LogError
+from traces.common.queue import QueueSnapshot
+from traces.pbs.queue import read_pbs_queue
+from traces.slurm.queue import read_slurm_queue
+
+COMMAND_TIMEOUT_S = 60
+_EXPECTED = "expected the JSON that `squeue --json` or `qstat -f -F json` prints"
+
+
+def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
+    """The queue of a text of either scheduler.
+
+    text: a JSON document with "jobs" (Slurm) or "Jobs" (PBS). place: its file, for messages. time_zone: of the cluster. Raises LogError,
+    which names the place and what was expected.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
+        raise LogError(f"{place}: {_EXPECTED}; {what}") from None
+    if isinstance(document, dict) and "jobs" in document:
+        return read_slurm_queue(document, place)
+    if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):
+        return read_pbs_queue(document, place, time_zone)
+    raise LogError(f"{place}: {_EXPECTED}; this JSON has neither \"jobs\" nor \"Jobs\"")
+
+
+def run_queue_command(command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+    """What a command prints; it is split into words as a shell would, and run without one.
+
+    Raises LogError where there is no such program, where it fails, or where it takes longer than timeout_s seconds.
+    """
+    try:
+        done = subprocess.run(shlex.split(command), capture_output=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise LogError(f"queue_command {command!r}: no answer within {timeout_s:g} s") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LogError(f"queue_command {command!r}: cannot be run ({reason})") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise LogError(f"queue_command {command!r}: ended with status {done.returncode}" + (f": {said[-1]}" if said else ""))
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,136 @@
+"""Reads what `squeue --json` prints, of Slurm 22.05 to 24.11 (data_parser v0.0.38 to v0.0.42).
+
+Older versions print plain numbers and one word as the state. Newer ones print numbers as {"set": true, "infinite": false, "number": 5},
+and the state as a list of words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from traces.common.log import LogError
+from traces.common.queue import (
+    HELD,
+    RUNNING,
+    WAITING,
+    QueueJob,
+    QueueJobFault,
+    QueueSnapshot,
+    snapshot_of,
+    whole_seconds,
+)
+from traces.slurm.values import array_tasks
+
+RUNS = ("RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING")
+"""States in which a job holds its processors."""
+OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY")
+WAITS_FOR_PROCESSORS = ("", "None", "Resources", "Priority", "ReqNodeNotAvail", "NodeDown", "WaitingForScheduling")
+"""Reasons of a pending job that any other policy could remove. With every other reason it is held."""
+_TASKS_OF_TRES = re.compile(r"(?:^|,)cpu=(\d{1,9})(?:,|$)")
+
+
+def read_slurm_queue(document: dict[str, Any], place: str) -> QueueSnapshot:
+    """The jobs of a JSON document of squeue. place: its file, for messages.
+
+    Raises LogError where it has no list of jobs. A job that cannot be used becomes one of the faults.
+    """
+    jobs = document.get("jobs")
+    if not isinstance(jobs, list):
+        raise LogError(f'{place}: expected the JSON of `squeue --json`, with a list "jobs"')
+    return snapshot_of(place, whole_seconds(number_of(document.get("last_update"))), _entries(jobs))
+
+
+def _entries(jobs: list[Any]) -> Iterator[QueueJob | QueueJobFault | None]:
+    for place, job in enumerate(jobs, start=1):
+        try:
+            if not isinstance(job, dict):
+                raise QueueJobFault(f"job {place} of the list: expected an object")
+            yield _job(job)
+        except QueueJobFault as fault:
+            yield fault
+
+
+def number_of(value: Any) -> int | float | None:
+    """A number of squeue, plain or as an object; None where it is not set or infinite."""
+    if isinstance(value, dict):
+        value = None if value.get("infinite") or value.get("set") is False else value.get("number")
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _job(job: dict[str, Any]) -> QueueJob | None:
+    job_id, tasks = _id_and_tasks(job)
+
+    def fault(expected: str) -> QueueJobFault:
+        return QueueJobFault(f"job {job_id}: {expected}", tasks)
+
+    words = job.get("job_state")
+    states = [str(word).upper() for word in (words if isinstance(words, list) else [words])]
+    if any(word in OVER for word in states) and "COMPLETING" not in states:
+        return None
+    runs = any(word in RUNS for word in states)
+    if not runs and "PENDING" not in states and "SUSPENDED" not in states:
+        raise fault(f"expected job_state to be PENDING, RUNNING or a state of a job that is over, found {words!r}")
+    procs = _procs(job)
+    if procs is None:
+        raise fault("expected a number of processors above 0 as cpus or in tres_req_str")
+    submit_s, start_s = (whole_seconds(number_of(job.get(name))) for name in ("submit_time", "start_time"))
+    if submit_s is None:
+        raise fault(f"expected submit_time in Unix seconds, found {job.get('submit_time')!r}")
+    if runs and start_s is None:
+        raise fault(f"expected start_time in Unix seconds of a job that runs, found {job.get('start_time')!r}")
+    because = "" if runs else _held_because(job, states)
+    limit = number_of(job.get("time_limit"))
+    return QueueJob(
+        job_id,
+        RUNNING if runs else HELD if because else WAITING,
+        because,
+        tasks,
+        procs,
+        -1 if limit is None or limit <= 0 else int(limit * 60),
+        submit_s,
+        start_s if runs else None,
+        *(_text(job.get(name)) for name in ("user_name", "group_name", "account", "partition", "name")),
+    )
+
+
+def _id_and_tasks(job: dict[str, Any]) -> tuple[str, int]:
+    """The id as squeue prints it, and how many jobs it stands for."""
+    array, task, listed = number_of(job.get("array_job_id")), number_of(job.get("array_task_id")), job.get("array_task_string")
+    if array and isinstance(listed, str) and listed:
+        job_id = f"{array}_[{listed}]"
+        return job_id, int(pl.select(array_tasks(pl.lit(job_id))).item())
+    if array and task is not None:
+        return f"{array}_{task}", 1
+    number = number_of(job.get("job_id"))
+    if number is None:
+        raise QueueJobFault(f"expected a number as job_id, found {job.get('job_id')!r}")
+    return str(number), 1
+
+
+def _procs(job: dict[str, Any]) -> int | None:
+    allocated = _TASKS_OF_TRES.search(str(job.get("tres_alloc_str") or ""))
+    requested = _TASKS_OF_TRES.search(str(job.get("tres_req_str") or ""))
+    told = number_of(job.get("cpus"))
+    amounts = [int(each.group(1)) for each in (allocated, requested) if each]
+    amounts += [int(told)] if told is not None else []
+    return next((amount for amount in amounts if amount > 0), None)
+
+
+def _held_because(job: dict[str, Any], states: list[str]) -> str:
+    """Why a job that does not run could not start on an idle machine; "" where it could."""
+    if "SUSPENDED" in states:
+        return "suspended"
+    if "REQUEUE_HOLD" in states or "SPECIAL_EXIT" in states or job.get("hold") is True or number_of(job.get("priority")) == 0:
+        return "held"
+    reason = (_text(job.get("state_reason")) or "").partition(",")[0]
+    if reason not in WAITS_FOR_PROCESSORS:
+        return reason
+    return "Dependency" if _text(job.get("dependency")) else ""
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value not in ("", "(null)") else None
