@@ -30,7 +30,7 @@ def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
         return read_slurm_queue(document, place)
     if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):
         return read_pbs_queue(document, place, time_zone)
-    raise LogError(f"{place}: {_EXPECTED}; this JSON has neither \"jobs\" nor \"Jobs\"")
+    raise LogError(f'{place}: {_EXPECTED}; this JSON has neither "jobs" nor "Jobs"')
 
 
 def run_queue_command(command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
@@ -47,5 +47,7 @@ def run_queue_command(command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str
         raise LogError(f"queue_command {command!r}: cannot be run ({reason})") from None
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise LogError(f"queue_command {command!r}: ended with status {done.returncode}" + (f": {said[-1]}" if said else ""))
+        raise LogError(
+            f"queue_command {command!r}: ended with status {done.returncode}" + (f": {said[-1]}" if said else "")
+        )
     return done.stdout.decode(errors="replace")

@@ -71,7 +71,11 @@ def _past_moments(history: History, moment: int) -> list[int]:
     """Submissions of the last third of the jobs before a moment, PAST_QUEUES of them at most, evenly over the jobs."""
     last = int(np.searchsorted(history.submit, moment, side="left"))
     first = last - last // 3
-    return sorted({int(history.submit[number]) for number in np.linspace(first, last - 1, PAST_QUEUES).astype(int)}) if last else []
+    return (
+        sorted({int(history.submit[number]) for number in np.linspace(first, last - 1, PAST_QUEUES).astype(int)})
+        if last
+        else []
+    )
 
 
 def _scores(

@@ -33,6 +33,7 @@ COMMANDS = {
     "what-if": ("scenarios.what_if", "Compare scenarios of a file with the source as it is."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),
+    "queue": ("predicting.queue", "When do the jobs that wait now start?"),
     "walltime": ("predicting.wait", "Which wall time should a job request?"),
     "models": ("predicting.models", "List what became of a source's run-time models."),
     "rollback": ("predicting.models", "Make an earlier run-time model champion again."),

@@ -62,6 +62,7 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
         _pseudonyms(check, name, table) if log_path else (),
         **cluster,
         topology=_topology(check, name, table),
+        queue_command=check.typed(table, "queue_command", str, name) or "",
         generator=generator,
         declared_at=f"{check.path}:{check.line(name, None)}",
     )

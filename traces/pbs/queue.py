@@ -23,7 +23,13 @@ from traces.common.queue import (
 STATES = {"R": RUNNING, "E": RUNNING, "B": WAITING, "Q": WAITING, "H": HELD, "W": HELD, "T": HELD, "S": HELD, "U": HELD}
 """What the letters of job_state say of a job; F, X and M are of jobs that are over or elsewhere."""
 OVER = ("F", "X", "M")
-_BECAUSE = {"H": "held", "W": "waits for its time", "T": "in transit", "S": "suspended", "U": "suspended by the user of its nodes"}
+_BECAUSE = {
+    "H": "held",
+    "W": "waits for its time",
+    "T": "in transit",
+    "S": "suspended",
+    "U": "suspended by the user of its nodes",
+}
 _DURATION = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})|(\d{1,9})")
 _LEFT_OF_ARRAY = re.compile(r"Queued:(\d+)")
 

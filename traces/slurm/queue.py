@@ -27,7 +27,17 @@ from traces.slurm.values import array_tasks
 
 RUNS = ("RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING")
 """States in which a job holds its processors."""
-OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY")
+OVER = (
+    "COMPLETED",
+    "CANCELLED",
+    "FAILED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "PREEMPTED",
+    "BOOT_FAIL",
+    "DEADLINE",
+    "OUT_OF_MEMORY",
+)
 WAITS_FOR_PROCESSORS = ("", "None", "Resources", "Priority", "ReqNodeNotAvail", "NodeDown", "WaitingForScheduling")
 """Reasons of a pending job that any other policy could remove. With every other reason it is held."""
 _TASKS_OF_TRES = re.compile(r"(?:^|,)cpu=(\d{1,9})(?:,|$)")
@@ -99,7 +109,11 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
 
 def _id_and_tasks(job: dict[str, Any]) -> tuple[str, int]:
     """The id as squeue prints it, and how many jobs it stands for."""
-    array, task, listed = number_of(job.get("array_job_id")), number_of(job.get("array_task_id")), job.get("array_task_string")
+    array, task, listed = (
+        number_of(job.get("array_job_id")),
+        number_of(job.get("array_task_id")),
+        job.get("array_task_string"),
+    )
     if array and isinstance(listed, str) and listed:
         job_id = f"{array}_[{listed}]"
         return job_id, int(pl.select(array_tasks(pl.lit(job_id))).item())
@@ -124,7 +138,12 @@ def _held_because(job: dict[str, Any], states: list[str]) -> str:
     """Why a job that does not run could not start on an idle machine; "" where it could."""
     if "SUSPENDED" in states:
         return "suspended"
-    if "REQUEUE_HOLD" in states or "SPECIAL_EXIT" in states or job.get("hold") is True or number_of(job.get("priority")) == 0:
+    if (
+        "REQUEUE_HOLD" in states
+        or "SPECIAL_EXIT" in states
+        or job.get("hold") is True
+        or number_of(job.get("priority")) == 0
+    ):
         return "held"
     reason = (_text(job.get("state_reason")) or "").partition(",")[0]
     if reason not in WAITS_FOR_PROCESSORS:

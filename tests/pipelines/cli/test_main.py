@@ -55,6 +55,7 @@ OPTIONS = {
     "report": ["[SOURCE]..."],
     "ui": ["--host", "--port"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
+    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],

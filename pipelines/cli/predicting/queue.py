@@ -1,0 +1,265 @@
+"""The command `tracehouse queue`: when the jobs that wait now will start."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from assets.common.storage import open_warehouse
+from pipelines.cli.errors import plain_errors
+from pipelines.cli.parameters.paths import FileToWrite
+from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.predicting.wait import duration
+from pipelines.cli.tables import folded, terminal_width
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import pseudonym_key_path
+from traces.common.log import LogError
+from traces.common.pseudonyms import read_key
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from assets.predictions.queue_now import QueueNow
+    from models.waits.answers import QueueReplays
+    from traces.catalogue.sources import Source
+    from traces.common.queue import QueueSnapshot
+
+
+class QueueAnswer(NamedTuple):
+    """What is said of a queue. rows: a job each, see docs/queue-now.md. lines: what holds for all of them."""
+
+    rows: pl.DataFrame
+    lines: list[str]
+
+
+@click.command()
+@source_argument("A source that is in the warehouse, with a run-time model.")
+@click.argument("file", required=False, metavar="[FILE]")
+@click.option("--policy", "-p", help="Compare with this order of the queue, as in `tracehouse replay`.")
+@click.option("--backfill", "-b", help="Compare with this backfilling, as there.")
+@click.option(
+    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="Of the jobs.",
+)
+@click.option("--out", type=FileToWrite(), metavar="FILE", help="Write into this file.")
+@plain_errors
+def queue(
+    source: str,
+    file: str | None,
+    policy: str | None,
+    backfill: str | None,
+    samples: int,
+    seed: int,
+    form: str,
+    out: Path | None,
+) -> None:
+    """When do the jobs that wait now start? Each with an interval, and under another policy.
+
+    FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
+    queue_command of the catalogue is run. The queue is replayed many times with run times that the champion predicts. The scheduler is
+    the one that fits the log best, or FCFS with EASY backfilling. Nobody comes later.
+
+    \b
+    squeue --json | tracehouse queue mycluster -
+    tracehouse queue mycluster queue.json --policy SAF
+    """
+    declared = load_catalogue().source(source)
+    snapshot, read_s = read_snapshot(declared, file)
+    answer = answer_queue(declared.name, snapshot, read_s, (policy, backfill), (samples, seed))
+    text = queue_text(answer, form, None if out else terminal_width())
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+    if form != "table":
+        for line in answer.lines:
+            click.echo(line, err=True)
+
+
+def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]:
+    """(the queue with the source's pseudonyms, Unix second at which it was read or its file was written). file: - for standard input, None
+    for the source's queue_command. Raises LogError, and ValueError where there is neither file nor command."""
+    from traces.queues import parse_queue, run_queue_command
+
+    read_s = int(time.time())
+    if file is None:
+        if not source.queue_command:
+            raise ValueError(
+                f'give FILE, or - for standard input, or set queue_command = "squeue --json" in [sources.{source.name}] of the catalogue'
+            )
+        place, text = f"queue_command of {source.name}", run_queue_command(source.queue_command)
+    elif file == "-":
+        place, text = "standard input", sys.stdin.read()
+    else:
+        place = file
+        try:
+            text, read_s = Path(file).read_text(encoding="utf-8"), int(Path(file).stat().st_mtime)
+        except (OSError, UnicodeDecodeError) as error:
+            raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
+    snapshot = parse_queue(text, place, source.time_zone or load_catalogue().time_zone)
+    if source.pseudonyms:
+        snapshot = snapshot.with_pseudonyms(source.pseudonyms, read_key(pseudonym_key_path()))
+    return snapshot, read_s
+
+
+def answer_queue(
+    source: str, snapshot: QueueSnapshot, read_s: int, rival: tuple[str | None, str | None], drawn: tuple[int, int]
+) -> QueueAnswer:
+    """What `tracehouse queue` says. read_s: when the snapshot was read, Unix seconds. rival: policy and backfilling to compare with, None
+    each for that of the source. drawn: samples and seed."""
+    from assets.predictions.queue_now import load_queue_now, moment_of
+    from assets.predictions.waits import load_wait_source
+    from assets.what_if.grade import grade_of
+    from assets.what_if.settings import usual_backfill
+    from models.waits.answers import QueueReplays
+    from models.waits.queue_starts import correction_of, queue_quantiles
+    from models.waits.replays import queue_start_times
+    from pipelines.cli.replaying import say_if_slow
+
+    warehouse, (samples, seed) = open_warehouse(), drawn
+    grade = grade_of(warehouse, source)
+    base = QueueReplays(samples, seed, (grade and grade.policy) or "FCFS", (grade and grade.backfill) or "easy")
+    other = None
+    if rival != (None, None):
+        other = base._replace(policy=rival[0] or base.policy, backfill=usual_backfill(rival[1] or base.backfill))
+    lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
+    with say_if_slow("predicting run times"):
+        now = load_queue_now(warehouse, source, snapshot, moment_of(snapshot, read_s))
+    lines[0] += f", at {now.clock.full(now.state.now)}"
+    if not now.entries:
+        return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
+    with say_if_slow("replaying the queue and queues of the past"):
+        starts = queue_start_times(now.state, samples, seed, base.policy, base.backfill)
+        try:
+            history = load_wait_source(warehouse, source).history
+            correction = correction_of(history, now.state.now, seed, base.policy, base.backfill)
+        except ValueError:  # no job of the log has a start, or none has a predicted run time
+            correction = None
+        rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
+    quantiles = queue_quantiles(starts, correction)[now.first]
+    lines.append(
+        _scheduler_line(base, grade.words if grade else "no grade: `tracehouse run` looks for the scheduler that fits")
+    )
+    lines.append(
+        "80 % intervals are of the model only: the log has too few queues to correct them by"
+        if correction is None
+        else f"80 % intervals are corrected by {correction.jobs:,} jobs of {correction.queues} past queues"
+    )
+    lines.append(f"nobody comes later; run times by version {now.version} of the run-time model")
+    if other is not None and rivals is not None:
+        lines += _rival_lines(other, now, starts, rivals)
+    return QueueAnswer(_rows(now, snapshot, quantiles, rivals), lines)
+
+
+def _scheduler_line(base: QueueReplays, grade: str) -> str:
+    return f"replayed {base.samples} times under {base.policy} with backfilling {base.backfill}; {grade}"
+
+
+def _rival_lines(other: QueueReplays, now: QueueNow, starts: np.ndarray, rivals: np.ndarray) -> list[str]:
+    """One line: the mean over the waiting jobs, who gains most and who pays most. starts, rivals: seconds, (samples, jobs)."""
+    change = (rivals.mean(axis=0) - starts.mean(axis=0))[now.first]
+    line = (
+        f"under {other.policy} with backfilling {other.backfill} jobs start after {duration(rivals.mean())} from now on average "
+        f"instead of {duration(starts.mean())}"
+    )
+    for place, word in ((int(change.argmin()), "gains"), (int(change.argmax()), "pays")):
+        if (change[place] < -0.5) if word == "gains" else (change[place] > 0.5):
+            line += f"; job {now.entries[place].job_id} {word} most, {duration(abs(change[place]))}"
+    return [line]
+
+
+def _rows(
+    now: QueueNow, snapshot: QueueSnapshot, quantiles: np.ndarray | None, rivals: np.ndarray | None
+) -> pl.DataFrame:
+    """One row for each entry that waits, in order of submission, then those that cannot be predicted, with the reason."""
+    import numpy as np
+    import polars as pl
+
+    from traces.common.queue import HELD
+
+    zero = now.clock.zero
+    present = now.state.now
+    rows: list[dict[str, Any]] = []
+    unpredicted = [(job, f"wider than the cluster of {now.state.cluster_procs:,}") for job in now.too_wide]
+    unpredicted += [(job, job.because) for job in snapshot.jobs if job.state == HELD]
+    for job, because in [*((job, "") for job in now.entries), *unpredicted]:
+        submitted = job.submit_s - round((zero - zero.__class__(1970, 1, 1)).total_seconds())
+        rows.append({
+            "job": job.job_id, "user": job.user_name, "queue": job.queue, "procs": job.procs, "tasks": job.tasks,
+            "requested_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
+            "waited_s": max(present - submitted, 0), "not_predicted": because or None,
+        })  # fmt: skip
+    named = {"user": pl.Utf8, "queue": pl.Utf8, "not_predicted": pl.Utf8, "requested_s": pl.Int64}
+    frame = pl.DataFrame(rows, schema_overrides=named) if rows else pl.DataFrame(schema={"job": pl.Utf8} | named)
+    if quantiles is None:
+        return frame
+    told = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
+    if rivals is not None:
+        told["rival_start_p50_s"] = np.median(rivals, axis=0)[now.first]
+        told["change_s"] = told["rival_start_p50_s"] - told["start_p50_s"]
+    missing = frame.height - len(now.entries)
+    columns = {name: [round(float(second)) for second in values] + [None] * missing for name, values in told.items()}
+    texts = {
+        name.removesuffix("_s"): [None if second is None else now.clock.text(present + second) for second in seconds]
+        for name, seconds in columns.items()
+        if name != "change_s"
+    }
+    return frame.hstack(pl.DataFrame(columns | texts))
+
+
+def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
+    """The answer as text: a table (width: of the terminal, None for any), "csv" or "json", which have all columns, in seconds from now."""
+    from pipelines.cli.query import table_text
+
+    if form == "csv":
+        return answer.rows.write_csv()
+    if form == "json":
+        return json.dumps({"lines": answer.lines, "jobs": answer.rows.to_dicts()}) + "\n"
+    return "\n".join(folded(line, width) for line in answer.lines) + "\n" + table_text(_shown(answer.rows), width)
+
+
+def _shown(rows: pl.DataFrame) -> pl.DataFrame:
+    """The columns that people read: lengths of time in words."""
+    import polars as pl
+
+    def words(name: str) -> pl.Series:
+        seconds = rows[name].to_list()
+        signs = ["-" if second is not None and second < 0 else "" for second in seconds]
+        texts = [
+            "" if second is None else sign + duration(abs(second)) for sign, second in zip(signs, seconds, strict=True)
+        ]
+        return pl.Series(texts, dtype=pl.Utf8)
+
+    if not rows.height:
+        return rows
+    shown = rows.select("job", "user", "procs").with_columns(words("waited_s").alias("waited"))
+    if "start_p50" in rows.columns:
+        ends = (_short(rows[name]) for name in ("start_p10", "start_p90"))
+        between = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
+        shown = shown.with_columns(pl.Series("starts", _short(rows["start_p50"])), pl.Series("80 % interval", between))
+    if "change_s" in rows.columns:
+        rival = pl.Series("under the other", _short(rows["rival_start_p50"]))
+        shown = shown.with_columns(rival, words("change_s").alias("change"))
+    shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
+    held = rows["not_predicted"].fill_null("")
+    return shown.with_columns(held) if (held != "").any() else shown
+
+
+def _short(times: pl.Series) -> list[str]:
+    """Local times without weekday and year; seconds of a log's own clock as they are."""
+    texts = ["" if text is None else text for text in times.to_list()]
+    return [text if text.startswith("second") else text[len("Sun 2026-") :] for text in texts]

@@ -1,0 +1,84 @@
+"""`qstat -f -F json` of PBS Professional."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from traces.common.log import LogError
+from traces.common.queue import HELD, RUNNING, WAITING
+from traces.pbs.queue import read_pbs_queue
+
+
+def job(**fields: Any) -> dict[str, Any]:
+    usual = {
+        "Job_Name": "solve", "Job_Owner": "ada@login1.example.org", "job_state": "Q", "queue": "workq", "Account_Name": "a1",
+        "project": "_pbs_project_default", "ctime": "Mon Mar  2 08:00:00 2026", "qtime": "Mon Mar  2 08:00:01 2026",
+        "Resource_List": {"ncpus": 16, "nodect": 2, "walltime": "01:30:00"},
+    }  # fmt: skip
+    return usual | fields
+
+
+def read(**jobs: Any) -> Any:
+    return read_pbs_queue(
+        {"timestamp": 1_772_500_000, "Jobs": {f"{name}.pbs": each for name, each in jobs.items()}},
+        "q.json",
+        "Europe/Berlin",
+    )
+
+
+def test_waiting_and_running_jobs() -> None:
+    snapshot = read(
+        a=job(), b=job(job_state="R", stime="Mon Mar  2 09:00:00 2026", Resource_List={"nodect": 3, "walltime": 60})
+    )
+    first, second = snapshot.jobs
+    assert (first.job_id, first.state, first.procs, first.requested_walltime_s) == ("a", WAITING, 16, 5400)
+    assert first.submit_s == 1_772_434_800  # 07:00 UTC
+    assert (first.user_name, first.account, first.queue, first.job_name) == ("ada", "a1", "workq", "solve")
+    assert (second.state, second.procs, second.requested_walltime_s, second.start_s) == (
+        RUNNING,
+        3,
+        60,
+        1_772_434_800 + 3600,
+    )
+    assert snapshot.written_s == 1_772_500_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "because"),
+    [
+        ({"job_state": "H"}, "held"),
+        ({"job_state": "H", "depend": "afterok:9"}, "dependency"),
+        ({"job_state": "W"}, "waits for its time"),
+        ({"job_state": "S"}, "suspended"),
+    ],
+)
+def test_what_waits_for_something_else_is_held(fields: dict[str, Any], because: str) -> None:
+    (only,) = read(a=job(**fields)).jobs
+    assert (only.state, only.because) == (HELD, because)
+
+
+def test_an_array_stands_for_its_queued_tasks() -> None:
+    array = job(job_state="B", array_state_count="Queued:7 Running:1 Exiting:0 Expired:2 ")
+    done = job(job_state="B", array_state_count="Queued:0 Running:1 Exiting:0 Expired:2 ")
+    snapshot = read(**{"12[]": array, "13[]": done})
+    assert [(each.job_id, each.tasks) for each in snapshot.jobs] == [("12[]", 7)]
+
+
+def test_bad_jobs_beside_good_ones_are_told_and_counted() -> None:
+    snapshot = read(
+        good=job(), a=job(job_state="?"), b=job(Resource_List={}), c=job(ctime="soon", qtime="soon"), d=job(job_state="R"), e=3,
+        f=job(job_state="F"),
+    )  # fmt: skip
+    expected = ["job a.pbs: expected job_state", "job b.pbs: expected a number above 0 as Resource_List.ncpus", "job c.pbs: expected qtime",
+                "job d.pbs: expected stime", "job e.pbs: expected an object"]  # fmt: skip
+    for (fault, _), part in zip(snapshot.faults, expected, strict=True):
+        assert fault.startswith("q.json: ") and part in fault
+    assert snapshot.counts() == "7 jobs read: 0 running, 1 waiting, 0 held, 1 over, 5 left out for a fault"
+
+
+def test_no_jobs_by_id() -> None:
+    assert read_pbs_queue({"pbs_version": "23"}, "q.json", "UTC").read == 0
+    with pytest.raises(LogError, match=r"q.json: expected the JSON of `qstat -f -F json`"):
+        read_pbs_queue({"Jobs": []}, "q.json", "UTC")
