@@ -89,7 +89,8 @@ def scored(log: WaitSource, moment: int, policy: str, backfill: str) -> list[tup
 
 def main(sources: list[str]) -> None:
     print(
-        "| source | grade | queues | jobs | held, replays alone | held, corrected | width, replays alone | width, corrected | median error |"
+        "| source | grade | queues | jobs | held, replays alone | held, corrected | width, replays alone | width, corrected "
+        "| median error |"
     )
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     warehouse = open_warehouse()

@@ -33,7 +33,7 @@ def test_commands() -> None:
     assert run_queue_command(command("print('$HOME; echo')")) == "$HOME; echo\n"
     with pytest.raises(LogError, match="ended with status 3: no route"):
         run_queue_command(command("import sys; print('no route', file=sys.stderr); sys.exit(3)"))
-    with pytest.raises(LogError, match="no answer within 0.2 s"):
+    with pytest.raises(LogError, match=r"no answer within 0\.2 s"):
         run_queue_command(command("import time; time.sleep(9)"), 0.2)
     for wrong in ("no-such-program --json", "squeue 'open"):
         with pytest.raises(LogError, match="cannot be run"):
