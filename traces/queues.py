@@ -25,16 +25,16 @@ def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
-        raise LogError(f"{place}: {_EXPECTED}; {what}") from None
+        raise LogError(f"{place}: {_EXPECTED}, but {what}") from None
     if isinstance(document, dict) and "jobs" in document:
         return read_slurm_queue(document, place)
     if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):
         return read_pbs_queue(document, place, time_zone)
-    raise LogError(f'{place}: {_EXPECTED}; this JSON has neither "jobs" nor "Jobs"')
+    raise LogError(f'{place}: {_EXPECTED}, but this JSON has neither "jobs" nor "Jobs"')
 
 
 def run_queue_command(command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
-    """What a command prints; it is split into words as a shell would, and run without one.
+    """What a command prints. It is split into words as a shell would, and run without one.
 
     Raises LogError where there is no such program, where it fails, or where it takes longer than timeout_s seconds.
     """

@@ -22,7 +22,7 @@ _SHORT_S = 60.0
 
 @dataclass(frozen=True)
 class Correction:
-    """How much further intervals have to reach than those of replays alone, as logarithms of (wait + 1 min); may be below 0.
+    """How much further intervals have to reach than those of replays alone, as logarithms of (wait + 1 min). They may be below 0.
 
     queues, jobs: of the past, that it comes from."""
 
@@ -81,7 +81,7 @@ def _past_moments(history: History, moment: int) -> list[int]:
 def _scores(
     history: History, past: int, moment: int, seed: list[int], policy: Policy, backfill: str
 ) -> tuple[FloatArray, FloatArray] | None:
-    """How far below and above their interval the jobs of a past queue started, as logarithms; None for a queue without such jobs."""
+    """How far below and above their interval the jobs of a past queue started, as logarithms. None for a queue without such jobs."""
     state = state_at(history, past)
     fits = np.flatnonzero(state.waiting.procs <= history.cluster_procs)
     if not len(fits):

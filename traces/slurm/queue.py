@@ -1,7 +1,7 @@
 """Reads what `squeue --json` prints, of Slurm 22.05 to 24.11 (data_parser v0.0.38 to v0.0.42).
 
-Older versions print plain numbers and one word as the state. Newer ones print numbers as {"set": true, "infinite": false, "number": 5},
-and the state as a list of words.
+Older versions print plain numbers and one word as the state. Newer ones print an object with "set", "infinite" and "number", and the
+state as a list of words.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _rows(
 
 
 def queue_text(answer: QueueAnswer, form: str, width: int | None) -> str:
-    """The answer as text: a table (width: of the terminal, None for any), "csv" or "json", which have all columns, in seconds from now."""
+    """The answer as a table, or as "csv" or "json" with all columns, in seconds from now. width: of the terminal, None for any."""
     from pipelines.cli.query import table_text
 
     if form == "csv":
