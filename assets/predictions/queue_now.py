@@ -63,7 +63,8 @@ def load_queue_now(warehouse: Warehouse, source: str, snapshot: QueueSnapshot, n
         chosen = [jobs[k] for k in places]
         columns = ([job.procs for job in chosen], [job.requested_walltime_s for job in chosen], number[places])
         whole = [np.array(column, dtype=np.int64) for column in (since, *columns, [-1] * len(places))]
-        return JobSet(*whole, quantiles[places])  # type: ignore[call-arg]
+        since_s, procs, request, user, in_log = whole
+        return JobSet(since_s, procs, request, user, in_log, quantiles[places])
 
     running = job_set(runs, [min(jobs[k].start_s or now_s, now_s) - zero for k in runs])
     waiting = job_set(each, [min(jobs[k].submit_s, now_s) - zero for k in each])

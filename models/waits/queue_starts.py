@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.runtime.predictor import FloatArray
 from models.waits.history import NEVER_STARTED, History, IntArray, State, state_at
@@ -97,7 +98,7 @@ def _scores(
     return np.log(low[seen] + _SHORT_S) - true, true - np.log(high[seen] + _SHORT_S)
 
 
-def _is_seen(history: History, numbers: IntArray, moment: int) -> IntArray:
+def _is_seen(history: History, numbers: IntArray, moment: int) -> NDArray[np.bool_]:
     """Jobs that were not cancelled by a moment."""
     return (history.start[numbers] < NEVER_STARTED) | (history.leaves[numbers] > moment)
 

@@ -79,8 +79,9 @@ class QueueSnapshot:
         columns = {column: kind for kind in kinds for column in PSEUDONYM_KINDS[kind]}
 
         def renamed(job: QueueJob) -> QueueJob:
-            names = {column: getattr(job, column, None) for column in columns}
-            return replace(job, **{c: pseudonym_of(key, columns[c], name) for c, name in names.items() if name})
+            names: dict[str, Any] = {column: getattr(job, column, None) for column in columns}
+            changed: dict[str, Any] = {c: pseudonym_of(key, columns[c], name) for c, name in names.items() if name}
+            return replace(job, **changed)
 
         return replace(self, jobs=tuple(renamed(job) for job in self.jobs))
 

@@ -203,14 +203,14 @@ def _rows(
             "requested_s": job.requested_walltime_s if job.requested_walltime_s > 0 else None,
             "waited_s": max(present - submitted, 0), "not_predicted": because or None,
         })  # fmt: skip
-    named = {"user": pl.Utf8, "queue": pl.Utf8, "not_predicted": pl.Utf8, "requested_s": pl.Int64}
+    named: dict[str, Any] = {"user": pl.Utf8, "queue": pl.Utf8, "not_predicted": pl.Utf8, "requested_s": pl.Int64}
     frame = pl.DataFrame(rows, schema_overrides=named) if rows else pl.DataFrame(schema={"job": pl.Utf8} | named)
     if quantiles is None:
         return frame
     told = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
     if rivals is not None:
         told["rival_start_p50_s"] = np.median(rivals, axis=0)[now.first]
-        told["change_s"] = told["rival_start_p50_s"] - told["start_p50_s"]
+        told["change_s"] = np.rint(told["rival_start_p50_s"]) - np.rint(told["start_p50_s"])
     missing = frame.height - len(now.entries)
     columns = {name: [round(float(second)) for second in values] + [None] * missing for name, values in told.items()}
     texts = {
