@@ -106,11 +106,11 @@ def _past_jobs(warehouse: Warehouse, source: str, now_s: int) -> pl.DataFrame:
     with warehouse.read() as connection:
         connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
         moments = connection.sql(sql.load("features.job_moments"), params=bounds).pl()
-        told = connection.sql(
+        names_of_jobs = connection.sql(
             "SELECT job_index, submit_time, end_time, user_name, group_name, executable FROM core.jobs WHERE source = $source",
             params={"source": source},
         ).pl()
-    rows = moments.join(told, on="job_index", how="left", maintain_order="left")
+    rows = moments.join(names_of_jobs, on="job_index", how="left", maintain_order="left")
     over = (pl.col("submit_s") < now_s) & (pl.col("end_s").is_null() | (pl.col("end_s") <= now_s))
     return rows.filter(over).with_columns(
         is_now=False,
@@ -140,7 +140,7 @@ def _rows_of(jobs: list[QueueJob], now_s: int) -> pl.DataFrame:
     return rows.with_columns(is_now=True, failed=False, submit_time=pl.from_epoch("submit_s", time_unit="s"))
 
 
-def moment_of(snapshot: QueueSnapshot, otherwise_s: int) -> int:
+def snapshot_moment(snapshot: QueueSnapshot, otherwise_s: int) -> int:
     """When a snapshot was written, Unix seconds: as it says itself, else `otherwise_s`, and never before a job that it shows."""
     shown = [max(job.submit_s, job.start_s or 0) for job in snapshot.jobs]
     written = snapshot.written_s if snapshot.written_s is not None else otherwise_s

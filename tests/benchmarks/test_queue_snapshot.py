@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.queue_snapshot import _number, queue_moments
 from models.waits.history import history_of, state_at
 from tests.models.waits.states import rows_of
-from traces.slurm.queue import number_of
+from traces.slurm.queue import slurm_number
 
 
 def test_moments_have_a_queue() -> None:
@@ -16,4 +16,4 @@ def test_moments_have_a_queue() -> None:
 
 
 def test_numbers_read_back() -> None:
-    assert number_of(_number(90)) == 90
+    assert slurm_number(_number(90)) == 90

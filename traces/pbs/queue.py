@@ -20,9 +20,19 @@ from traces.common.queue import (
     whole_seconds,
 )
 
-STATES = {"R": RUNNING, "E": RUNNING, "B": WAITING, "Q": WAITING, "H": HELD, "W": HELD, "T": HELD, "S": HELD, "U": HELD}
+PBS_STATES = {
+    "R": RUNNING,
+    "E": RUNNING,
+    "B": WAITING,
+    "Q": WAITING,
+    "H": HELD,
+    "W": HELD,
+    "T": HELD,
+    "S": HELD,
+    "U": HELD,
+}
 """What the letters of job_state say of a job; F, X and M are of jobs that are over or elsewhere."""
-OVER = ("F", "X", "M")
+_OVER = ("F", "X", "M")
 _BECAUSE = {
     "H": "held",
     "W": "waits for its time",
@@ -57,7 +67,7 @@ def _entries(jobs: dict[str, Any], zone: ZoneInfo) -> Iterator[QueueJob | QueueJ
 
 def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo) -> QueueJob | None:
     letter = job.get("job_state")
-    if letter in OVER:
+    if letter in _OVER:
         return None
     tasks = _tasks(job_id, job)
     if letter == "B" and tasks == 0:  # all its tasks run or are over, and are listed by themselves
@@ -66,8 +76,8 @@ def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo) -> QueueJob | None:
     def fault(expected: str) -> QueueJobFault:
         return QueueJobFault(f"job {job_id}: {expected}", max(tasks, 1))
 
-    if letter not in STATES:
-        raise fault(f"expected job_state to be one of {' '.join((*STATES, *OVER))}, found {letter!r}")
+    if letter not in PBS_STATES:
+        raise fault(f"expected job_state to be one of {' '.join((*PBS_STATES, *_OVER))}, found {letter!r}")
     asked = job.get("Resource_List")
     asked = asked if isinstance(asked, dict) else {}
     procs = _count(asked.get("ncpus")) or _count(asked.get("nodect"))
@@ -77,17 +87,17 @@ def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo) -> QueueJob | None:
     if submit_s is None:
         raise fault(f"expected qtime or ctime such as 'Mon Mar  2 08:00:00 2026', found {job.get('qtime')!r}")
     start_s = _date(job.get("stime"), zone)
-    if STATES[letter] == RUNNING and start_s is None:
+    if PBS_STATES[letter] == RUNNING and start_s is None:
         raise fault(f"expected stime such as 'Mon Mar  2 08:00:00 2026' of a job that runs, found {job.get('stime')!r}")
     return QueueJob(
         job_id.partition(".")[0],
-        STATES[letter],
+        PBS_STATES[letter],
         _because(letter, job),
         tasks,
         procs,
         _seconds(asked.get("walltime")),
         submit_s,
-        start_s if STATES[letter] == RUNNING else None,
+        start_s if PBS_STATES[letter] == RUNNING else None,
         (_text(job.get("Job_Owner")) or "").partition("@")[0] or None,
         _text(job.get("egroup")) or _text(job.get("group_list")),
         _text(job.get("Account_Name")),

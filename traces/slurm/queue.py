@@ -25,9 +25,9 @@ from traces.common.queue import (
 )
 from traces.slurm.values import array_tasks
 
-RUNS = ("RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING")
+_RUNS = ("RUNNING", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING")
 """States in which a job holds its processors."""
-OVER = (
+_OVER = (
     "COMPLETED",
     "CANCELLED",
     "FAILED",
@@ -51,7 +51,7 @@ def read_slurm_queue(document: dict[str, Any], place: str) -> QueueSnapshot:
     jobs = document.get("jobs")
     if not isinstance(jobs, list):
         raise LogError(f'{place}: expected the JSON of `squeue --json`, with a list "jobs"')
-    return snapshot_of(place, whole_seconds(number_of(document.get("last_update"))), _entries(jobs))
+    return snapshot_of(place, whole_seconds(slurm_number(document.get("last_update"))), _entries(jobs))
 
 
 def _entries(jobs: list[Any]) -> Iterator[QueueJob | QueueJobFault | None]:
@@ -64,7 +64,7 @@ def _entries(jobs: list[Any]) -> Iterator[QueueJob | QueueJobFault | None]:
             yield fault
 
 
-def number_of(value: Any) -> int | float | None:
+def slurm_number(value: Any) -> int | float | None:
     """A number of squeue, plain or as an object; None where it is not set or infinite."""
     if isinstance(value, dict):
         value = None if value.get("infinite") or value.get("set") is False else value.get("number")
@@ -79,21 +79,21 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
 
     words = job.get("job_state")
     states = [str(word).upper() for word in (words if isinstance(words, list) else [words])]
-    if any(word in OVER for word in states) and "COMPLETING" not in states:
+    if any(word in _OVER for word in states) and "COMPLETING" not in states:
         return None
-    runs = any(word in RUNS for word in states)
+    runs = any(word in _RUNS for word in states)
     if not runs and "PENDING" not in states and "SUSPENDED" not in states:
         raise fault(f"expected job_state to be PENDING, RUNNING or a state of a job that is over, found {words!r}")
     procs = _procs(job)
     if procs is None:
         raise fault("expected a number of processors above 0 as cpus or in tres_req_str")
-    submit_s, start_s = (whole_seconds(number_of(job.get(name))) for name in ("submit_time", "start_time"))
+    submit_s, start_s = (whole_seconds(slurm_number(job.get(name))) for name in ("submit_time", "start_time"))
     if submit_s is None:
         raise fault(f"expected submit_time in Unix seconds, found {job.get('submit_time')!r}")
     if runs and start_s is None:
         raise fault(f"expected start_time in Unix seconds of a job that runs, found {job.get('start_time')!r}")
     because = "" if runs else _held_because(job, states)
-    limit = number_of(job.get("time_limit"))
+    limit = slurm_number(job.get("time_limit"))
     return QueueJob(
         job_id,
         RUNNING if runs else HELD if because else WAITING,
@@ -110,8 +110,8 @@ def _job(job: dict[str, Any]) -> QueueJob | None:
 def _id_and_tasks(job: dict[str, Any]) -> tuple[str, int]:
     """The id as squeue prints it, and how many jobs it stands for."""
     array, task, listed = (
-        number_of(job.get("array_job_id")),
-        number_of(job.get("array_task_id")),
+        slurm_number(job.get("array_job_id")),
+        slurm_number(job.get("array_task_id")),
         job.get("array_task_string"),
     )
     if array and isinstance(listed, str) and listed:
@@ -119,7 +119,7 @@ def _id_and_tasks(job: dict[str, Any]) -> tuple[str, int]:
         return job_id, int(pl.select(array_tasks(pl.lit(job_id))).item())
     if array and task is not None:
         return f"{array}_{task}", 1
-    number = number_of(job.get("job_id"))
+    number = slurm_number(job.get("job_id"))
     if number is None:
         raise QueueJobFault(f"expected a number as job_id, found {job.get('job_id')!r}")
     return str(number), 1
@@ -128,9 +128,9 @@ def _id_and_tasks(job: dict[str, Any]) -> tuple[str, int]:
 def _procs(job: dict[str, Any]) -> int | None:
     allocated = _TASKS_OF_TRES.search(str(job.get("tres_alloc_str") or ""))
     requested = _TASKS_OF_TRES.search(str(job.get("tres_req_str") or ""))
-    told = number_of(job.get("cpus"))
+    number = slurm_number(job.get("cpus"))
     amounts = [int(each.group(1)) for each in (allocated, requested) if each]
-    amounts += [int(told)] if told is not None else []
+    amounts += [int(number)] if number is not None else []
     return next((amount for amount in amounts if amount > 0), None)
 
 
@@ -142,7 +142,7 @@ def _held_because(job: dict[str, Any], states: list[str]) -> str:
         "REQUEUE_HOLD" in states
         or "SPECIAL_EXIT" in states
         or job.get("hold") is True
-        or number_of(job.get("priority")) == 0
+        or slurm_number(job.get("priority")) == 0
     ):
         return "held"
     reason = (_text(job.get("state_reason")) or "").partition(",")[0]

@@ -18,6 +18,7 @@ from pipelines.cli.predicting.wait import duration
 from pipelines.cli.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import pseudonym_key_path
+from traces.catalogue.sources import Source
 from traces.common.log import LogError
 from traces.common.pseudonyms import read_key
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from assets.predictions.queue_now import QueueNow
     from models.waits.answers import QueueReplays
-    from traces.catalogue.sources import Source
     from traces.common.queue import QueueSnapshot
 
 
@@ -121,7 +121,7 @@ def answer_queue(
 ) -> QueueAnswer:
     """What `tracehouse queue` says. read_s: when the snapshot was read, Unix seconds. rival: policy and backfilling to compare with, None
     each for that of the source. drawn: samples and seed."""
-    from assets.predictions.queue_now import load_queue_now, moment_of
+    from assets.predictions.queue_now import load_queue_now, snapshot_moment
     from assets.predictions.waits import load_wait_source
     from assets.what_if.grade import grade_of
     from assets.what_if.settings import usual_backfill
@@ -138,7 +138,7 @@ def answer_queue(
         other = base._replace(policy=rival[0] or base.policy, backfill=usual_backfill(rival[1] or base.backfill))
     lines = [f"{source}: {snapshot.counts()}", *(fault for fault, _ in snapshot.faults)]
     with say_if_slow("predicting run times"):
-        now = load_queue_now(warehouse, source, snapshot, moment_of(snapshot, read_s))
+        now = load_queue_now(warehouse, source, snapshot, snapshot_moment(snapshot, read_s))
     lines[0] += f", at {now.clock.full(now.state.now)}"
     if not now.entries:
         return QueueAnswer(_rows(now, snapshot, None, None), [*lines, "no job waits for processors"])
@@ -207,12 +207,14 @@ def _rows(
     frame = pl.DataFrame(rows, schema_overrides=named) if rows else pl.DataFrame(schema={"job": pl.Utf8} | named)
     if quantiles is None:
         return frame
-    told = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
+    predicted = {f"start_{name}_s": quantiles[:, k] for k, name in enumerate(("p10", "p50", "p90"))}
     if rivals is not None:
-        told["rival_start_p50_s"] = np.median(rivals, axis=0)[now.first]
-        told["change_s"] = np.rint(told["rival_start_p50_s"]) - np.rint(told["start_p50_s"])
+        predicted["rival_start_p50_s"] = np.median(rivals, axis=0)[now.first]
+        predicted["change_s"] = np.rint(predicted["rival_start_p50_s"]) - np.rint(predicted["start_p50_s"])
     missing = frame.height - len(now.entries)
-    columns = {name: [round(float(second)) for second in values] + [None] * missing for name, values in told.items()}
+    columns = {
+        name: [round(float(second)) for second in values] + [None] * missing for name, values in predicted.items()
+    }
     texts = {
         name.removesuffix("_s"): [None if second is None else now.clock.text(present + second) for second in seconds]
         for name, seconds in columns.items()

@@ -55,7 +55,7 @@ OPTIONS = {
     "report": ["[SOURCE]..."],
     "ui": ["--host", "--port"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
-    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out"],
+    "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "squeue --json", "--json"],
     "walltime": ["SOURCE", "--user", "--procs", "--executable", "--risk", "--json"],
     "models": ["SOURCE", "--json"],
     "rollback": ["SOURCE", "--to"],

@@ -8,7 +8,7 @@ import pytest
 
 from traces.common.log import LogError
 from traces.common.queue import HELD, RUNNING, WAITING
-from traces.slurm.queue import number_of, read_slurm_queue
+from traces.slurm.queue import read_slurm_queue, slurm_number
 
 
 def number(value: float) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_plain_numbers_and_one_word_of_old_versions() -> None:
 
 def test_an_unlimited_time_is_none() -> None:
     infinite = {"set": False, "infinite": True, "number": 0}
-    assert read(job(1, time_limit=infinite)).jobs[0].requested_walltime_s == -1 and number_of(infinite) is None
+    assert read(job(1, time_limit=infinite)).jobs[0].requested_walltime_s == -1 and slurm_number(infinite) is None
 
 
 def test_an_array_stands_for_its_pending_tasks() -> None:
