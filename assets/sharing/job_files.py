@@ -18,9 +18,6 @@ from assets.what_if.compare import saved_runs
 from assets.what_if.scored_part import PartOptions, part_of
 from warehouse import Warehouse
 
-SUFFIXES = {".swf": "swf", ".swf.gz": "swf", ".parquet": "parquet", ".csv": "evalys"}
-"""Endings of a file's name, and the formats that they stand for."""
-EXPORT_FORMATS = ("swf", "parquet", "evalys")
 EVALYS_COLUMNS = (
     "job_id",
     "workload_name",
@@ -50,17 +47,6 @@ class Exported:
     jobs: int
     left_out: int
     words: str
-
-
-def format_of(path: Path) -> str:
-    """The format that the name of a file asks for. Raises ValueError where it asks for none."""
-    name = path.name.lower()
-    for suffix, file_format in SUFFIXES.items():
-        if name.endswith(suffix):
-            return file_format
-    raise ValueError(
-        f"{path}: its name tells no format: let it end in {', '.join(SUFFIXES)}, or give --format {', '.join(EXPORT_FORMATS)}"
-    )
 
 
 def export_jobs(

@@ -24,7 +24,7 @@ READERS = {
 HASHES = {
     "swf": (1, "d4fecd66baf5"),
     "slurm": (2, "253bba6b6699"),
-    "pbs": (2, "5ff13b427d17"),
+    "pbs": (2, "65c4d6ef2855"),
     "vasp": ("3", "8c96985ac190"),
 }
 """Version of each reader, and the hash of its code."""

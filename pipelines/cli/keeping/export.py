@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
-from assets.sharing.job_files import EXPORT_FORMATS, export_jobs, format_of
+from assets.sharing.formats import EXPORT_FORMATS, format_of
 from assets.what_if.scored_part import PartOptions
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
@@ -35,6 +35,8 @@ def export(source: str, file: Path, file_format: str | None, run: str | None, **
     SWF that is read back gives the same jobs. Users, groups, executables and queues become numbers, as that format wants. Parquet has
     every column of core.jobs. The CSV has the jobs that ran, with processors that are made up: the lowest idle ones.
     """
+    from assets.sharing.job_files import export_jobs
+
     catalogue = load_catalogue()
     name = catalogue.source(source).name
     chosen = file_format or format_of(file)

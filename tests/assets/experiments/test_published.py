@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import dagster as dg
 import numpy as np
 import polars as pl
 import pytest
@@ -50,5 +51,5 @@ def test_policies_may_see_the_published_windows_as_in_the_paper(done: Warehouse)
 def test_short_logs_have_no_published_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_home(monkeypatch, tmp_path)
     warehouse = warehouse_of(tmp_path, busy_log(400))
-    with pytest.raises(ValueError, match="the published windows need 10000"):
+    with pytest.raises(dg.Failure, match="the published windows need 10000"):
         materialize(published, warehouse, {})

@@ -86,6 +86,6 @@ def test_it_runs_without_a_partition_and_tells_what_it_does(
 def test_settings_are_refused_before_anything_is_written(
     warehouse: Warehouse, config: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(dg.Failure, match=says):
         make(warehouse, **config)
     assert not warehouse.path.exists()

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
-import pytest
 
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from assets.sharing.job_files import EVALYS_COLUMNS, export_jobs, format_of
+from assets.sharing.job_files import EVALYS_COLUMNS, export_jobs
 from assets.what_if.scored_part import PartOptions
 from tests.assets.ingest.test_export import SLURM
 from tests.tiny import busy_log, swf_line, warehouse_of
@@ -19,20 +18,6 @@ from traces.swf.reader import read_swf
 from warehouse import Warehouse
 
 ALL = PartOptions()
-
-
-@pytest.mark.parametrize(
-    ("name", "file_format"),
-    [("a.swf", "swf"), ("a.SWF.GZ", "swf"), ("a.b.parquet", "parquet"), ("a.csv", "evalys")],
-)
-def test_names_tell_formats(name: str, file_format: str) -> None:
-    assert format_of(Path(name)) == file_format
-
-
-def test_other_names_tell_none() -> None:
-    for name in ("a.json", "a.csv.gz", "parquet", "swf"):
-        with pytest.raises(ValueError, match=r"its name tells no format: let it end in \.swf"):
-            format_of(Path(name))
 
 
 def test_evalys_by_hand(tmp_path: Path) -> None:

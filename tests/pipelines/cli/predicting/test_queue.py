@@ -38,7 +38,15 @@ def write(folder: Path, *jobs: Any) -> Path:
 @pytest.fixture
 def queue_file(tmp_path: Path) -> Path:
     running = job(1, job_state=["RUNNING"], cpus=60, start_time=NOW - 600)
-    return write(tmp_path, running, job(2, cpus=64), job(3), job(4, hold=True), job(5, cpus=100_000), job(6, cpus=0))
+    return write(
+        tmp_path,
+        running,
+        job(2, cpus=64),
+        job(3, time_limit=30),
+        job(4, hold=True),
+        job(5, cpus=100_000),
+        job(6, cpus=0),
+    )
 
 
 @pytest.fixture(autouse=True)
