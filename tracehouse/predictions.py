@@ -91,7 +91,8 @@ def predict_wait(
         Who submits it.
     at
         Local time of the cluster such as `"2004-03-01 08:00"`, or a second of the log's own clock. By default the
-        last submission in the log.
+        last submission of a log that still grows (the last one is at most two days old), else a busy moment of its
+        second half, drawn with the seed. `moment` says which.
     **replays
         samples (200), seed (1), policy ("FCFS") and backfill ("easy") of the replays of the queue.
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
 
 from models.waits.clock import LogClock
 from models.waits.history import History
+
+GROWING = timedelta(days=2)
+"""A log whose last submission is not older than this still grows: its end is now."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,40 @@ class WaitSource:
         """First submission and last end that the log knows, seconds of its clock."""
         return int(self.history.submit[0]), int(self.history.latest_end[-1])
 
-    def moment(self, text: str | None) -> int:
-        """The second of the log's clock that a user means: a second, or local time of the cluster in ISO form.
+    def usual_moment(self, now: datetime, seed: int) -> tuple[int, str]:
+        """The second of the log's clock that is asked about where none is named, and why, in words.
 
-        None is the last submission in the log: the last moment at which it still tells who runs and who waits. Raises ValueError
-        outside the log."""
+        Of a log that grows, it is the last submission: the latest moment at which it tells who runs and who waits. The end of another log
+        is no moment like others, so a submission of its second half that met a queue is drawn. now: the present, with its zone.
+        """
+        submit = self.history.submit
+        last = int(submit[-1])
+        if self.clock.has_dates:
+            age = now.astimezone(UTC).replace(tzinfo=None) - self.clock.zero - timedelta(seconds=last)
+            if timedelta(0) <= age <= GROWING:
+                return last, "the last submission that the warehouse knows"
+        waiting = np.arange(len(submit)) - np.searchsorted(np.sort(self.history.leaves), submit, side="right")
+        busy = np.flatnonzero(waiting > 0)
+        if not len(busy):
+            return last, "the last submission: nobody waits in this log"
+        later = busy[busy >= len(submit) // 2]
+        drawn = np.random.default_rng(seed).choice(later if len(later) else busy)
+        return int(submit[drawn]), f"a busy moment, drawn with seed {seed}"
+
+    def moment_of_job(self, job_id: str) -> tuple[int, str]:
+        """The moment that a question about a job is about where none is named, and why: the last submission if the job waits then, else
+        its own submission. Raises ValueError for a job that is not in the log."""
+        last = int(self.history.submit[-1])
+        rows = self.rows.filter(pl.col("job_id") == job_id)
+        numbers = np.flatnonzero(np.isin(self.history.job_index, rows["job_index"].to_numpy()))
+        if not len(numbers) or self.history.leaves[numbers[-1]] > last:
+            return last, "the last submission that the warehouse knows"
+        return int(self.history.submit[numbers[-1]]), "its submission"
+
+    def moment(self, text: str) -> int:
+        """The second of the log's clock that a user means: a second, or local time of the cluster in ISO form. Raises ValueError outside
+        the log."""
         first, last = self.span
-        if text is None:
-            return int(self.history.submit[-1])
         is_second = text.strip().isdigit()
         moment = int(text) if is_second else self._second_of(text)
         if not first <= moment <= last:

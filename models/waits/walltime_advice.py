@@ -20,9 +20,12 @@ IntArray = NDArray[np.int64]
 RECENT_JOBS = 300
 """Ended jobs that are looked at; older ones tell of other programs."""
 ROUND_S = 60
+MARGIN = 0.8
+"""Share of the risk asked for that is kept on average, so that most users stay below what they asked for."""
 RISK_STEP = 0.02
 """How far one killed job lowers the risk that is aimed at, in shares of one. Adaptive conformal inference: Gibbs and Candes 2021."""
-LEAST_RISK = 0.001
+LEAST_AIM, LARGEST_AIM = -0.5, 0.5
+"""Bounds of what is aimed at. Below what the ended jobs can answer for, the longest request of theirs is advised."""
 TRIED_JOBS = 3000
 """Most of the user's jobs that the rule is tried on: the last ones."""
 
@@ -140,18 +143,21 @@ def advise(
 ) -> Advice | None:
     """The advice at a moment for a job of this kind: from the last RECENT_JOBS that had ended, of the most alike group that has enough.
 
-    aimed: risk to aim at in the place of `risk`. None where even the user has too few ended jobs for the risk."""
+    aimed: risk to aim at in the place of MARGIN of `risk`. None where even the user has too few ended jobs for the risk."""
     ended = jobs.end <= moment
-    # a group is enough when it can answer for the risk asked for; one that is corrected below what it has tells its longest
+    held = MARGIN * risk
     for name, alike in groups_of(jobs, user, procs, executable):
         recent = np.flatnonzero(alike & ended)
         recent = recent[np.argsort(jobs.end[recent], kind="stable")][-RECENT_JOBS:]
-        if bound(jobs.runtime[recent], risk) is None:
+        if bound(jobs.runtime[recent], held) is None:
             continue
         runtime, request = jobs.runtime[recent], jobs.request[recent]
-        walltime = bound(runtime, max(aimed if aimed is not None else risk, 1.001 / (len(runtime) + 1)))
-        assert walltime is not None
         asked = request[request >= 1]
+        walltime = bound(runtime, aimed if aimed is not None else held)
+        if (
+            walltime is None
+        ):  # corrected below what the run times can answer for: only a request beyond all of them is left
+            walltime = -(-int(max(runtime.max(), asked.max(initial=0))) // ROUND_S) * ROUND_S
         return Advice(
             walltime,
             name,
@@ -174,14 +180,14 @@ def try_on_history(
     part = EndedJobs(*(getattr(jobs, name)[mine] for name in EndedJobs.__dataclass_fields__))
     advised: dict[int, int] = {}
     waiting: list[int] = []
-    aimed = risk
+    aimed = held = MARGIN * risk
 
     def ended_at(k: int) -> int:
         return int(part.end[k] - part.runtime[k] + min(part.runtime[k], advised[k]))
 
     def corrected(aimed: float, k: int) -> float:
         killed = part.runtime[k] > advised[k]
-        return float(np.clip(aimed + RISK_STEP * (risk - killed), LEAST_RISK, 0.5)) if adapt else risk
+        return float(np.clip(aimed + RISK_STEP * (held - killed), LEAST_AIM, LARGEST_AIM)) if adapt else held
 
     for k in range(max(0, len(part) - TRIED_JOBS), len(part)):
         now = int(part.submit[k])

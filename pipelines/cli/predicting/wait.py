@@ -1,13 +1,14 @@
 """The commands `tracehouse wait` and `tracehouse walltime`."""
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from assets.common.storage import open_warehouse
 from models.waits.clock import OF_ITS_OWN
-from models.waits.walltime_advice import advise, try_on_history
+from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.amounts import DurationType, ShareType
 from pipelines.cli.parameters.names import complete_backfilling, complete_policies
@@ -37,12 +38,14 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
     "at",
     metavar="TIME",
     help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
-    "the log's own clock. Default: the last submission in the log.",
+    "the log's own clock. Default: the last submission of a log that still grows, else a busy moment, drawn.",
 )
 @click.option(
     "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times and moment."
+)
 @click.option(
     "--policy",
     "-p",
@@ -118,7 +121,12 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
     job_id, procs, request, user, at = question
     with say_if_slow(f"reading {source}"):
         log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
-    moment = log.moment(at)
+    if at is not None:
+        moment, chosen = log.moment(at), None
+    elif job_id is not None:
+        moment, chosen = log.moment_of_job(job_id)
+    else:
+        moment, chosen = log.usual_moment(datetime.now(UTC), replays.seed)
     with say_if_slow("replaying the queue and jobs of the past"):
         if job_id is not None:
             number = log.job_number(job_id, moment)
@@ -136,6 +144,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
         "at_s": moment,
         "at": log.clock.text(moment),
         "time_zone": log.clock.zone,
+        "moment": chosen,
         "job": job_id,
         "user": user,
         "procs": procs,
@@ -170,7 +179,9 @@ def wait_text(answer: dict[str, Any]) -> str:
     limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
     zone = answer["time_zone"]
     lines = [
-        f"{answer['source']} at {answer['at']} " + (f"({zone})" if zone else f"of {OF_ITS_OWN}"),
+        f"{answer['source']} at {answer['at']} "
+        + (f"({zone})" if zone else f"of {OF_ITS_OWN}")
+        + (f": {answer['moment']}; --at asks about another" if answer["moment"] else ""),
         f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
         f"{answer['waiting_jobs']:,} waiting",
         f"  job      {asked}: {answer['procs']:,} processors{limit}"
@@ -260,13 +271,13 @@ def answer_walltime(source: str, user: str, procs: int | None, executable: str |
     jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
     moment = int(jobs.end.max())
     trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
-    aimed = trial.aimed_risk if trial is not None else risk
+    aimed = trial.aimed_risk if trial is not None else None
     advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
     if advice is None:
         ended = int((jobs.user == user_number).sum())
         raise ValueError(
             f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
-            f"{-int(-(1 - risk) / risk // 1)}: give a larger --risk"
+            f"{-int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)}: give a larger --risk"
         )
     return {
         "source": source,
@@ -286,6 +297,7 @@ def answer_walltime(source: str, user: str, procs: int | None, executable: str |
         "tried_median_requested_s": trial.median_requested_s if trial else None,
         "tried_advised_by_requested": trial.requested_share if trial else None,
         "aimed_risk": aimed,
+        "keeps_risk": trial.killed <= risk if trial else None,
     }
 
 
@@ -306,11 +318,17 @@ def walltime_text(advice: dict[str, Any]) -> str:
             f"  tried on the user's last {advice['tried_jobs']:,} jobs, each with what was known then: "
             f"{advice['tried_killed_share']:.1%} would have been killed"
         )
+        if not advice["keeps_risk"]:
+            lines.append(
+                f"  that is more than the {advice['risk']:.1%} asked for: these jobs change faster than a rule on past jobs. Request "
+                "more than this, or ask for a smaller --risk"
+            )
         if advice["tried_advised_by_requested"] is not None:
             lines.append(
                 f"  advised {duration(advice['tried_median_advised_s'])} in the median where "
                 f"{duration(advice['tried_median_requested_s'])} was requested; processor-hours advised by those requested: "
                 f"{advice['tried_advised_by_requested']:.0%}"
+                + (": the user's own requests ask for less" if advice["tried_advised_by_requested"] > 1 else "")
             )
     return "\n".join(lines)
 

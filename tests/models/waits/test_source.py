@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
@@ -27,7 +27,6 @@ def test_moments_in_every_form(source: WaitSource) -> None:
     assert (
         source.moment("86400") == 86_400 == source.moment("2026-01-02 01:00") == source.moment("2026-01-02T00:00+00:00")
     )
-    assert source.moment(None) == source.history.submit[-1]
     without = replace(source, clock=replace(source.clock, has_dates=False))
     assert without.moment("86400") == 86_400
     with pytest.raises(ValueError, match="does not say which day it began: give a second of its own clock"):
@@ -41,6 +40,37 @@ def test_moments_in_every_form(source: WaitSource) -> None:
 def test_moments_that_are_none(source: WaitSource, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         source.moment(text)
+
+
+def test_of_a_log_that_grows_the_last_submission_is_now(source: WaitSource) -> None:
+    last = int(source.history.submit[-1])
+    end = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=last)
+    for now in (end, end + timedelta(hours=40)):
+        assert source.usual_moment(now, 1) == (last, "the last submission that the warehouse knows")
+    for now in (end + timedelta(days=3), end - timedelta(hours=1)):
+        assert source.usual_moment(now, 1)[1] == "a busy moment, drawn with seed 1"
+
+
+def test_of_another_log_a_busy_moment_is_drawn(source: WaitSource) -> None:
+    without = replace(source, clock=replace(source.clock, has_dates=False))
+    submit, leaves = source.history.submit, source.history.leaves
+    now = datetime.now(UTC)
+    moments = [without.usual_moment(now, seed)[0] for seed in range(30)]
+    assert moments == [without.usual_moment(now, seed)[0] for seed in range(30)] and len(set(moments)) > 5
+    for moment in moments:
+        assert ((submit < moment) & (leaves > moment)).any() and moment >= submit[len(submit) // 2]
+
+
+def test_where_nobody_waits_there_is_no_busy_moment(source: WaitSource) -> None:
+    rows = rows_of().with_columns(start_s=pl.col("submit_s"))
+    idle = replace(source, history=history_of(rows, 16))
+    assert idle.usual_moment(datetime.now(UTC), 1)[1] == "the last submission: nobody waits in this log"
+
+
+def test_a_job_is_asked_about_at_its_submission(source: WaitSource) -> None:
+    moment, why = source.moment_of_job("3")
+    assert why == "its submission" and moment == source.history.submit[list(source.history.job_index).index(3)]
+    assert source.moment_of_job("no such job")[0] == source.history.submit[-1]
 
 
 def test_a_message_has_dates_or_seconds(source: WaitSource) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.waits.walltime_advice import EndedJobs, advise, bound, try_on_history
+from models.waits.walltime_advice import MARGIN, EndedJobs, advise, bound, try_on_history
 
 
 def jobs_of(runtime: np.ndarray, gap: int = 100_000, executable: int = -1, procs: int = 1) -> EndedJobs:
@@ -28,7 +28,7 @@ def test_exchangeable_jobs_are_killed_as_often_as_asked(risk: float) -> None:
     runtime = np.ceil(np.random.default_rng(1).lognormal(8, 1, 2500)).clip(max=90_000).astype(np.int64)
     for adapt in (False, True):
         found = try_on_history(jobs_of(runtime), 0, 10**12, risk, False, False, adapt)
-        assert found is not None and abs(found.killed - risk) < 0.015
+        assert found is not None and abs(found.killed - MARGIN * risk) < 0.015
         assert found.requested_share is not None and found.requested_share < 1
 
 
@@ -49,10 +49,13 @@ def test_advice_looks_at_the_most_alike_jobs_that_ended() -> None:
     assert advise(jobs, 1, None, None, 10**9, 0.05) is None
 
 
-def test_kills_lower_the_risk_that_is_aimed_at() -> None:
-    runtime = np.full(400, 600) + np.arange(400) * 60  # every job runs longer than all before it
+def test_jobs_that_grow_are_killed_no_more_often_than_asked() -> None:
+    """Every job runs longer than all before it, so that only their request saves them."""
+    runtime = np.full(600, 600) + np.arange(600) * 60
     found = try_on_history(jobs_of(runtime), 0, 10**9, 0.05, False, False)
-    assert found is not None and found.killed > 0.9 and found.aimed_risk < 0.05
+    assert found is not None and 0.02 < found.killed <= 0.05 and found.aimed_risk < 0.05
+    uncorrected = try_on_history(jobs_of(runtime), 0, 10**9, 0.05, False, False, adapt=False)
+    assert uncorrected is not None and uncorrected.killed > 0.9
 
 
 def test_jobs_at_their_limit_are_told() -> None:

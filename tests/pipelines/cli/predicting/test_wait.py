@@ -99,8 +99,29 @@ def test_times_of_the_clusters_clock(busy: Path) -> None:
     assert told["at"] == "Sat 2026-01-10 08:00" and told["time_zone"] == "Europe/Berlin"
     utc = json.loads(succeed("wait", "mine", *NEW, "--at", "2026-01-10T07:00:00+00:00", "--json"))
     assert utc == told
-    last = json.loads(succeed("wait", "mine", *NEW, "--json"))
-    assert last["at_s"] > told["at_s"]
+
+
+def test_without_a_time_a_busy_moment_is_drawn(busy: Path) -> None:
+    """The log is of January 2026, so that it grows no more."""
+    answer = json.loads(succeed("wait", "mine", *NEW, "--json"))
+    assert answer["waiting_jobs"] > 0 and answer["moment"] == "a busy moment, drawn with seed 1"
+    assert ": a busy moment, drawn with seed 1; --at asks about another\n" in succeed("wait", "mine", *NEW)
+    other = json.loads(succeed("wait", "mine", *NEW, "--json", "--seed", "2"))
+    assert other["at_s"] != answer["at_s"]
+    asked = json.loads(succeed("wait", "mine", *NEW, "--json", "--at", str(answer["at_s"])))
+    assert asked == answer | {"moment": None}
+
+
+def test_without_a_time_a_job_is_asked_about_at_its_submission(busy: Path) -> None:
+    late = waiting_job(busy)
+    answer = json.loads(succeed("wait", "mine", "--job", late["job_id"], "--json"))
+    assert answer["moment"] == "the last submission that the warehouse knows" and answer["waited_s"] > 0
+    (early,) = json.loads(succeed(
+        "sql", "SELECT job_id FROM core.jobs WHERE start_time < (SELECT max(submit_time) FROM core.jobs) ORDER BY wait_s DESC LIMIT 1",
+        "--format", "json",
+    ))  # fmt: skip
+    answer = json.loads(succeed("wait", "mine", "--job", early["job_id"], "--json"))
+    assert (answer["waited_s"], answer["moment"]) == (0, "its submission")
 
 
 def test_what_cannot_be_asked(busy: Path) -> None:
@@ -142,7 +163,7 @@ def test_a_log_without_dates_has_seconds_of_its_own(busy: Path, tmp_path: Path) 
     answer = json.loads(succeed("wait", "nodates", *NEW, "--json"))
     assert answer["time_zone"] is None and answer["at"] == f"second {answer['at_s']}"
     text = succeed("wait", "nodates", *NEW)
-    assert text.startswith(f"nodates at second {answer['at_s']} of the log's own clock\n")
+    assert text.startswith(f"nodates at second {answer['at_s']} of the log's own clock: a busy moment")
     assert "starts by, of the log's own clock\n" in text and "Europe" not in text and "UTC" not in text
     text = succeed("wait", "mine", *NEW)
     assert "second" not in text.splitlines()[0] and "(Europe/Berlin)" in text.splitlines()[0]
@@ -171,7 +192,7 @@ def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
     message = fail("walltime", "mine", "--user", "3", "--executable", "none")
     assert "no job of executable 'none'; there are 1" in message
     message = fail("walltime", "mine", "--user", "3", "--risk", "0.005")
-    assert "too few for a risk of 0.005, which takes at least 199" in message
+    assert "too few for a risk of 0.005, which takes at least 249" in message
 
 
 # The asset.
