@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pipelines.cli.interrupts import INTERRUPTED, Interrupted, one_line_after_ctrl_c, watch_for_ctrl_c
+from pipelines.cli.interrupts import INTERRUPTED, STUCK_S, Interrupted, one_line_after_ctrl_c, watch_for_ctrl_c
 
 BEGINNING = "import sys, time\nfrom pipelines.cli.interrupts import one_line_after_ctrl_c, watch_for_ctrl_c\nwatch_for_ctrl_c()\n"
 SWALLOWS = """
@@ -38,7 +38,10 @@ def _interrupted(code: str, *, times: int = 1) -> tuple[int, str]:
     for _ in range(times):
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    try:
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()  # else one that hangs computes for ever
     return process.returncode, errors
 
 
@@ -63,6 +66,18 @@ def test_an_import_that_swallows_it(tmp_path: Path) -> None:
 def test_the_second_time_it_ends_at_once() -> None:
     status, errors = _interrupted(f"{BEGINNING}{SWALLOWS}run()\ntime.sleep(60)\n", times=2)
     assert (status, errors) == (130, "\ninterrupted\n")
+
+
+@pytest.mark.parametrize(("times", "seconds"), [(1, STUCK_S), (2, 0.0)])
+def test_compiled_code_that_never_looks_is_ended(times: int, seconds: float) -> None:
+    """As a query of DuckDB may do. Here a lock is taken twice, which no signal interrupts."""
+    stuck = (
+        "import ctypes\nlock = ctypes.create_string_buffer(64)\ntake = ctypes.CDLL(None).pthread_mutex_lock\ntake(lock)\n"
+        "print('ready', flush=True)\ntake(lock)\n"
+    )
+    begun = time.monotonic()
+    status, errors = _interrupted(BEGINNING + stuck, times=times)
+    assert (status, errors) == (130, "\ninterrupted\n") and time.monotonic() - begun > seconds
 
 
 def test_errors_without_ctrl_c_pass() -> None:
