@@ -25,7 +25,9 @@ from models.judging.configurations import (
 )
 from models.judging.fidelity import MEANING, agreement_of
 from models.judging.idle_room import waited_with_room_s
+from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
 from simulator.engine.replay import replay
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
@@ -50,7 +52,7 @@ SHOWN = ("part", "value", "jobs", "grade", "logged_wait_s", "replayed_wait_s", "
 def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Which scheduler fits the log best, and a grade for how well its replay gives back the waits that users really had.
 
-    Rules, backfilling and weights of priorities are searched on the first half of the log, and graded on the second."""
+    Rules, backfilling, weights of priorities and sizes of the cluster are searched on the first half of the log. The second is graded."""
     source = context.partition_key
     result = fidelity_of(warehouse, load_trace(warehouse, source))
     whole = pl.DataFrame(result.rows, infer_schema_length=None)
@@ -88,7 +90,7 @@ def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
     replayed = fitted_replay(logged.jobs, ranked[0]).start - logged.jobs.submit
-    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].procs))
+    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].cluster))
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -105,14 +107,15 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
 
 
 def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration) -> Schedule:
-    """All jobs of a log under a scheduler that may have written it. Raises ValueError where a job is wider than its cluster."""
-    return replay(jobs, configuration.procs, configuration.policy, configuration.backfill)
+    """All jobs of a log under a scheduler that may have written it. Raises ValueError where a job is wider than its cluster, and
+    NeverStarts where it is wider than what is left of one that shrank."""
+    return replay(jobs, configuration.cluster, configuration.policy, configuration.backfill)
 
 
-def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, procs: int) -> list[dict[str, Any]]:
+def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: int | Cluster) -> list[dict[str, Any]]:
     """Rows of replay.fidelity: all jobs of the second half, then size classes and months.
 
-    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log on `procs` processors.
+    replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay.
     """
     jobs, waits, scored = logged.jobs, logged.waits, _scored(logged)
     classes = size_classes(jobs.procs, trace.cluster_procs)
@@ -122,8 +125,8 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, procs: int) -> 
     parts += [("month", month, scored & (months == month)) for month in np.unique(months[scored]).tolist() if month]
     has_wait = waits >= 0
     with_room = {
-        "logged": _with_room(jobs, waits, has_wait, procs),
-        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), procs),
+        "logged": _with_room(jobs, waits, has_wait, Cluster.of(cluster)),
+        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), Cluster.of(cluster)),
     }
     rows = []
     for part, value, of in parts:
@@ -146,12 +149,13 @@ def no_grade(why: str) -> dict[str, Any]:
 def configuration_rows(ranked: list[SchedulerConfiguration]) -> pl.DataFrame:
     """Rows of replay.configurations."""
     rows = [
-        {"place": place, "policy": each.policy, "backfill": each.backfill, "procs": each.procs, "jobs": each.jobs}
-        | {"factor": math.exp(each.error), "semantics": SEMANTICS}
+        {"place": place, "policy": each.policy, "backfill": each.backfill, "procs": each.procs}
+        | {"size_over_time": each.size_over_time.text if each.size_over_time is not None else None}
+        | {"jobs": each.jobs, "factor": math.exp(each.error), "semantics": SEMANTICS}
         for place, each in enumerate(ranked, 1)
     ]
-    columns = {"place": pl.Int64, "policy": pl.Utf8, "backfill": pl.Utf8, "procs": pl.Int64, "jobs": pl.Int64}
-    return pl.DataFrame(rows, schema=columns | {"factor": pl.Float64, "semantics": pl.Int64})
+    columns = {"place": pl.Int64, "policy": pl.Utf8, "backfill": pl.Utf8, "procs": pl.Int64, "size_over_time": pl.Utf8}
+    return pl.DataFrame(rows, schema=columns | {"jobs": pl.Int64, "factor": pl.Float64, "semantics": pl.Int64})
 
 
 def _row(part: str, value: str, logged: IntArray, replayed: IntArray, runtime: IntArray) -> dict[str, Any]:
@@ -186,25 +190,36 @@ def _scored(logged: LoggedJobs) -> NDArray[np.bool_]:
     return (np.arange(len(logged.jobs)) >= len(logged.jobs) // 2) & (logged.waits >= 0)
 
 
-def _with_room(jobs: Jobs, waits: IntArray, has_wait: NDArray[np.bool_], procs: int) -> IntArray:
-    """Seconds of each wait in which enough processors were idle, int64 (jobs,); 0 where the wait is unknown."""
-    seconds = np.zeros(len(jobs), dtype=np.int64)
+def _with_room(jobs: Jobs, waits: IntArray, has_wait: NDArray[np.bool_], cluster: Cluster) -> IntArray:
+    """Seconds of each wait in which enough processors were idle, int64 (jobs,). It is 0 where the wait is unknown."""
+    seconds, missing = np.zeros(len(jobs), dtype=np.int64), cluster.outages
     submit, runtime = jobs.submit[has_wait], jobs.runtime[has_wait]
-    seconds[has_wait] = waited_with_room_s(submit, submit + waits[has_wait], runtime, jobs.procs[has_wait], procs)
+    # processors that are missing are as little idle as those of a job that never waited
+    seconds[has_wait] = waited_with_room_s(
+        np.concatenate([submit, missing.start]),
+        np.concatenate([submit + waits[has_wait], missing.start]),
+        np.concatenate([runtime, missing.end - missing.start]),
+        np.concatenate([jobs.procs[has_wait], missing.procs]),
+        cluster.procs,
+    )[: len(submit)]
     return seconds
 
 
-def _sizes(trace: Trace, logged: LoggedJobs) -> list[int]:
-    """Sizes that the cluster may have had: the declared one, and the most processors that were in use at one time."""
+def _sizes(trace: Trace, logged: LoggedJobs) -> list[int | SizeOverTime]:
+    """Sizes that the cluster may have had: the declared one, the most processors that were in use at one time, and sizes over time that
+    explain how many were. A cluster that shrank has room for the widest job of the whole log, or it is none."""
     has_wait = logged.waits >= 0
     start = (logged.jobs.submit + logged.waits)[has_wait]
-    width = logged.jobs.procs[has_wait]
-    moments = np.concatenate([start, start + logged.jobs.runtime[has_wait]])
-    changes = np.concatenate([width, -width])
-    order = np.lexsort((changes, moments))  # who ends leaves before who starts
-    most = int(np.cumsum(changes[order]).max(initial=0))
+    running = start, start + logged.jobs.runtime[has_wait], logged.jobs.procs[has_wait]
+    most = int(in_use(*running)[1].max(initial=0))
     widest = int(trace.rows["procs"].max())  # type: ignore[arg-type]
-    return [trace.cluster_procs] + ([most] if widest <= most < trace.cluster_procs else [])
+    over_time = sizes_in_use(*running, until=int(logged.jobs.submit.max(initial=0)))
+    sizes: list[int | SizeOverTime] = [trace.cluster_procs]
+    if widest <= most < trace.cluster_procs:
+        sizes.append(most)
+    if over_time is not None and widest <= over_time.procs[-1] and over_time.most <= trace.cluster_procs:
+        sizes.append(over_time)
+    return sizes
 
 
 def _months(trace: Trace) -> NDArray[np.str_]:

@@ -22,6 +22,7 @@ from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.panel import Panel, panel_of
+from models.judging.size_over_time import parse_size_over_time
 from models.judging.verdict import DOMINATES, TRADES, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.jobs.schedule import Schedule
@@ -196,7 +197,8 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfi
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), None
     fitted = None
     if grade.policy is not None and grade.backfill is not None and grade.procs is not None:
-        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, grade.procs, 0)
+        sizes = parse_size_over_time(grade.size_over_time) if grade.size_over_time else None
+        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, grade.procs, 0, sizes)
     # a log that was not replayed has no real waits
     return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), fitted
 
@@ -243,7 +245,8 @@ def _compared(
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        name = f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}"
+        changes = ", on a cluster whose size changes" if fitted.size_over_time is not None else ""
+        name = f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}{changes}"
         baseline = _row(name, "fitted", scored, ours)
         scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
         procs = fitted.procs
@@ -299,7 +302,7 @@ def _row(name: str, kind: str, scored: _Scored, waits: IntArray) -> Scheduler:
 
 def _fitted_panel(trace: Trace, fitted: SchedulerConfiguration, schedule: Schedule) -> Panel:
     scored = np.arange(trace.rows.height) >= (trace.test_position or 0)
-    return panel_of(trace.jobs(), schedule, fitted.procs, scored, wide_of=trace.cluster_procs)
+    return panel_of(trace.jobs(), schedule, fitted.cluster, scored, wide_of=trace.cluster_procs)
 
 
 def _beside(

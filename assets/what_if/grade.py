@@ -14,7 +14,8 @@ MUCH_MORE = 0.1
 
 class SourceGrade(NamedTuple):
     """The grade of a source. grade: None where there is none. Waits are means over the graded jobs, in seconds. policy, backfill and
-    procs are of what fits the log best, None without a grade."""
+    procs are of what fits the log best, None without a grade. size_over_time: of its cluster, as
+    models.judging.size_over_time.parse_size_over_time reads it, None where it had `procs` all the time."""
 
     grade: str | None
     no_grade_because: str | None
@@ -25,6 +26,7 @@ class SourceGrade(NamedTuple):
     policy: str | None
     backfill: str | None
     procs: int | None
+    size_over_time: str | None = None
 
     @property
     def words(self) -> str:
@@ -33,7 +35,8 @@ class SourceGrade(NamedTuple):
             return f"no grade: {self.no_grade_because}"
         return (
             f"grade {self.grade}: {MEANING[self.grade]} (mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
-            f"{self.replayed_wait_s / 3600:.1f} h in the replay of what fits it best, {self.policy} with backfilling {self.backfill})"
+            f"{self.replayed_wait_s / 3600:.1f} h in the replay of what fits it best, {self.policy} with backfilling {self.backfill}"
+            + (" on a cluster whose size changes)" if self.size_over_time else ")")
             + held_back_text(self.grade, self.logged_room_share, self.replayed_room_share)
         )
 
@@ -49,7 +52,7 @@ def grade_of(warehouse: Warehouse, source: str) -> SourceGrade | None:
         )
         fitted = first_row(
             connection,
-            "SELECT policy, backfill, procs FROM replay.configurations WHERE source = ? AND place = 1",
+            "SELECT policy, backfill, procs, size_over_time FROM replay.configurations WHERE source = ? AND place = 1",
             [source],
         )
     return None if graded is None else SourceGrade(*graded, *(fitted or (None, None, None)))

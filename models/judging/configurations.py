@@ -7,13 +7,15 @@ multifactor priority are searched one after another behind the best backfilling 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.judging.fidelity import error_of
-from simulator.engine.replay import replay
+from models.judging.size_over_time import SizeOverTime
+from simulator.engine.replay import NeverStarts, replay
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 
 IntArray = NDArray[np.int64]
@@ -44,13 +46,19 @@ REFINED_BACKFILLS = 2
 @dataclass(frozen=True, order=True)
 class SchedulerConfiguration:
     """A scheduler that may have written the log. error: by models.judging.fidelity.error_of. jobs: how many it was fitted
-    on."""
+    on. size_over_time: of a cluster that grew or shrank, None where it had `procs` all the time."""
 
     error: float
     policy: str = field(compare=False)
     backfill: str = field(compare=False)
     procs: int = field(compare=False)
     jobs: int = field(compare=False)
+    size_over_time: SizeOverTime | None = field(default=None, compare=False)
+
+    @property
+    def cluster(self) -> Cluster:
+        """Of its replays."""
+        return self.size_over_time.cluster if self.size_over_time is not None else Cluster(self.procs)
 
 
 @dataclass(frozen=True)
@@ -69,20 +77,24 @@ class LoggedJobs:
         """Jobs whose waits are known, and that started before the last submission: whoever comes later made no difference to them."""
         return (self.waits >= 0) & (self.jobs.submit + self.waits <= self.jobs.submit.max(initial=0))
 
-    def error(self, policy: str, backfill: str, procs: int) -> float:
-        """Of a replay of these jobs. Infinite where a job is wider than the cluster."""
-        if int(self.jobs.procs.max(initial=0)) > procs:
+    def error(self, policy: str, backfill: str, cluster: int | Cluster) -> float:
+        """Of a replay of these jobs. Infinite where a job can never start, since it is wider than the cluster."""
+        if int(self.jobs.procs.max(initial=0)) > Cluster.of(cluster).procs:
             return float("inf")
-        waits, scored = replay(self.jobs, procs, policy, backfill).start - self.jobs.submit, self.scored
+        try:
+            starts = replay(self.jobs, cluster, policy, backfill).start
+        except NeverStarts:  # it is wider than what is left of a cluster that shrank
+            return float("inf")
+        waits, scored = starts - self.jobs.submit, self.scored
         return error_of(self.waits[scored], waits[scored])
 
 
 def search_configuration(
-    logged: LoggedJobs, procs: Iterable[int], on_replay: Callable[[], None] = lambda: None
+    logged: LoggedJobs, sizes: Iterable[int | SizeOverTime], on_replay: Callable[[], None] = lambda: None
 ) -> list[SchedulerConfiguration]:
     """The finalists, best first, over the first MOST_JOBS of `logged`.
 
-    procs: sizes that the cluster may have had, the likeliest first. on_replay: called after every replay. Equal errors stay in the
+    sizes: what the cluster may have had, the likeliest first. on_replay: called after every replay. Equal errors stay in the
     order of SEARCHED_ORDERS and SEARCHED_BACKFILLS, so that of equal schedules the plainest rule is named. Raises ValueError where no
     wait is known.
     """
@@ -90,12 +102,15 @@ def search_configuration(
     if not part.scored.any():
         raise ValueError("no job has a known wait: there is nothing to fit a configuration to")
 
-    def tried(of: LoggedJobs, policy: str, backfill: str, size: int) -> SchedulerConfiguration:
-        error = of.error(policy, backfill, size)
+    def tried(of: LoggedJobs, policy: str, backfill: str, size: int | SizeOverTime) -> SchedulerConfiguration:
+        over_time = size if isinstance(size, SizeOverTime) else None
+        procs = over_time.most if over_time is not None else int(size)  # type: ignore[arg-type]
+        asked = SchedulerConfiguration(0.0, policy, backfill, procs, len(of.jobs), over_time)
+        error = of.error(policy, backfill, asked.cluster)
         on_replay()
-        return SchedulerConfiguration(error, policy, backfill, size, len(of.jobs))
+        return replace(asked, error=error)
 
-    likeliest, *others = procs
+    likeliest, *others = sizes
     first = [tried(part, policy, backfill, likeliest) for policy in SEARCHED_ORDERS for backfill in SEARCHED_BACKFILLS]
     plausible = list(dict.fromkeys(["FCFS", *(each.policy for each in sorted(first))]))[:PLAUSIBLE]
     first += [
@@ -109,7 +124,7 @@ def search_configuration(
     finalists = sorted(first)[:FINALISTS]
     if len(part.jobs) < len(logged.jobs):
         more = logged.first(min(MOST_JOBS, len(logged.jobs)))
-        finalists = [tried(more, each.policy, each.backfill, each.procs) for each in finalists]
+        finalists = [tried(more, each.policy, each.backfill, each.size_over_time or each.procs) for each in finalists]
     return sorted(finalists)
 
 
@@ -122,12 +137,12 @@ def replays_of_search(jobs: int, sizes: int) -> int:
     )
 
 
-def _best_rules(tried: list[SchedulerConfiguration]) -> list[tuple[str, int]]:
+def _best_rules(tried: list[SchedulerConfiguration]) -> list[tuple[str, int | SizeOverTime]]:
     """Backfilling rules and sizes of the best configurations, without repeats. None where one gives the log back exactly."""
     ordered = sorted(tried)
     if ordered[0].error == 0.0:
         return []
-    rules = dict.fromkeys((each.backfill, each.procs) for each in ordered)
+    rules = dict.fromkeys((each.backfill, each.size_over_time or each.procs) for each in ordered)
     return list(rules)[:REFINED_BACKFILLS]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from assets.common.storage import open_warehouse
 from assets.what_if.grade import SourceGrade, grade_of
 from assets.what_if.loading import is_loaded
-from assets.what_if.settings import RunSettings
+from assets.what_if.settings import Outage, RunSettings
+from models.judging.size_over_time import parse_size_over_time
 
 NOT_IN_LOG = (
     "A log does not tell everything: partitions, reservations, holds, weights of accounts, limits of users, GPUs and memory are not in "
@@ -19,8 +20,9 @@ GOOD_GRADES = ("A", "B")
 
 @dataclass(frozen=True)
 class BaseConfiguration:
-    """settings: of the base's replay, before [base] changes them. procs: of its cluster, None for those of the source. why: where they
-    come from, for people. grade: of the source, None where nothing graded it. no_grade: why there is none, empty where there is one."""
+    """settings: of the base's replay, before [base] changes them. Their outages are what a cluster that grew or shrank lacks.
+    procs: of its cluster, None for those of the source. why: where they come from, for people. grade: of the source, None where nothing
+    graded it. no_grade: why there is none, empty where there is one."""
 
     settings: RunSettings
     procs: int | None
@@ -56,6 +58,8 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
         return BaseConfiguration(usual, None, why, None, remedy)
     if grade.grade is None or grade.policy is None or grade.backfill is None:
         return BaseConfiguration(usual, None, why, grade, grade.no_grade_because or "")
-    fitted = usual.model_copy(update={"policy": grade.policy, "backfill": grade.backfill})
+    sizes = parse_size_over_time(grade.size_over_time) if grade.size_over_time else None
+    missing = [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes.missing] if sizes else []
+    fitted = usual.model_copy(update={"policy": grade.policy, "backfill": grade.backfill, "outages": missing})
     why = "the scheduler that fits the log best (replay/fidelity)"
     return BaseConfiguration(fitted, grade.procs, why, grade)

@@ -19,7 +19,7 @@ from assets.what_if.run import ChosenPolicy, choose_policy
 from assets.what_if.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.what_if.scenarios.scenario_file import BASE, TEXTS, Changes, ScenarioFile
 from assets.what_if.scored_part import PartOptions, part_of
-from assets.what_if.settings import RunSettings, check_settings, outages_of, read_outages
+from assets.what_if.settings import Outage, RunSettings, check_settings, outages_of, read_outages
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -80,11 +80,12 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source, is_log)
     with file.naming(BASE):
-        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log)
+        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings.outages)
     usual, asked = asked_base.settings, []
     for name, changes in file.scenarios.items():
         with file.naming("scenarios", name):
-            asked.append(_asked(("scenarios", name), changes, usual, source, is_log))
+            missing = configuration.settings.outages
+            asked.append(_asked(("scenarios", name), changes, usual, source, is_log, missing))
     part = file.part if part is None else part
     trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
     node_procs = declared.procs_per_node or trace.node_procs
@@ -100,14 +101,24 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
     return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, tuple(file.base))
 
 
-def _settings(changes: Changes, base: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
-    """The settings of a replay without its processors, and how many processors are asked for."""
+def _settings(
+    changes: Changes, base: RunSettings, fitted_missing: list[Outage]
+) -> tuple[RunSettings, AskedProcs | None]:
+    """The settings of a replay without its processors, and how many processors are asked for. fitted_missing: what the fitted cluster
+    lacks while it is smaller. It goes with further outages and changes of the size, but not with a number of processors."""
     values: dict[str, Any] = {
         key: changes[key] for key in (*TEXTS, "without_queue", "round_walltimes") if key in changes
     }
+    missing = [each for each in base.outages if each in fitted_missing]
+    outages = [each for each in base.outages if each not in fitted_missing]
     if "outages" in values:
-        values["outages"] = read_outages(Path(values["outages"]))
+        outages = read_outages(Path(values["outages"]))
     if "load" in changes:
+        if missing:
+            raise ValueError(
+                "load moves submissions, and the fitted cluster changes its size at times of the log: give a number of procs in [base], "
+                "for a cluster of one size"
+            )
         values["load"] = parse_load(changes["load"], base.load)
     size = None
     if "procs" in changes:
@@ -116,11 +127,19 @@ def _settings(changes: Changes, base: RunSettings) -> tuple[RunSettings, AskedPr
         size = parse_nodes(changes["nodes"], changes.get("procs_per_node"))
     elif "procs_per_node" in changes:
         raise ValueError("procs_per_node says how large the nodes of nodes = ... are: give nodes, too")
+    values["outages"] = outages if size is not None and size.procs is not None else [*missing, *outages]
     return check_settings(base.model_copy(update=values)), size
 
 
-def _asked(path: tuple[str, ...], changes: Changes, base: RunSettings, source: str, is_log: bool) -> _AskedReplay:
-    settings, size = _settings(changes, base)
+def _asked(
+    path: tuple[str, ...],
+    changes: Changes,
+    base: RunSettings,
+    source: str,
+    is_log: bool,
+    fitted_missing: list[Outage],
+) -> _AskedReplay:
+    settings, size = _settings(changes, base, fitted_missing)
     if is_log:
         check_log_estimates(Path(source), settings)
     policy = choose_policy(settings, None if is_log else open_warehouse(), source)

@@ -13,6 +13,9 @@ import pytest
 from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.evaluation import fidelity as judging
+from models.judging.size_over_time import SizeOverTime
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import jobs_from_log
 from tests.shared import shared_file
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
@@ -105,6 +108,21 @@ def test_archive_logs_without_real_waits(tmp_path: Path, log: str, why: str) -> 
     text = gzip.decompress(shared_file("traces", "swf", f"{log}.swf.gz").read_bytes()).decode("latin-1")
     warehouse = warehouse_of(tmp_path, text)
     assert why in str(why_no_grade(warehouse))
+
+
+def test_a_cluster_that_grew_is_named_and_its_replay_graded(tmp_path: Path) -> None:
+    """Its log is written by our own engine, with the growth hidden."""
+    text = busy_log(3000, seed=3, days=60)
+    jobs = load_trace(warehouse_of(tmp_path / "asked", text), "mine").jobs()
+    grew = SizeOverTime((10, 16), (int(jobs.submit[900]),))
+    narrow = np.minimum(jobs.procs, 10)
+    jobs = jobs_from_log(jobs.submit, jobs.runtime, narrow, jobs.estimate)
+    waits = replay(jobs, grew.cluster, "FCFS", "easy").start - jobs.submit
+    columns = (jobs.submit, waits, jobs.runtime, narrow, jobs.estimate)
+    lines = [swf_line(k, *map(int, row)) for k, row in enumerate(zip(*columns, strict=True), 1)]
+    rows, fitted = made(warehouse_of(tmp_path, "; MaxProcs: 16\n" + "".join(lines)))
+    assert fitted["size_over_time"][0] is not None and fitted["size_over_time"][0].startswith("10 until ")
+    assert rows.filter(part="all")["grade"].to_list() == ["A"]
 
 
 def test_a_smaller_machine_is_tried_where_fewer_processors_were_ever_in_use(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from assets.common.trace import load_trace
 from assets.policies.verdicts import JudgedRule
 from assets.report.comparison import read_comparison, read_grade, word_of
 from models.judging.configurations import SchedulerConfiguration
+from models.judging.size_over_time import SizeOverTime
 from tests.assets.report.conftest import (
     RULES,
     fcfs_without_backfilling,
@@ -60,6 +62,19 @@ def test_without_a_fit_easy_is_the_baseline(tmp_path: Path) -> None:
         stored = dict(connection.execute("SELECT policy, verdict FROM replay.period_scores").fetchall())
     (sjf,) = (row for row in compared.tried if row.name.startswith("Shortest job first"))
     assert sjf.verdict == stored["SJF"]
+
+
+def test_a_cluster_that_grew_is_the_baseline(graded: Warehouse, tmp_path: Path) -> None:
+    own = Warehouse(Path(shutil.copy(graded.path, tmp_path / "own.duckdb")))
+    grade_source(
+        own, "B", None, SchedulerConfiguration(0.0, "FCFS", "none", 16, 200, SizeOverTime((12, 16), (40 * 86_400,)))
+    )
+    grown, whole = (read_comparison(each, "mine") for each in (own, graded))
+    assert grown.baseline is not None and whole.baseline is not None
+    assert grown.baseline.name == (
+        "Best fit to the log: first come, first served, no backfilling, on a cluster whose size changes"
+    )
+    assert grown.all_jobs_s["baseline"] > 1.2 * whole.all_jobs_s["baseline"], "jobs wait while it is small"
 
 
 def test_those_that_do_the_same_share_a_row(graded: Warehouse) -> None:

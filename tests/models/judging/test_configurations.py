@@ -13,6 +13,7 @@ from models.judging.configurations import (
     search_configuration,
 )
 from models.judging.fidelity import agreement_of
+from models.judging.size_over_time import SizeOverTime, sizes_in_use
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs, jobs_from_log
@@ -90,6 +91,26 @@ def test_a_smaller_cluster_is_found() -> None:
     waits = waits_of(jobs, "FCFS", "easy", 48)
     best = search_configuration(LoggedJobs(jobs, waits), [PROCS, 48])[0]
     assert (best.policy, best.backfill, best.procs, best.error) == ("FCFS", "easy", 48, 0.0)
+
+
+@pytest.mark.parametrize("sizes", [(40, 64), (64, 40)])
+def test_a_cluster_that_grew_or_shrank_is_found(sizes: tuple[int, int]) -> None:
+    jobs = workload(1)
+    hidden = SizeOverTime(sizes, (int(jobs.submit[1200]),))
+    waits = waits_of(jobs, "SAF", "easy", hidden.cluster)
+    start = jobs.submit + waits
+    seen = sizes_in_use(start, start + jobs.runtime, jobs.procs, int(jobs.submit[-1]))
+    assert seen is not None and seen.procs == sizes
+    best = search_configuration(LoggedJobs(jobs, waits), [PROCS, seen])[0]
+    assert (best.policy, best.backfill, best.size_over_time) == ("SAF", "easy", seen)
+    replayed = replay(jobs, best.cluster, best.policy, best.backfill).start - jobs.submit
+    assert agreement_of(waits, replayed, jobs.runtime).grade in ("A", "B")
+
+
+def test_what_never_fits_a_cluster_that_shrank_is_no_schedule() -> None:
+    jobs = workload(2, 300)
+    logged = LoggedJobs(jobs, waits_of(jobs, "FCFS", "easy"))
+    assert logged.error("FCFS", "easy", SizeOverTime((64, 2), (5000,)).cluster) == float("inf")
 
 
 def test_bounds() -> None:

@@ -42,7 +42,7 @@ def busy_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
     return folder
 
 
-def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16) -> None:
+def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16, size_over_time: str | None = None) -> None:
     """Grades the source `mine`, or says that it has no grade."""
     row = {"part": "all", "value": "", "jobs": 9, "logged_wait_s": 7200.0, "replayed_wait_s": 3600.0, "grade": grade}
     row["no_grade_because"] = None if grade else "hardly anybody waited"
@@ -51,6 +51,7 @@ def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16) -> None
         "policy": policy,
         "backfill": "none",
         "procs": procs,
+        "size_over_time": size_over_time,
         "jobs": 5,
         "factor": 2.0,
         "semantics": 5,

@@ -22,6 +22,14 @@ def test_a_grade_gives_the_scheduler_that_fits_best(busy: Path) -> None:
     assert [said[:8] for said in base.trust] == ["grade B:"]
 
 
+def test_a_cluster_that_grew_is_replayed_as_it_grew(busy: Path) -> None:
+    write_grade("B", size_over_time="12 until 86400, then 16")
+    base = base_configuration("mine", is_log=False)
+    assert base.procs == 16
+    assert [(each.start, each.end, each.procs) for each in base.settings.outages] == [(0, 86_400, 4)]
+    assert "on a cluster whose size changes" in base.trust[0]
+
+
 def test_a_poor_grade_says_what_a_log_does_not_tell(busy: Path) -> None:
     write_grade("D")
     base = base_configuration("mine", is_log=False)

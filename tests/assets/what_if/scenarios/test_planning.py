@@ -51,6 +51,20 @@ def test_changes_are_those_of_the_base(busy: Path) -> None:
     assert [each.settings.load for each in plan.scenarios] == [2, 2, 2, 3, 3]
 
 
+def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
+    write_grade("B", size_over_time="12 until 86400, then 16")
+    outages = busy / "lost.csv"
+    outages.write_text("start,end,procs\n90000,95000,2\n")
+    asked = {"more": {"procs": "+4"}, "one size": {"procs": 16}, "lost": {"outages": str(outages)}}
+    plan = plan_scenarios(scenarios_of({"scenarios": asked}), "mine")
+    lacks = {each.name: [(one.start, one.procs) for one in each.settings.outages] for each in plan.scenarios}
+    assert lacks == {"more": [(0, 4)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
+    with pytest.raises(ValueError, match="load moves submissions, and the fitted cluster changes its size"):
+        plan_scenarios(scenarios_of({"scenarios": {"busier": {"load": "+10%"}}}), "mine")
+    of_one_size = scenarios_of({"base": {"procs": 16}, "scenarios": {"busier": {"load": "+10%"}}})
+    assert plan_scenarios(of_one_size, "mine").base.settings.outages == []
+
+
 def test_what_is_scored(busy: Path) -> None:
     everything = plan_of({"x": {"policy": "SJF"}})
     assert len(everything.scored) == 400 and everything.scored_words == ""
