@@ -50,7 +50,7 @@ def main() -> None:
     lines, without, parts, reasons = [], [], [], []
     for name, file in LOGS.items():
         log = tracehouse.load_log(SHARED / f"{file}.swf.gz")
-        result = fidelity_of(log.warehouse, log.trace())
+        result = fidelity_of(log.warehouse, log.trace(labels=["queue"]))
         of_all = result.rows[0]
         if not result.ranked:
             without.append([name, of_all["no_grade_because"]])

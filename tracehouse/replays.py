@@ -47,6 +47,7 @@ class ReplaySettings(TypedDict, total=False):
     trim: float
     load: float
     without_queue: str | Sequence[str]
+    partitions: dict[str, int]
     round_walltimes: str | None
     procs: int | None
     topology: str | Path
@@ -199,15 +200,15 @@ def replay(
     **settings
         * `inspector` (None): who accepts or rejects what the policy picks: "unfit", "learned", or the file of a trained inspector.
         * `estimates` ("requested"): run times that the scheduler uses: "actual", "predicted:p80", "live:median", ...
-        * `reserve_by` ("estimate"): what reservations use of running jobs, or "requested".
-        * `admit_by` ("estimate"): what decides whether a job may pass a blocked one, or "requested".
+        * `reserve_by`, `admit_by` ("estimate", or "requested"): what reservations use, and what lets a job pass a blocked one.
         * `correction` ("requested"): or "increments", "doubling". `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
         * `window` (None): only these jobs, `(first, length)`. `warm_start` (False): begin with the jobs that the log says were there.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
-        * `cancelled` (False): replay jobs, too, that were cancelled before they started.
-        * `drop_wider` (False): leave out wider jobs. `trim` (0.0): share of the span cut for a second set of metrics.
+        * `cancelled` (False): replay cancelled jobs, too. `drop_wider` (False): leave out wider jobs.
+        * `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
-        * `without_queue` ([]): queues left out. `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
+        * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
+          `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
           `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/topology.md).
 

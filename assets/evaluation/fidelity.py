@@ -1,7 +1,9 @@
 """How far a replay can be trusted: the scheduler that fits a log best, and how well its replay gives back what happened."""
 
+import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,8 +27,8 @@ from models.judging.configurations import (
 )
 from models.judging.fidelity import MEANING, agreement_of
 from models.judging.idle_room import waited_with_room_s
-from models.judging.size_over_time import SizeOverTime, in_use, sizes_in_use
-from simulator.engine.replay import replay
+from models.judging.machine import Machine
+from models.judging.size_over_time import in_use, sizes_in_use
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
@@ -52,9 +54,9 @@ SHOWN = ("part", "value", "jobs", "grade", "logged_wait_s", "replayed_wait_s", "
 def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """Which scheduler fits the log best, and a grade for how well its replay gives back the waits that users really had.
 
-    Rules, backfilling, weights of priorities and sizes of the cluster are searched on the first half of the log. The second is graded."""
+    Rules, backfilling, weights of priorities and machines are searched on the first half of the log. The second is graded."""
     source = context.partition_key
-    result = fidelity_of(warehouse, load_trace(warehouse, source))
+    result = fidelity_of(warehouse, load_trace(warehouse, source, labels=["queue"]))
     whole = pl.DataFrame(result.rows, infer_schema_length=None)
     with warehouse.write() as connection:
         replace_partition(connection, "replay.configurations", source, configuration_rows(result.ranked))
@@ -84,13 +86,13 @@ class FidelityOfLog:
 
 def fidelity_of(warehouse: Warehouse, trace: Trace) -> FidelityOfLog:
     """How far replays of a log can be trusted, or the row that says why that cannot be said. warehouse: holds the log's header."""
-    logged = LoggedJobs(trace.jobs(), logged_waits(trace))
+    logged = LoggedJobs(trace.jobs(), logged_waits(trace), job_queues(trace))
     why_not = _no_real_waits(warehouse, trace, logged)
     if why_not:
         return FidelityOfLog(logged, [], None, [no_grade(why_not)])
     ranked = fitted(trace, logged)
-    replayed = fitted_replay(logged.jobs, ranked[0]).start - logged.jobs.submit
-    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].cluster))
+    replayed = fitted_replay(logged.jobs, ranked[0], logged.queues).start - logged.jobs.submit
+    return FidelityOfLog(logged, ranked, replayed, graded(trace, logged, replayed, ranked[0].machine.cluster))
 
 
 def logged_waits(trace: Trace) -> IntArray:
@@ -101,15 +103,22 @@ def logged_waits(trace: Trace) -> IntArray:
 def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
     """Schedulers that may have written the log, best first, by the first half of its jobs."""
     half = _first_half(logged)
-    sizes = _sizes(trace, half)
-    with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(half.jobs), len(sizes))) as bar:
-        return search_configuration(half, sizes, bar.update)
+    machines = _machines(trace, half)
+    with progress_bar(f"which scheduler wrote {trace.source}", replays_of_search(len(half.jobs), len(machines))) as bar:
+        return search_configuration(half, machines, bar.update)
 
 
-def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration) -> Schedule:
-    """All jobs of a log under a scheduler that may have written it. Raises ValueError where a job is wider than its cluster, and
-    NeverStarts where it is wider than what is left of one that shrank."""
-    return replay(jobs, configuration.cluster, configuration.policy, configuration.backfill)
+def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration, queues: Sequence[str | None]) -> Schedule:
+    """All jobs of a log under a scheduler that may have written it. queues: of the jobs, as `job_queues` has them.
+
+    Raises ValueError where a job is wider than the cluster, than its partition, or than what is left of a cluster that shrank.
+    """
+    return configuration.machine.replay(jobs, configuration.policy, configuration.backfill, queues)
+
+
+def job_queues(trace: Trace) -> Sequence[str | None]:
+    """The queue of each row of the trace; empty where the trace was loaded without the column."""
+    return trace.rows["queue"].to_list() if "queue" in trace.rows.columns else ()
 
 
 def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: int | Cluster) -> list[dict[str, Any]]:
@@ -149,13 +158,22 @@ def no_grade(why: str) -> dict[str, Any]:
 def configuration_rows(ranked: list[SchedulerConfiguration]) -> pl.DataFrame:
     """Rows of replay.configurations."""
     rows = [
-        {"place": place, "policy": each.policy, "backfill": each.backfill, "procs": each.procs}
-        | {"size_over_time": each.size_over_time.text if each.size_over_time is not None else None}
+        {"place": place, "policy": each.policy, "backfill": each.backfill, **_machine_row(each.machine)}
         | {"jobs": each.jobs, "factor": math.exp(each.error), "semantics": SEMANTICS}
         for place, each in enumerate(ranked, 1)
     ]
-    columns = {"place": pl.Int64, "policy": pl.Utf8, "backfill": pl.Utf8, "procs": pl.Int64, "size_over_time": pl.Utf8}
+    columns = {"place": pl.Int64, "policy": pl.Utf8, "backfill": pl.Utf8, "procs": pl.Int64}
+    columns |= {"size_over_time": pl.Utf8, "partitions": pl.Utf8}
     return pl.DataFrame(rows, schema=columns | {"jobs": pl.Int64, "factor": pl.Float64, "semantics": pl.Int64})
+
+
+def _machine_row(machine: Machine) -> dict[str, Any]:
+    sizes = machine.size_over_time
+    return {
+        "procs": machine.procs,
+        "size_over_time": sizes.text if sizes is not None else None,
+        "partitions": json.dumps(dict(machine.partitions)) if machine.partitions else None,
+    }
 
 
 def _row(part: str, value: str, logged: IntArray, replayed: IntArray, runtime: IntArray) -> dict[str, Any]:
@@ -205,21 +223,48 @@ def _with_room(jobs: Jobs, waits: IntArray, has_wait: NDArray[np.bool_], cluster
     return seconds
 
 
-def _sizes(trace: Trace, logged: LoggedJobs) -> list[int | SizeOverTime]:
-    """Sizes that the cluster may have had: the declared one, the most processors that were in use at one time, and sizes over time that
-    explain how many were. A cluster that shrank has room for the widest job of the whole log, or it is none."""
+def _machines(trace: Trace, logged: LoggedJobs) -> list[Machine]:
+    """What the cluster may have been: the declared processors, the most that were in use at one time, a size over time that explains
+    what was, and queues that own processors. Each has room for the widest job of the whole log, but for the first."""
     has_wait = logged.waits >= 0
     start = (logged.jobs.submit + logged.waits)[has_wait]
     running = start, start + logged.jobs.runtime[has_wait], logged.jobs.procs[has_wait]
     most = int(in_use(*running)[1].max(initial=0))
     widest = int(trace.rows["procs"].max())  # type: ignore[arg-type]
     over_time = sizes_in_use(*running, until=int(logged.jobs.submit.max(initial=0)))
-    sizes: list[int | SizeOverTime] = [trace.cluster_procs]
+    machines = [Machine(trace.cluster_procs)]
     if widest <= most < trace.cluster_procs:
-        sizes.append(most)
+        machines.append(Machine(most))
     if over_time is not None and widest <= over_time.procs[-1] and over_time.most <= trace.cluster_procs:
-        sizes.append(over_time)
-    return sizes
+        machines.append(Machine(over_time.most, over_time))
+    queues = np.array(logged.queues, dtype=object)[has_wait] if len(logged.queues) else None
+    partitions = _partitions(trace, None if queues is None else (queues, running))
+    return [*machines, Machine(trace.cluster_procs, None, partitions)] if partitions else machines
+
+
+def _partitions(
+    trace: Trace, half: tuple[Any, tuple[IntArray, IntArray, IntArray]] | None
+) -> tuple[tuple[str, int], ...]:
+    """Queues that may own processors: those of the catalogue, else all queues with the most that each had in use in the first half, where
+    this does not exceed the cluster. Empty where they have no room for a job of theirs, or where there is one queue alone.
+
+    half: queue, start, end and processors of the jobs of the first half.
+    """
+    declared = load_catalogue(may_be_missing=True).sources.get(trace.source)
+    if half is None:
+        return ()
+    queues, (start, end, procs) = half
+    owned = dict(declared.partitions) if declared is not None else {}
+    if not owned:
+        for queue in sorted({queue for queue in queues if queue is not None}):
+            of = queues == queue
+            owned[queue] = int(in_use(start[of], end[of], procs[of])[1].max(initial=0))
+        if len(owned) < 2:
+            return ()
+    rest = trace.cluster_procs - sum(owned.values())
+    widest = {row["queue"]: row["procs"] for row in trace.rows.group_by("queue").agg(pl.col("procs").max()).to_dicts()}
+    fits = all(procs <= owned.get(queue, rest) for queue, procs in widest.items())
+    return tuple(owned.items()) if rest >= 0 and fits else ()
 
 
 def _months(trace: Trace) -> NDArray[np.str_]:

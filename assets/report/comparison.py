@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
-from assets.evaluation.fidelity import fitted_replay, logged_waits
+from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
 from assets.evaluation.ranking import rank_policies
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
-from assets.what_if.grade import grade_of
+from assets.what_if.grade import grade_of, machine_remark
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.panel import Panel, panel_of
-from models.judging.size_over_time import parse_size_over_time
 from models.judging.verdict import DOMINATES, TRADES, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.jobs.schedule import Schedule
@@ -167,7 +166,7 @@ def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
         )
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
-    trace = load_trace(warehouse, source)
+    trace = load_trace(warehouse, source, labels=["queue"])
     scored = _scored_jobs(trace, grade)
     waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
     if scored is None or any(each is None for each in waits.values()):
@@ -195,10 +194,9 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfi
     grade = grade_of(warehouse, source)
     if grade is None:
         return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), None
-    fitted = None
-    if grade.policy is not None and grade.backfill is not None and grade.procs is not None:
-        sizes = parse_size_over_time(grade.size_over_time) if grade.size_over_time else None
-        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, grade.procs, 0, sizes)
+    fitted, machine = None, grade.machine
+    if grade.policy is not None and grade.backfill is not None and machine is not None:
+        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, machine, 0)
     # a log that was not replayed has no real waits
     return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), fitted
 
@@ -241,12 +239,13 @@ def _compared(
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
     if fitted is not None and int(trace.rows["procs"].max()) <= fitted.procs:  # type: ignore[arg-type]
-        schedule = fitted_replay(trace.jobs(), fitted)
+        schedule = fitted_replay(trace.jobs(), fitted, job_queues(trace))
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        changes = ", on a cluster whose size changes" if fitted.size_over_time is not None else ""
-        name = f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}{changes}"
+        name = (
+            f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
+        )
         baseline = _row(name, "fitted", scored, ours)
         scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
         procs = fitted.procs
@@ -302,7 +301,7 @@ def _row(name: str, kind: str, scored: _Scored, waits: IntArray) -> Scheduler:
 
 def _fitted_panel(trace: Trace, fitted: SchedulerConfiguration, schedule: Schedule) -> Panel:
     scored = np.arange(trace.rows.height) >= (trace.test_position or 0)
-    return panel_of(trace.jobs(), schedule, fitted.cluster, scored, wide_of=trace.cluster_procs)
+    return panel_of(trace.jobs(), schedule, fitted.machine.cluster, scored, wide_of=trace.cluster_procs)
 
 
 def _beside(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from models.judging.fidelity import MEANING
+from models.judging.machine import Machine, partitions_text
+from models.judging.size_over_time import parse_size_over_time
 from warehouse import Warehouse, first_row
 
 POOR = ("C", "D")
@@ -14,8 +17,8 @@ MUCH_MORE = 0.1
 
 class SourceGrade(NamedTuple):
     """The grade of a source. grade: None where there is none. Waits are means over the graded jobs, in seconds. policy, backfill and
-    procs are of what fits the log best, None without a grade. size_over_time: of its cluster, as
-    models.judging.size_over_time.parse_size_over_time reads it, None where it had `procs` all the time."""
+    procs are of what fits the log best, None without a grade. size_over_time, partitions: of its machine, as replay.configurations
+    has them."""
 
     grade: str | None
     no_grade_because: str | None
@@ -27,6 +30,17 @@ class SourceGrade(NamedTuple):
     backfill: str | None
     procs: int | None
     size_over_time: str | None = None
+    partitions: str | None = None
+
+    @property
+    def machine(self) -> Machine | None:
+        """Of what fits best, None without a grade."""
+        sizes = parse_size_over_time(self.size_over_time) if self.size_over_time else None
+        return (
+            None
+            if self.procs is None
+            else Machine(self.procs, sizes, tuple(json.loads(self.partitions or "{}").items()))
+        )
 
     @property
     def words(self) -> str:
@@ -36,7 +50,8 @@ class SourceGrade(NamedTuple):
         return (
             f"grade {self.grade}: {MEANING[self.grade]} (mean wait {self.logged_wait_s / 3600:.1f} h in the log, "
             f"{self.replayed_wait_s / 3600:.1f} h in the replay of what fits it best, {self.policy} with backfilling {self.backfill}"
-            + (" on a cluster whose size changes)" if self.size_over_time else ")")
+            + machine_remark(self.machine)
+            + ")"
             + held_back_text(self.grade, self.logged_room_share, self.replayed_room_share)
         )
 
@@ -52,7 +67,7 @@ def grade_of(warehouse: Warehouse, source: str) -> SourceGrade | None:
         )
         fitted = first_row(
             connection,
-            "SELECT policy, backfill, procs, size_over_time FROM replay.configurations WHERE source = ? AND place = 1",
+            "SELECT policy, backfill, procs, size_over_time, partitions FROM replay.configurations WHERE source = ? AND place = 1",
             [source],
         )
     return None if graded is None else SourceGrade(*graded, *(fitted or (None, None, None)))
@@ -62,6 +77,17 @@ def grade_text(warehouse: Warehouse, source: str) -> str | None:
     """The grade of a source in one line, or why it has none. None before replay/fidelity has looked at it."""
     grade = grade_of(warehouse, source)
     return None if grade is None else grade.words
+
+
+def machine_remark(machine: Machine | None) -> str:
+    """What is unusual about a machine, to be put behind its scheduler; empty where nothing is."""
+    if machine is None:
+        return ""
+    changes = ", on a cluster whose size changes" if machine.size_over_time is not None else ""
+    owners = (
+        f", with queues that own processors ({partitions_text(dict(machine.partitions))})" if machine.partitions else ""
+    )
+    return changes + owners
 
 
 def held_back_text(grade: str, logged_room: float | None, replayed_room: float | None) -> str:

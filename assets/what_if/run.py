@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.policies.registry import learned_policies
 from assets.what_if.agents import choose_agent
-from assets.what_if.changes.jobs_of_replay import changed_rows
+from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of, placement_metrics
 from assets.what_if.paper_agent import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.backfilling.placing_file import PlacingAgent
+from models.judging.partitions import partitions_of, replay_partitions, shares_of
 from models.runtime.live import LiveSettings, replay_live
 from models.scheduling.policy_file import load_policy
 from simulator.compiled import SOURCE_HASH
@@ -245,7 +246,8 @@ def replay_run(
     if not settings.is_standard:
         rows = rows.with_columns(procs=pl.max_horizontal("procs", "requested_procs"))
     cluster_procs = settings.procs or trace.cluster_procs
-    rows, dropped = _without_wider(trace, rows, cluster_procs, settings)
+    shares = partition_shares(rows, settings.partitions, cluster_procs)
+    rows, dropped = _without_wider(trace, rows, cluster_procs, settings, shares)
     first, length = settings.window_of(rows.height)
     replayed = rows[first : first + length]
     ahead, begin = rows[: first if settings.warm_start else 0], replayed["submit_s"][0]
@@ -273,6 +275,10 @@ def replay_run(
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
+    if settings.partitions and (nodes is not None or policy.placing is not None):
+        raise ValueError(
+            "partitions go neither with nodes nor with an agent that decides all starts: leave one of them out"
+        )
     if nodes is None:
         schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
         return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts | fate)
@@ -304,19 +310,24 @@ def _on_nodes(
 
 
 def _without_wider(
-    trace: Trace, rows: pl.DataFrame, cluster_procs: int, settings: RunSettings
+    trace: Trace, rows: pl.DataFrame, cluster_procs: int, settings: RunSettings, shares: pl.Series
 ) -> tuple[pl.DataFrame, int]:
-    """(rows that fit the cluster, how many were dropped). Raises ValueError where wider ones may not be dropped."""
-    wide = rows.filter(pl.col("procs") > cluster_procs)
+    """(rows that fit the cluster, how many were dropped). shares: processors that each may have. Raises ValueError where wider ones may
+    not be dropped."""
+    fits = rows["procs"] <= shares
+    wide = rows.filter(~fits)
     if wide.is_empty():
         return rows, 0
-    widest = wide.row(int(np.argmax(wide["procs"].to_numpy())), named=True)
+    position = int(np.argmax(wide["procs"].to_numpy()))
+    widest, share = wide.row(position, named=True), shares.filter(~fits)[position]
     if not settings.drop_wider:
+        of = f"its partition has {share}" if settings.partitions else f"the cluster has {cluster_procs}"
+        remedy = "correct the partitions" if settings.partitions else f"give --procs {widest['procs']} or more"
         raise ValueError(
-            f"{trace.source}: job {widest['job_id']} needs {widest['procs']} processors, the cluster has {cluster_procs}: give "
-            f"--procs {widest['procs']} or more, or leave the {wide.height} such job(s) out with --drop-wider"
+            f"{trace.source}: job {widest['job_id']} needs {widest['procs']} processors, {of}: {remedy}, or leave the {wide.height} such "
+            "job(s) out with --drop-wider"
         )
-    rows = rows.filter(pl.col("procs") <= cluster_procs)
+    rows = rows.filter(fits)
     if rows.is_empty():
         raise ValueError(
             f"{trace.source}: every job is wider than the cluster's {cluster_procs} processors: correct --procs"
@@ -354,6 +365,11 @@ def _schedule(
 
         return place_all(policy.placing, jobs, cluster.procs), {}
     try:
+        if settings.partitions:
+            partition = partitions_of(rows["queue"].to_list(), settings.partitions)
+            shares = shares_of(settings.partitions, cluster.procs)
+            rule = (policy.policy, settings.backfill_rule, settings.correction)
+            return replay_partitions(jobs, partition, shares, *rule), {}
         if settings.believed.is_live or _reports_fate(settings, cluster):
             live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
             outcome = replay_live(

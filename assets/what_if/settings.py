@@ -102,6 +102,10 @@ class RunSettings(BaseModel):
         default=None, description="Round requested times up to a multiple of this, such as 4h (left out: not at all)"
     )
 
+    partitions: dict[str, int] = Field(
+        default={}, description="Queues, and the processors that each owns; jobs of other queues have the rest"
+    )
+
     @property
     def is_standard(self) -> bool:
         """Whether the replay follows our rules, not those of the RLScheduler code."""
@@ -146,7 +150,7 @@ class RunSettings(BaseModel):
     @property
     def labels(self) -> list[str]:
         """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
-        return ["queue"] if self.without_queue else []
+        return ["queue"] if self.without_queue or self.partitions else []
 
     def window_of(self, jobs: int) -> tuple[int, int]:
         """(first position, number of jobs) of the window in a trace of `jobs` jobs. Raises ValueError outside of it."""
@@ -187,6 +191,7 @@ def check_settings(settings: RunSettings) -> RunSettings:
             raise ValueError(
                 f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
             )
+    _check_partitions(settings)
     if settings.is_standard:
         if not settings.backfill_file:
             settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
@@ -198,6 +203,24 @@ def check_settings(settings: RunSettings) -> RunSettings:
         return settings
     _check_rlscheduler(settings)
     return settings
+
+
+def _check_partitions(settings: RunSettings) -> None:
+    """Raises ValueError where partitions are too small, or something else needs the cluster as a whole."""
+    for queue, procs in settings.partitions.items():
+        if procs < 1:
+            raise ValueError(f"partitions: queue {queue!r} must own at least 1 processor, found {procs}")
+    refused = {
+        "warm-start": settings.warm_start,
+        "outages": bool(settings.outages),
+        "rules": not settings.is_standard,
+        "estimates live": settings.is_standard and settings.believed.is_live,
+    }
+    for name, given in refused.items():
+        if given and settings.partitions:
+            raise ValueError(
+                f"--{name} does not go with partitions, each of which is replayed alone: leave one of them out"
+            )
 
 
 def _check_rlscheduler(settings: RunSettings) -> None:
@@ -282,12 +305,20 @@ def check_run_name(name: str) -> str:
 
 def check_saved_settings(settings: RunSettings) -> RunSettings:
     """The settings. Raises ValueError where a saved run could not say what it was of."""
-    if settings.without_queue or settings.round_walltimes is not None:
+    if settings.without_queue or settings.round_walltimes is not None or settings.partitions:
         raise ValueError(
-            "runs without a queue or with rounded requests are not saved, since no saved run has the same jobs: leave --save out, or "
-            "compare them with `tracehouse what-if`"
+            "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not tell of these: "
+            "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings
+
+
+def parse_partition(text: str) -> tuple[str, int]:
+    """A queue and the processors that it owns, of a text such as "gpu=64". Raises ValueError for another."""
+    queue, _, procs = text.rpartition("=")
+    if not queue.strip() or not procs.strip().isdecimal():
+        raise ValueError(f"partition {text!r}: expected a queue and the processors that it owns, such as gpu=64")
+    return queue.strip(), int(procs)
 
 
 def read_outages(path: Path) -> list[Outage]:

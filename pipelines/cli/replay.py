@@ -140,6 +140,13 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     help="Leave the jobs of this queue, or partition, out. May be given several times.",
 )
 @click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="QUEUE=PROCS",
+    help="This queue owns so many processors, and its jobs run on no others: gpu=64. May be given several times.",
+)
+@click.option(
     "--round-walltimes",
     metavar="LENGTH",
     help="Round requested times up to a multiple of this, such as 4h or 30min.",
@@ -256,12 +263,13 @@ def replay(
       learned                    the policy trained for the source
       FILE.json                  a trained policy
     """
-    from assets.what_if.settings import RunSettings, check_saved_settings, read_outages
+    from assets.what_if.settings import RunSettings, check_saved_settings, parse_partition, read_outages
     from pipelines.cli.replaying import check_can_be_saved, replay_trace, summary
 
     files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
     asked, size = PartOptions(**take_part(others)), _take_size(others)
     nodes = _nodes({name: others.pop(name) for name in NODE_OPTIONS}, files["placement"], trace_or_source)
+    others["partitions"] = dict(parse_partition(text) for text in others["partitions"])
     settings = RunSettings(
         outages=read_outages(outages) if outages is not None else [], load=parse_load(load), **others
     )

@@ -296,6 +296,8 @@ def _settings(summary: dict[str, Any]) -> list[str]:
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []
+    owned = ", ".join(f"{queue}={procs}" for queue, procs in summary["partitions"].items())
+    lines += [_line("partitions", owned)] if owned else []
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     return lines

@@ -91,6 +91,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "drop_wider": settings.drop_wider,
         "load": settings.load,
         "without_queue": settings.without_queue,
+        "partitions": settings.partitions,
         "round_walltimes": settings.round_walltimes,
         "trim": settings.trim,
         "procs": run.cluster.procs,

@@ -99,7 +99,13 @@ class Jobs:
 
     def window(self, start: int, length: int) -> Jobs:
         """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
-        part = slice(start, start + length)
+        return self._part(slice(start, start + length))
+
+    def only(self, index: IntArray) -> Jobs:
+        """The jobs at these positions, ascending; they keep the log's clock and origin."""
+        return self._part(index)
+
+    def _part(self, part: slice | IntArray) -> Jobs:
         facts = {name: values[part] for name, values in self.facts.items()}
         return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, facts=facts)
 

@@ -1,2 +1,2 @@
--- The new column replay.configurations.size_over_time is empty in rows that are there: such a cluster had one size.
+-- New columns of replay.configurations are empty in rows that are there: size_over_time and partitions. Such clusters had one size and one part.
 SELECT 1;

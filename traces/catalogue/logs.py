@@ -62,10 +62,27 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
         _pseudonyms(check, name, table) if log_path else (),
         **cluster,
         topology=_topology(check, name, table),
+        partitions=_partitions(check, name, table, procs),
         queue_command=check.typed(table, "queue_command", str, name) or "",
         generator=generator,
         declared_at=f"{check.path}:{check.line(name, None)}",
     )
+
+
+def _partitions(check: Checker, name: str, table: dict[str, Any], procs: int | None) -> dict[str, int]:
+    owned = table.get("partitions", {})
+    numbers = owned.values() if isinstance(owned, dict) else [0]
+    if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in numbers):
+        check.fail(
+            name,
+            "partitions",
+            f"expected queues and the processors that each owns, such as {{ gpu = 64 }}, found {owned!r}",
+        )
+    if procs is not None and sum(owned.values()) > procs:
+        check.fail(
+            name, "partitions", f"the queues own {sum(owned.values())} processors, the cluster has {procs}: correct one"
+        )
+    return dict(owned)
 
 
 def _topology(check: Checker, name: str, table: dict[str, Any]) -> str | None:

@@ -33,6 +33,7 @@ class Source:
         says otherwise.
     topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml; None where it
         is not declared. procs_per_node: processors of a node of that tree; None leaves it to the log.
+    partitions: queues and the processors that each owns; jobs of other queues have the rest.
     queue_command: prints the queue as it is now, as `squeue --json` does; "" where there is none.
     generator: options of a generated source, else empty: of `traces.synthetic.centre.CentreOptions` where they name a model, else of
         `traces.synthetic.workload.WorkloadOptions`.
@@ -53,6 +54,7 @@ class Source:
     node_memory_gb: int | None = None
     topology: str | None = None
     procs_per_node: int | None = None
+    partitions: dict[str, int] = field(default_factory=dict)
     queue_command: str = ""
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""

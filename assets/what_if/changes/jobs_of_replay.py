@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import polars as pl
 
 from assets.common.trace import Trace
 from assets.what_if.settings import RunSettings
+from models.judging.partitions import partitions_of, shares_of
 
 MOST_NAMED = 20
 """Queues that a message lists."""
@@ -24,6 +28,22 @@ def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
         rounded = pl.when(requested >= 1).then((requested + step - 1) // step * step).otherwise(requested)
         rows = rows.with_columns(requested_walltime_s=rounded)
     return rows
+
+
+def partition_shares(rows: pl.DataFrame, owned: Mapping[str, int], cluster_procs: int) -> pl.Series:
+    """Processors that each job may have: those of its partition, or of the cluster where no queue owns any.
+
+    rows: with the column `queue` where a queue owns processors. Raises ValueError for a queue that no job is of, and where the queues own
+    more than the cluster has.
+    """
+    if not owned:
+        return pl.repeat(cluster_procs, rows.height, dtype=pl.Int64, eager=True)
+    queues = queues_of(rows)
+    for queue in owned:
+        if queue not in queues:
+            raise ValueError(f"partitions: no job is of queue {queue!r}: {_instead(queues)}")
+    shares = np.array(shares_of(owned, cluster_procs))
+    return pl.Series(shares[partitions_of(rows["queue"].to_list(), owned)], dtype=pl.Int64)
 
 
 def queues_of(rows: pl.DataFrame) -> list[str]:
@@ -45,10 +65,13 @@ def _without_queues(trace: Trace, rows: pl.DataFrame, left_out: list[str]) -> pl
     queues = queues_of(trace.rows)
     for queue in left_out:
         if queue not in queues:
-            more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
-            there = f"the queues are {', '.join(queues[:MOST_NAMED])}{more}" if queues else "its jobs have no queue"
-            raise ValueError(f"without_queue {queue!r}: {trace.source} has no job of this queue: {there}")
+            raise ValueError(f"without_queue {queue!r}: {trace.source} has no job of this queue: {_instead(queues)}")
     rows = rows.filter(~pl.col("queue").is_in(left_out).fill_null(False))
     if rows.is_empty():
         raise ValueError(f"without_queue: no job of {trace.source} is left: leave fewer queues out")
     return rows
+
+
+def _instead(queues: list[str]) -> str:
+    more = f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+    return f"the queues are {', '.join(queues[:MOST_NAMED])}{more}" if queues else "its jobs have no queue"

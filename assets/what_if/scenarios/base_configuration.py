@@ -8,7 +8,6 @@ from assets.common.storage import open_warehouse
 from assets.what_if.grade import SourceGrade, grade_of
 from assets.what_if.loading import is_loaded
 from assets.what_if.settings import Outage, RunSettings
-from models.judging.size_over_time import parse_size_over_time
 
 NOT_IN_LOG = (
     "A log does not tell everything: partitions, reservations, holds, weights of accounts, limits of users, GPUs and memory are not in "
@@ -56,10 +55,16 @@ def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
     if grade is None:
         remedy = f"replay/fidelity has not looked at this source; `tracehouse run {source}` makes it do so"
         return BaseConfiguration(usual, None, why, None, remedy)
-    if grade.grade is None or grade.policy is None or grade.backfill is None:
+    machine = grade.machine
+    if grade.grade is None or grade.policy is None or grade.backfill is None or machine is None:
         return BaseConfiguration(usual, None, why, grade, grade.no_grade_because or "")
-    sizes = parse_size_over_time(grade.size_over_time) if grade.size_over_time else None
-    missing = [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes.missing] if sizes else []
-    fitted = usual.model_copy(update={"policy": grade.policy, "backfill": grade.backfill, "outages": missing})
+    sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
+    changes = {
+        "policy": grade.policy,
+        "backfill": grade.backfill,
+        "outages": [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes],
+        "partitions": dict(machine.partitions),
+    }
+    fitted = usual.model_copy(update=changes)
     why = "the scheduler that fits the log best (replay/fidelity)"
     return BaseConfiguration(fitted, grade.procs, why, grade)

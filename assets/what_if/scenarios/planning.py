@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
-from assets.what_if.changes.jobs_of_replay import changed_rows
+from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.what_if.run import ChosenPolicy, choose_policy
@@ -107,7 +106,7 @@ def _settings(
     """The settings of a replay without its processors, and how many processors are asked for. fitted_missing: what the fitted cluster
     lacks while it is smaller. It goes with further outages and changes of the size, but not with a number of processors."""
     values: dict[str, Any] = {
-        key: changes[key] for key in (*TEXTS, "without_queue", "round_walltimes") if key in changes
+        key: changes[key] for key in (*TEXTS, "without_queue", "partitions", "round_walltimes") if key in changes
     }
     missing = [each for each in base.outages if each in fitted_missing]
     outages = [each for each in base.outages if each not in fitted_missing]
@@ -154,7 +153,8 @@ def _ready(
     size = asked.size
     procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
     settings = check_settings(asked.settings.model_copy(update={"procs": procs}))
-    rows = changed_rows(trace, settings).filter(pl.col("procs") <= procs)
+    rows = changed_rows(trace, settings)
+    rows = rows.filter(rows["procs"] <= partition_shares(rows, settings.partitions, procs))
     if not rows["job_index"].is_in(scored).any():
         raise ValueError(
             "no scored job is left: take fewer processors away, leave fewer queues out, or score other jobs"

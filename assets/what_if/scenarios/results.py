@@ -26,6 +26,7 @@ from assets.what_if.scenarios.pairing import (
 from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
 from models.judging.judge import Judgement, corrected_for_many
+from models.judging.machine import partitions_text
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, metrics
@@ -40,6 +41,7 @@ ROW_SCHEMA = {
     "procs": pl.Int64,
     "load": pl.Float64,
     "without_queue": pl.Utf8,
+    "partitions": pl.Utf8,
     "round_walltimes": pl.Utf8,
     "jobs": pl.Int64,
     "jobs_wider_than_cluster": pl.Int64,
@@ -189,6 +191,7 @@ def _row(plan: ScenarioPlan, name: str, run: ReplayRun) -> dict[str, Any]:
         "procs": run.cluster.procs,
         "load": settings.load,
         "without_queue": ", ".join(settings.without_queue) or None,
+        "partitions": partitions_text(settings.partitions) or None,
         "round_walltimes": settings.round_walltimes,
         "jobs_wider_than_cluster": run.counts["jobs_wider_than_cluster"],
         **_measured(run.metrics(scored), waits),

@@ -18,7 +18,7 @@ from traces.catalogue.checking import Checker
 TEXTS = ("policy", "backfill", "inspector", "estimates", "reserve_by", "admit_by", "correction", "outages")
 AMOUNTS = ("procs", "nodes", "load", "round_walltimes")
 """Keys whose values are numbers or texts such as +10%, -4 and 4h."""
-SCENARIO_KEYS = (*TEXTS, *AMOUNTS, "procs_per_node", "without_queue")
+SCENARIO_KEYS = (*TEXTS, *AMOUNTS, "procs_per_node", "without_queue", "partitions")
 PART_KEYS = {"period": "period", "from": "begin", "to": "end", "queue": "queue", "user": "user", "account": "account"}
 """Keys of the file, and fields of PartOptions."""
 FILE_KEYS = ("source", *PART_KEYS, "base", "scenarios")
@@ -28,7 +28,7 @@ LONGEST_NAME = 60
 EXAMPLE = '[scenarios."10 % more processors"] and below it procs = "+10%"'
 
 Changes = dict[str, Any]
-"""By key: a text, an int of procs_per_node, or a list of queues."""
+"""By key: a text, an int of procs_per_node, a list of queues, or processors by queue."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,10 @@ def _checked_value(file: ScenarioFile, key: str, value: Any, *path: str) -> Any:
     queues = [value] if isinstance(value, str) else value
     if key == "without_queue" and isinstance(queues, list) and all(isinstance(queue, str) for queue in queues):
         return list(queues)
+    if key == "partitions" and isinstance(value, Mapping) and all(type(procs) is int for procs in value.values()):
+        return dict(value)
     expected = {
+        "partitions": "a table of queues and the processors that each owns, such as { gpu = 64 }",
         "procs_per_node": "a whole number from 1 on",
         "without_queue": "the name of a queue in quotes, or a list of names",
         "procs": 'a number, or a text such as "+10%" or "-64"',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import dagster as dg
@@ -13,11 +14,17 @@ import pytest
 from assets.common.partitions import SOURCES
 from assets.common.trace import load_trace
 from assets.evaluation import fidelity as judging
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from models.judging.machine import Machine
+from models.judging.partitions import partitions_of, replay_partitions, shares_of
 from models.judging.size_over_time import SizeOverTime
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
+from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
-from tests.tiny import busy_log, swf_line, warehouse_of
+from tests.tiny import busy_log, in_queues, swf_line, warehouse_of
+from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
 
 
@@ -125,8 +132,50 @@ def test_a_cluster_that_grew_is_named_and_its_replay_graded(tmp_path: Path) -> N
     assert rows.filter(part="all")["grade"].to_list() == ["A"]
 
 
+def partitioned_log(text: str, owned: dict[str, int], procs: int) -> str:
+    """The log of a scheduler of ours that gives queues processors of their own: EASY, shortest jobs first."""
+    rows = [line.split() for line in in_queues(text).splitlines() if not line.startswith(";")]
+    submit, runtime, width, request = (np.array([int(row[k]) for row in rows]) for k in (1, 3, 4, 8))
+    shares = shares_of(owned, procs)
+    partition = partitions_of([row[14] for row in rows], owned)
+    width = np.minimum(width, np.array(shares)[partition])
+    jobs = jobs_from_log(submit, runtime, width, request)
+    waits = replay_partitions(jobs, partition, shares, "SJF", "easy").start - jobs.submit
+    for row, wait, procs_of_job in zip(rows, waits.tolist(), width.tolist(), strict=True):
+        row[2], row[4] = str(wait), str(procs_of_job)
+    return f"; MaxProcs: {procs}\n" + "".join(f"{' '.join(row)}\n" for row in rows)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_queues_that_own_processors_are_found(tmp_path: Path, declared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the catalogue tells of them, or each queue has had all of its processors in use at one time."""
+    log = tmp_path / "mine.swf"
+    log.write_text(partitioned_log(busy_log(2000, seed=3, days=60), {"1": 4, "7": 2}, 14))
+    catalogue = use_home(monkeypatch, tmp_path / "home")
+    owned = 'partitions = { "1" = 4, "7" = 2 }\n' if declared else ""
+    catalogue.write_text(f'[sources.mine]\nformat = "swf"\npath = "{log}"\n{owned}')
+    warehouse = Warehouse(tmp_path / "w.duckdb")
+    source = load_catalogue().source("mine")
+    update_raw_log(warehouse, source)
+    write_jobs(warehouse, "mine")
+    rows, fitted = made(warehouse)
+    best = fitted.row(0, named=True)
+    assert (best["policy"], best["backfill"], best["procs"], best["factor"]) == ("SJF", "easy", 14, 1.0)
+    assert json.loads(best["partitions"]) == ({"1": 4, "7": 2} if declared else {"1": 4, "2": 8, "7": 2})
+    assert rows.filter(part="all")["grade"].to_list() == ["A"]
+
+
+def test_queues_that_share_processors_own_none(tmp_path: Path) -> None:
+    trace = load_trace(warehouse_of(tmp_path, in_queues(busy_log(600))), "mine", labels=["queue"])
+    logged = judging.LoggedJobs(trace.jobs(), judging.logged_waits(trace), judging.job_queues(trace))
+    assert judging._machines(trace, logged.first(300)) == [Machine(16)]
+    alone = load_trace(warehouse_of(tmp_path / "alone", busy_log(600)), "mine", labels=["queue"])
+    logged = judging.LoggedJobs(alone.jobs(), judging.logged_waits(alone), judging.job_queues(alone))
+    assert judging._machines(alone, logged.first(300)) == [Machine(16)]
+
+
 def test_a_smaller_machine_is_tried_where_fewer_processors_were_ever_in_use(tmp_path: Path) -> None:
     text = busy_log(300, procs=16).replace("MaxProcs: 16", "MaxProcs: 20")
     trace = load_trace(warehouse_of(tmp_path, text), "mine")
     logged = judging.LoggedJobs(trace.jobs(), judging.logged_waits(trace))
-    assert judging._sizes(trace, logged) == [20, 16]
+    assert judging._machines(trace, logged) == [Machine(20), Machine(16)]

@@ -11,6 +11,7 @@ from assets.common.trace import load_trace
 from assets.evaluation.fidelity import configuration_rows, no_grade
 from assets.policies.verdicts import MAYBE_NULL, JudgedRule, judged_replays, scores_of
 from models.judging.configurations import SchedulerConfiguration
+from models.judging.machine import Machine
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse, replace_partition
 
@@ -69,7 +70,7 @@ def grade_source(
 
 def fcfs_without_backfilling(procs: int = 16) -> SchedulerConfiguration:
     """What has written `busy_log`."""
-    return SchedulerConfiguration(0.0, "FCFS", "none", procs, 200)
+    return SchedulerConfiguration(0.0, "FCFS", "none", Machine(procs), 200)
 
 
 def idle_log(jobs: int) -> str:

@@ -11,6 +11,7 @@ from assets.common.trace import load_trace
 from assets.policies.verdicts import JudgedRule
 from assets.report.comparison import read_comparison, read_grade, word_of
 from models.judging.configurations import SchedulerConfiguration
+from models.judging.machine import Machine
 from models.judging.size_over_time import SizeOverTime
 from tests.assets.report.conftest import (
     RULES,
@@ -67,7 +68,10 @@ def test_without_a_fit_easy_is_the_baseline(tmp_path: Path) -> None:
 def test_a_cluster_that_grew_is_the_baseline(graded: Warehouse, tmp_path: Path) -> None:
     own = Warehouse(Path(shutil.copy(graded.path, tmp_path / "own.duckdb")))
     grade_source(
-        own, "B", None, SchedulerConfiguration(0.0, "FCFS", "none", 16, 200, SizeOverTime((12, 16), (40 * 86_400,)))
+        own,
+        "B",
+        None,
+        SchedulerConfiguration(0.0, "FCFS", "none", Machine(16, SizeOverTime((12, 16), (40 * 86_400,))), 200),
     )
     grown, whole = (read_comparison(each, "mine") for each in (own, graded))
     assert grown.baseline is not None and whole.baseline is not None
@@ -152,7 +156,7 @@ def test_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
 
 def test_the_grade_is_read_with_its_reasons(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(200, days=25))
-    fitted = SchedulerConfiguration(0.0, "SAF", "conservative", 12, 100)
+    fitted = SchedulerConfiguration(0.0, "SAF", "conservative", Machine(12), 100)
     grade_source(warehouse, "C", fitted=fitted)
     grade, read = read_grade(warehouse, "mine")
     assert (grade.letter, grade.logged_s, grade.has_real_waits) == ("C", 7200.0, True)

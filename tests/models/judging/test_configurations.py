@@ -13,6 +13,7 @@ from models.judging.configurations import (
     search_configuration,
 )
 from models.judging.fidelity import agreement_of
+from models.judging.machine import Machine
 from models.judging.size_over_time import SizeOverTime, sizes_in_use
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster, Outages
@@ -39,7 +40,7 @@ def waits_of(jobs: Jobs, policy: str, backfill: str, cluster: int | Cluster = PR
 def grade_of(jobs: Jobs, waits: np.ndarray) -> tuple[str, str, str | None]:
     """The policy and the backfilling rule that fit the first half, and the grade on the second."""
     half = len(jobs) // 2
-    best = search_configuration(LoggedJobs(jobs, waits).first(half), [PROCS])[0]
+    best = search_configuration(LoggedJobs(jobs, waits).first(half), [Machine(PROCS)])[0]
     replayed = waits_of(jobs, best.policy, best.backfill)
     return best.policy, best.backfill, agreement_of(waits[half:], replayed[half:], jobs.runtime[half:]).grade
 
@@ -89,7 +90,7 @@ def test_schedulers_outside_the_search_do_not_get_the_best_grade(kind: str) -> N
 def test_a_smaller_cluster_is_found() -> None:
     jobs = workload(1)
     waits = waits_of(jobs, "FCFS", "easy", 48)
-    best = search_configuration(LoggedJobs(jobs, waits), [PROCS, 48])[0]
+    best = search_configuration(LoggedJobs(jobs, waits), [Machine(PROCS), Machine(48)])[0]
     assert (best.policy, best.backfill, best.procs, best.error) == ("FCFS", "easy", 48, 0.0)
 
 
@@ -101,23 +102,23 @@ def test_a_cluster_that_grew_or_shrank_is_found(sizes: tuple[int, int]) -> None:
     start = jobs.submit + waits
     seen = sizes_in_use(start, start + jobs.runtime, jobs.procs, int(jobs.submit[-1]))
     assert seen is not None and seen.procs == sizes
-    best = search_configuration(LoggedJobs(jobs, waits), [PROCS, seen])[0]
-    assert (best.policy, best.backfill, best.size_over_time) == ("SAF", "easy", seen)
-    replayed = replay(jobs, best.cluster, best.policy, best.backfill).start - jobs.submit
+    best = search_configuration(LoggedJobs(jobs, waits), [Machine(PROCS), Machine(64, seen)])[0]
+    assert (best.policy, best.backfill, best.machine.size_over_time) == ("SAF", "easy", seen)
+    replayed = best.machine.replay(jobs, best.policy, best.backfill).start - jobs.submit
     assert agreement_of(waits, replayed, jobs.runtime).grade in ("A", "B")
 
 
 def test_what_never_fits_a_cluster_that_shrank_is_no_schedule() -> None:
     jobs = workload(2, 300)
     logged = LoggedJobs(jobs, waits_of(jobs, "FCFS", "easy"))
-    assert logged.error("FCFS", "easy", SizeOverTime((64, 2), (5000,)).cluster) == float("inf")
+    assert logged.error("FCFS", "easy", Machine(64, SizeOverTime((64, 2), (5000,)))) == float("inf")
 
 
 def test_bounds() -> None:
     jobs, tried = workload(2, 300), []
     weighted = waits_of(jobs, "multifactor:fairshare=555,size=111,half_life_days=2.5,max_age_days=2", "easy")
-    search_configuration(LoggedJobs(jobs, weighted), [PROCS, 40], lambda: tried.append(1))
+    search_configuration(LoggedJobs(jobs, weighted), [Machine(PROCS), Machine(40)], lambda: tried.append(1))
     assert len(SEARCHED_ORDERS) * len(SEARCHED_BACKFILLS) < len(tried) <= replays_of_search(300, 2)
-    assert LoggedJobs(jobs, weighted).error("FCFS", "easy", 16) == float("inf")  # a job is wider
+    assert LoggedJobs(jobs, weighted).error("FCFS", "easy", Machine(16)) == float("inf")  # a job is wider
     with pytest.raises(ValueError, match="no job has a known wait"):
-        search_configuration(LoggedJobs(jobs, np.full(300, -1)), [PROCS])
+        search_configuration(LoggedJobs(jobs, np.full(300, -1)), [Machine(PROCS)])

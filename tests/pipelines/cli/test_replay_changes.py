@@ -87,3 +87,28 @@ def test_a_period_is_one_of_the_log_under_another_load(queued: Path) -> None:
     assert usual["scored_jobs"] == dense["scored_jobs"] < usual["jobs"] + 1
     early = told_of(queued, "--to", "1000000", "--load", "+50%")
     assert early["scored_jobs"] == told_of(queued, "--to", "1000000")["scored_jobs"]
+
+
+def test_queues_own_processors(queued: str) -> None:
+    said = told_of(queued, "--partition", "7=16", "--procs", "32")
+    assert (said["jobs"], said["partitions"], said["procs"]) == (400, {"7": 16}, 32)
+    assert said["average_wait_s"] > told_of(queued, "--procs", "32")["average_wait_s"]
+    ours = tracehouse.replay(queued, partitions={"7": 16}, procs=32)
+    assert ours.metrics["average_wait_s"] == said["average_wait_s"]
+    text = succeed("replay", queued, "--partition", "7=16", "--partition", "1=16", "--procs", "48")
+    assert "partitions" in text and "7=16, 1=16" in text
+
+
+def test_wrong_partitions(queued: str) -> None:
+    assert "partition 'gpu': expected a queue and the processors that it owns, such as gpu=64" in fail(
+        "replay", queued, "--partition", "gpu"
+    )
+    assert "no job is of queue 'gpu': the queues are " in fail("replay", queued, "--partition", "gpu=4")
+    wide = fail("replay", queued, "--partition", "7=4")
+    assert "its partition has " in wide and "correct the partitions, or leave the " in wide
+    assert told_of(queued, "--partition", "7=4", "--drop-wider")["jobs"] < 400
+    assert "--warm-start does not go with partitions" in fail("replay", queued, "--partition", "7=4", "--warm-start")
+    assert "are not saved" in fail("replay", "lublin-256", "--partition", "1=4", "--save", "x")
+    assert "partitions go neither with nodes" in fail(
+        "replay", queued, "--partition", "7=4", "--drop-wider", "--topology", "4x2x2"
+    )

@@ -38,6 +38,11 @@ def test_a_broken_rule_names_the_first_job(changes: dict[str, list[int]], messag
         jobs(**changes)
 
 
+def test_some_jobs_keep_the_clock() -> None:
+    some = jobs(user=[7, 8, 9]).only(np.array([0, 2]))
+    assert (some.user.tolist(), len(some), some.origin) == ([7, 9], 2, jobs(user=[7, 8, 9]).origin)
+
+
 def test_a_window_keeps_the_clock() -> None:
     window = jobs(user=[7, 8, 9]).window(1, 2)
     assert (window.submit.tolist(), window.user.tolist(), len(window)) == ([5, 5], [8, 9], 2)

@@ -146,6 +146,18 @@ def test_a_tree_is_words_or_a_file_beside_the_catalogue(catalogue: Path) -> None
     assert (good.topology, good.procs_per_node) == (str(catalogue.parent / "slurm" / "topology.conf"), None)
 
 
+def test_queues_own_processors(catalogue: Path) -> None:
+    catalogue.write_text(f'{GOOD}partitions = {{ gpu = 2, "2" = 1 }}\n')
+    assert load_catalogue().source("good").partitions == {"gpu": 2, "2": 1}
+    catalogue.write_text(f"{GOOD}[sources.good.partitions]\ngpu = 4\n")
+    assert load_catalogue().source("good").partitions == {"gpu": 4}
+    for wrong in ("3", "{ gpu = 0 }", "{ gpu = true }", '{ gpu = "64" }'):
+        assert "expected queues and the processors that each owns, such as { gpu = 64 }" in fault(
+            catalogue, f"{GOOD}partitions = {wrong}\n"
+        )
+    assert "the queues own 12 processors, the cluster has 4" in fault(catalogue, f"{GOOD}partitions = {{ gpu = 12 }}\n")
+
+
 MODEL_FAULTS = {
     "no such model": ('"swf"', "", '{ model = "eagle", seed = 1 }', 3, "model is 'eagle': choose one of falcon, lemhi"),
     "option of another": (

@@ -42,8 +42,8 @@ def busy_home(patch: pytest.MonkeyPatch, folder: Path) -> Path:
     return folder
 
 
-def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16, size_over_time: str | None = None) -> None:
-    """Grades the source `mine`, or says that it has no grade."""
+def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16, **machine: str | None) -> None:
+    """Grades the source `mine`, or says that it has no grade. machine: size_over_time and partitions of replay.configurations."""
     row = {"part": "all", "value": "", "jobs": 9, "logged_wait_s": 7200.0, "replayed_wait_s": 3600.0, "grade": grade}
     row["no_grade_because"] = None if grade else "hardly anybody waited"
     fitted = {
@@ -51,7 +51,6 @@ def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16, size_ov
         "policy": policy,
         "backfill": "none",
         "procs": procs,
-        "size_over_time": size_over_time,
         "jobs": 5,
         "factor": 2.0,
         "semantics": 5,
@@ -59,7 +58,7 @@ def write_grade(grade: str | None, policy: str = "SAF", procs: int = 16, size_ov
     with open_warehouse().write() as connection:
         replace_partition(connection, "replay.fidelity", "mine", pl.DataFrame([row], infer_schema_length=None))
         if grade:
-            replace_partition(connection, "replay.configurations", "mine", pl.DataFrame([fitted]))
+            replace_partition(connection, "replay.configurations", "mine", pl.DataFrame([fitted | machine]))
 
 
 def results_of(scenarios: dict[str, dict[str, object]], source: str = "mine", **document: object) -> ScenarioResults:

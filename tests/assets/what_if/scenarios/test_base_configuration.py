@@ -30,6 +30,13 @@ def test_a_cluster_that_grew_is_replayed_as_it_grew(busy: Path) -> None:
     assert "on a cluster whose size changes" in base.trust[0]
 
 
+def test_queues_that_own_processors_own_them_in_the_base(busy: Path) -> None:
+    write_grade("A", partitions='{"7": 4}')
+    base = base_configuration("mine", is_log=False)
+    assert base.settings.partitions == {"7": 4} and not base.settings.outages
+    assert "SAF with backfilling none, with queues that own processors (7=4))" in base.trust[0]
+
+
 def test_a_poor_grade_says_what_a_log_does_not_tell(busy: Path) -> None:
     write_grade("D")
     base = base_configuration("mine", is_log=False)

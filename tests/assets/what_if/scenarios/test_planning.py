@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from assets.what_if.run import ReplayRun
@@ -63,6 +64,29 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
         plan_scenarios(scenarios_of({"scenarios": {"busier": {"load": "+10%"}}}), "mine")
     of_one_size = scenarios_of({"base": {"procs": 16}, "scenarios": {"busier": {"load": "+10%"}}})
     assert plan_scenarios(of_one_size, "mine").base.settings.outages == []
+
+
+def test_queues_that_own_processors(busy: Path) -> None:
+    write_grade("B", procs=20, partitions='{"7": 16}')
+    plan = plan_of({"more": {"procs": "+4"}, "shared": {"partitions": {}}, "other": {"partitions": {"1": 16}}})
+    assert plan.base.settings.partitions == {"7": 16}
+    assert [(each.procs, each.settings.partitions) for each in plan.scenarios] == [
+        (24, {"7": 16}),
+        (20, {}),
+        (20, {"1": 16}),
+    ]
+    rows = results_of({"shared": {"partitions": {}}, "split": {"partitions": {"7": 10}}}).rows
+    shared, split = rows.filter(pl.col("scenario").is_in(["shared", "split"])).sort("scenario").to_dicts()
+    assert (shared["partitions"], split["partitions"]) == (None, "7=10")
+    assert split["jobs_wider_than_cluster"] > 0 == shared["jobs_wider_than_cluster"]
+    for wrong, why in {
+        "no job is of queue 'gpu': the queues are 2, 1, 7": {"partitions": {"gpu": 4}},
+        "own 21 processors, the cluster has 20": {"partitions": {"7": 21}},
+        "must own at least 1 processor": {"partitions": {"7": 0}},
+        "--estimates live does not go with partitions": {"estimates": "live"},
+    }.items():
+        with pytest.raises(ValueError, match=wrong):
+            plan_of({"wrong": why})
 
 
 def test_what_is_scored(busy: Path) -> None:

@@ -42,6 +42,7 @@ backfill = "easy"
 estimates = "predicted"
 [scenarios.queues]
 without_queue = ["long", "debug"]
+partitions = { gpu = 64, "2" = 8 }
 """
 
 
@@ -67,7 +68,7 @@ def test_a_file_is_read_with_amounts_as_texts(tmp_path: Path) -> None:
         "4h",
         ["long"],
     )
-    assert file.scenarios["queues"] == {"without_queue": ["long", "debug"]}
+    assert file.scenarios["queues"] == {"without_queue": ["long", "debug"], "partitions": {"gpu": 64, "2": 8}}
     assert set(SCENARIO_KEYS) == {key for table in (file.base, *file.scenarios.values()) for key in table}
 
 
@@ -100,6 +101,8 @@ FAULTS = {
     f"{ONE}round_walltimes = {{}}\n": "round_walltimes must be a length of time in quotes, such as \"4h\"",
     f"{ONE}procs_per_node = 0\n": "procs_per_node must be a whole number from 1 on, found 0",
     f"{ONE}without_queue = [3]\n": "without_queue must be the name of a queue in quotes, or a list of names, found [3]",
+    f"{ONE}partitions = 3\n": "partitions must be a table of queues and the processors that each owns, such as { gpu = 64 }, found 3",
+    f"{ONE}partitions = {{ gpu = 1.5 }}\n": "partitions must be a table of queues",
     f"{ONE}procs = 3\nnodes = 4\n": "{path}:3: scenario 'x': procs and nodes both say how large the cluster is: leave one out",
     "[scenarios]\nx = 3\n": "{path}:2: scenario 'x': expected a table of keys such as procs = \"+10%\", found 3",
     "[scenarios.base]\nprocs = 3\n": "scenario 'base': 'base' is a row of the results already: give the scenario another name",
@@ -145,4 +148,5 @@ def test_every_key_is_in_the_table_and_an_option_of_replay() -> None:
     }
     assert {*SCENARIO_KEYS, "source", *PART_KEYS} <= table
     options = succeed("replay", "--help")
-    assert all(f"--{key.replace('_', '-')}" in options for key in SCENARIO_KEYS)
+    names = {"partitions": "partition"}  # an option that is given several times
+    assert all(f"--{names.get(key, key).replace('_', '-')} " in options for key in SCENARIO_KEYS)
