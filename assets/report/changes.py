@@ -146,7 +146,10 @@ def _how(comparison: Comparison) -> str:
     baseline = comparison.baseline
     assert baseline is not None
     jobs = count(baseline.jobs, "job")
-    text = f"Each scheduler replayed the whole log. The rows are about {jobs} at its end, which no training has seen. "
+    which = "of this time" if comparison.is_of_period else "at its end"
+    text = f"Each scheduler replayed the whole log. The rows are about {jobs} {which}, which no training has seen. "
+    if comparison.is_of_period:
+        text += "Verdicts are of all jobs that no training has seen, since a short time has too few of them. "
     if baseline.jobs < comparison.scored:
         text += f"The log does not say how long {count(comparison.scored - baseline.jobs, 'other job')} waited. "
     if baseline.kind == "fitted":
@@ -213,7 +216,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
     ]
     columns = ("run", "settings", "processors", "mean wait", "change", "95 % wait at most", "grade")
     than = "the best fit" if "baseline" in means else "the run fcfs-easy"
-    caption = f"Saved what-if runs, over all jobs of the log. Changes are against {than}."
+    caption = f"Saved what-if runs, over all jobs of the log that can be replayed. Changes are against {than}."
     return [Heading("What-if runs that were saved"), Table(caption, columns, rows, text_columns=[1])]
 
 

@@ -15,6 +15,7 @@ from assets.common.asset import LEAST_JOBS
 from assets.common.trace import Trace, load_trace
 from assets.evaluation.fidelity import fitted_replay, job_queues, logged_waits
 from assets.evaluation.ranking import rank_policies
+from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from assets.what_if.grade import grade_of, machine_remark
 from models.judging.blocks import BLOCKS, cut_into_blocks
@@ -87,7 +88,7 @@ class Comparison:
     why_none: why there is nothing to compare, or None. logged: None where the log has no waits. tried: best first. scored: jobs after
     the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
     learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
-    whole log, as "logged" and "baseline".
+    whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are.
     """
 
     grade: Grade
@@ -101,6 +102,7 @@ class Comparison:
     started_from: str | None = None
     runs: tuple[dict[str, Any], ...] = ()
     all_jobs_s: dict[str, float] = field(default_factory=dict)
+    is_of_period: bool = False
 
     @property
     def nobody_waits(self) -> bool:
@@ -130,18 +132,19 @@ def word_of(row: Scheduler) -> str:
 @dataclass(frozen=True)
 class _Scored:
     """The jobs that are scored, in replay order. logged: waits of the log, -1 where it does not know. counted: which of them all rows
-    are about. Arrays (jobs,)."""
+    are about. Arrays (jobs,). of_period: jobs of the period that is asked for."""
 
     index: IntArray
     runtime: IntArray
     logged: IntArray
     size: IntArray
     counted: BoolArray
+    of_period: int
 
 
-def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
-    """Every scheduler that was evaluated, beside the log and the scheduler that fits it best. Raises ValueError for a source that has no
-    job which can be replayed."""
+def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | None = None) -> Comparison:
+    """Every scheduler that was evaluated, beside the log and the scheduler that fits it best. period: waits are of its jobs alone, and
+    verdicts of all jobs. Raises ValueError for a source that has no job which can be replayed."""
     grade, fitted = read_grade(warehouse, source)
     with warehouse.read() as connection:
         parameters = {"source": source}
@@ -167,16 +170,25 @@ def read_comparison(warehouse: Warehouse, source: str) -> Comparison:
     if scores.is_empty():
         return Comparison(grade, f"No scheduler was evaluated on this log yet: {again} does that.")
     trace = load_trace(warehouse, source, labels=["queue"])
-    scored = _scored_jobs(trace, grade)
+    scored = _scored_jobs(trace, period)
     waits = dict(_waits_of(warehouse, source, scores, scored)) if scored else {}
     if scored is None or any(each is None for each in waits.values()):
         return Comparison(
             grade, f"The log has changed since schedulers were evaluated on it: {again} evaluates them again."
         )
+    if not scored.counted.any():
+        begin = trace.clock.text(int(trace.rows["submit_s"][trace.test_position or 0]))
+        return Comparison(
+            grade,
+            f"Schedulers were evaluated on jobs submitted from {begin} on, and none of them is of this time. "
+            f"`tracehouse what-if FILE --source {source} --period PERIOD` replays any time.",
+        )
     compared = _compared(trace, scored, scores, waits, fitted)  # type: ignore[arg-type]
     if compared.logged is not None and not grade.has_real_waits:
         compared = replace(compared, logged=replace(compared.logged, name=MADE_UP_LOG))
     start = STARTED_FROM.get(json.loads(learned[1]).get("start")) if learned and learned[0] == 0 else None
+    if period is not None:
+        compared = replace(compared, scored=scored.of_period, is_of_period=True)
     return replace(compared, grade=grade, runs=tuple(runs), started_from=start)
 
 
@@ -201,15 +213,20 @@ def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfi
     return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), fitted
 
 
-def _scored_jobs(trace: Trace, grade: Grade) -> _Scored | None:
-    """None where nobody has trained on the log as it is."""
+def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
+    """None where nobody has trained on the log as it is. Of jobs outside of the period none is counted."""
     if trace.test_position is None:
         return None
     rows = trace.rows[trace.test_position :]
     logged = logged_waits(trace)[trace.test_position :]
     counted = logged >= 0 if (logged >= 0).any() else np.ones(len(logged), np.bool_)
+    inside = np.ones(len(logged), np.bool_)
+    if period is not None:
+        inside = rows["submit_s"].is_between(period.begin, period.end, closed="left").to_numpy()
     size = size_classes(rows["procs"].to_numpy(), trace.cluster_procs)
-    return _Scored(rows["job_index"].to_numpy(), rows["runtime_s"].to_numpy(), logged, size, counted)
+    return _Scored(
+        rows["job_index"].to_numpy(), rows["runtime_s"].to_numpy(), logged, size, counted & inside, int(inside.sum())
+    )
 
 
 def _waits_of(

@@ -127,7 +127,8 @@ def _backlog(logged: LoggedSystem) -> list[Block]:
         return [heading, "The log does not say when its jobs started, so nobody knows what was in use and what waited."]
     used, waiting = backlog["used"].to_numpy() / extent.cluster_procs, backlog["waiting"].to_numpy()
     hours = backlog["work"].to_numpy() / extent.cluster_procs
-    dates, top = extent.clock.has_dates, int(hours.argmax())
+    lead = backlog.height - logged.complete_backlog.height  # steps before the log has all jobs
+    dates, top = extent.clock.has_dates, lead + int(hours[lead:].argmax())
     at = extent.moments(backlog["at_s"].to_list())
     days = ((backlog["at_s"] - extent.first_s) / DAY_S).round(3).to_list()
     series = {
@@ -136,9 +137,14 @@ def _backlog(logged: LoggedSystem) -> list[Block]:
         "work waiting, hours": hours.round(3).tolist(),
     }
     text = (
-        f"On average {share(used.mean())} of the processors were in use, and {waiting.mean():,.1f} jobs waited. Their work would have kept "
-        f"the whole cluster busy for {duration_text(HOUR_S * hours.mean())}."
+        f"On average {share(used[lead:].mean())} of the processors were in use, and {waiting[lead:].mean():,.1f} jobs waited. Their "
+        f"work would have kept the whole cluster busy for {duration_text(HOUR_S * hours[lead:].mean())}."
     )
+    if lead:
+        begin = f"{at[lead]:%-d %B %Y}" if dates else f"day {days[lead]:.0f}"
+        text += (
+            f" This is from {begin} on: jobs that ended earlier are not in the log, so before that it shows too little."
+        )
     if hours[top] * HOUR_S >= MINUTE_S:
         when = f"{at[top]:%-d %B %Y}" if dates else f"day {days[top]:.0f}"
         text += f" The backlog was largest around {when}, with {duration_text(HOUR_S * hours[top])} of work for the whole cluster."

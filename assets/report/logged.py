@@ -19,6 +19,8 @@ from warehouse import Warehouse, first_row
 BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
 MOST_BACKLOG_STEPS = 500
 """Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more."""
+LEAD_IN = 0.05
+"""If the first job ends after more than this share of the log, and more than a day, use and backlog are told without this time."""
 PAYERS = {"account": "account", "group_name": "group", "user_name": "user"}
 """Columns of core.jobs that tell who used the cluster, the best one first, and what a row is called."""
 
@@ -34,13 +36,15 @@ FROM core.jobs WHERE source = $source AND runtime_s > 0 AND requested_walltime_s
 
 @dataclass(frozen=True)
 class LogExtent:
-    """jobs: all of the log. first_s, last_s: first and last submission, epoch, UTC. cluster_procs_from: as in core.sources."""
+    """jobs: all of the log. first_s, last_s: first and last submission, epoch, UTC. first_end_s: when the
+    first job ended, None where the log does not say. cluster_procs_from: as in core.sources."""
 
     source: str
     description: str
     jobs: int
     first_s: float
     last_s: float
+    first_end_s: float | None
     cluster_procs: int
     cluster_procs_from: str
     clock: LogClock
@@ -49,6 +53,14 @@ class LogExtent:
         """Local times of the cluster. seconds: epoch, UTC."""
         zone, zero = ZoneInfo(self.clock.time_zone), datetime(1970, 1, 1, tzinfo=UTC)
         return [(zero + timedelta(seconds=second)).astimezone(zone) for second in seconds]
+
+    @property
+    def complete_from_s(self) -> float:
+        """From when on the log has all jobs, epoch, UTC: whoever ended before the first one that it has is not in it. An accounting tool
+        that is asked for some days leaves such jobs out, and gives older ones that still ran."""
+        begin = self.first_s if self.first_end_s is None else max(self.first_end_s, self.first_s)
+        least_s = max(LEAD_IN * (self.last_s - self.first_s), DAY_S)
+        return begin if least_s < begin - self.first_s < self.last_s - self.first_s else self.first_s
 
     @property
     def submitted(self) -> str:
@@ -93,10 +105,15 @@ class LoggedSystem:
 
     @property
     def utilisation(self) -> float | None:
-        """Share of the cluster in use from the first to the last submission, None where the log does not say."""
-        return (
-            float(self.backlog["used"].to_numpy().mean()) / self.extent.cluster_procs if self.backlog.height else None
-        )
+        """Share of the cluster in use until the last submission, from when on the log has all jobs. None where it does not say."""
+        used = self.complete_backlog["used"].to_numpy() if self.backlog.height else np.zeros(0)
+        return float(used.mean()) / self.extent.cluster_procs if len(used) else None
+
+    @property
+    def complete_backlog(self) -> pl.DataFrame:
+        """Steps of the backlog from when on the log has all jobs."""
+        begin = self.extent.complete_from_s
+        return self.backlog if begin == self.extent.first_s else self.backlog.filter(pl.col("at_s") >= begin)
 
     @property
     def core_hours(self) -> float:
@@ -133,16 +150,17 @@ def _extent_of(connection: duckdb.DuckDBPyConnection, source: str) -> LogExtent:
     about = first_row(connection, sql.load("core.source_facts"), {"source": source})
     jobs = first_row(
         connection,
-        "SELECT any_value(sources.description), count(*), epoch(min(submit_time)), epoch(max(submit_time)) FROM core.jobs AS jobs "
+        "SELECT any_value(sources.description), count(*), epoch(min(submit_time)), epoch(max(submit_time)), "
+        "epoch(min(start_time + to_seconds(coalesce(runtime_s, 0)))) FROM core.jobs AS jobs "
         "INNER JOIN core.sources AS sources ON jobs.source = sources.source WHERE jobs.source = ?",
         [source],
     )
     if about is None or jobs is None or not jobs[1]:
         raise ValueError(f"source {source!r} has no job in the warehouse: `tracehouse run {source}`")
     procs, procs_from, _, zero, time_zone, has_dates = about
-    description, count, first_s, last_s = jobs
+    description, count, first_s, last_s, first_end_s = jobs
     clock = LogClock(zero, time_zone, has_dates)
-    return LogExtent(source, description or "", count, first_s, last_s, procs, procs_from, clock)
+    return LogExtent(source, description or "", count, first_s, last_s, first_end_s, procs, procs_from, clock)
 
 
 def _asked_of(connection: duckdb.DuckDBPyConnection, source: str) -> dict[str, float] | None:

@@ -30,11 +30,15 @@ h3 { margin: 1.8rem 0 .3rem; font-size: 1.05rem; } p { margin: .5rem 0; } li { m
 nav { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 1rem 0; } a { color: #2b6cb0; }
 .advice { border-left: 5px solid #2b6cb0; background: #ebf4fb; padding: .7rem 1rem; margin: 1rem 0; }
 .advice b { display: block; margin-bottom: .2rem; } .note { color: #4a5568; font-size: 13px; }
-.wide { overflow-x: auto; margin: .2rem 0 1rem; } .caption { margin: .6rem 0 0; }
+.wide { overflow-x: auto; margin: .2rem 0 1rem; background:
+  linear-gradient(to right, #fff, #fff 12px, transparent 28px) local, linear-gradient(to left, #fff, #fff 12px, transparent 28px) local,
+  linear-gradient(to right, #cbd5e0, transparent 14px), linear-gradient(to left, #cbd5e0, transparent 14px); }
+.caption { margin: .6rem 0 0; }
 table { border-collapse: collapse; font-size: 13px; min-width: 100%; }
 th, td { padding: .28rem .4rem; border-bottom: 1px solid #e2e8f0; text-align: right; vertical-align: top; }
 th { background: #f1f5f9; font-weight: 600; vertical-align: bottom; } .text { text-align: left; }
-td.text { min-width: 5.5rem; } th:first-child, td:first-child { text-align: left; min-width: 10.5rem; } td.long { min-width: 15rem; }
+td.text { min-width: 5.5rem; overflow-wrap: anywhere; }
+th:first-child, td:first-child { text-align: left; min-width: 10.5rem; } td.long { min-width: 15rem; }
 code { font-size: .92em; } table.links th:first-child, table.links td:first-child { min-width: 5rem; }
 tr.marked td { background: #ebf4fb; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: 14px; }

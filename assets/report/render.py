@@ -10,14 +10,20 @@ from assets.report.details import details_section, read_details
 from assets.report.happened import happened_section
 from assets.report.logged import read_logged
 from assets.report.page import page
+from assets.report.period import ReportPeriod, jobs_of_period
 from assets.report.summary import as_data, summarise
 from warehouse import Warehouse
 
 
-def render_report(warehouse: Warehouse, source: str, created: datetime) -> str:
-    """The page of one source. The same warehouse gives the same bytes, but for the creation date. Raises ValueError where the
-    warehouse has no job of the source, or none that can be replayed."""
-    logged, comparison = read_logged(warehouse, source), read_comparison(warehouse, source)
+def render_report(warehouse: Warehouse, source: str, created: datetime, period: ReportPeriod | None = None) -> str:
+    """The page of one source, or of a period of it. The same warehouse gives the same bytes, but for the creation date. Raises ValueError
+    where the warehouse has no job of the source, or none that can be replayed."""
+    if period is None:
+        logged = read_logged(warehouse, source)
+    else:
+        with jobs_of_period(warehouse, source, period) as part:
+            logged = read_logged(part, source)
+    comparison = read_comparison(warehouse, source, period)
     summary = summarise(logged, comparison)
     sections = [
         summary.section(),
@@ -25,4 +31,5 @@ def render_report(warehouse: Warehouse, source: str, created: datetime) -> str:
         changes_section(comparison, logged.extent.cluster_procs),
         details_section(logged, comparison, read_details(warehouse, source)),
     ]
-    return page(source, logged.extent.description, created, sections, as_data(logged, comparison, summary, created))
+    title = source if period is None else f"{source}: {period.words}"
+    return page(title, logged.extent.description, created, sections, as_data(logged, comparison, summary, created))

@@ -25,7 +25,9 @@ def scenario_page(results: ScenarioResults) -> str:
     """The whole document; the same results give the same bytes."""
     plan = results.plan
     rows = results.rows.to_dicts()
-    facts = {"base": [results.base_words], "jobs": [results.scored_words], "trust": plan.configuration.trust}
+    facts = {"base": [results.base_words], "jobs": [results.scored_words], "trust": plan.configuration.trust} | {
+        "scenarios": results.scenario_words
+    }
     listed = "".join(f"<dt>{key}</dt><dd>{'<br>'.join(map(html.escape, lines))}</dd>" for key, lines in facts.items())
     remarks = "".join(f"<li>{html.escape(text)}</li>" for text in results.remarks)
     compared = [row for row in rows if row["verdict"] is not None]

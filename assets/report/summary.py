@@ -58,7 +58,7 @@ def _trust(comparison: Comparison) -> str:
     if grade.letter is None and not grade.has_real_waits:
         limit = "Replays show how schedulers differ on such jobs, not what would happen on a cluster."
         return f"{grade_sentences(grade)} {limit}"
-    missing = "partitions, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
+    missing = "nodes that partitions share, reservations, holds, fair-share weights, limits of GPUs and memory, or users who react"
     return grade_sentences(grade) + ("" if grade.letter in ("A", "B") else f" The log says nothing of {missing}.")
 
 
@@ -69,7 +69,9 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
     if comparison.baseline is not None:
         tried = list(comparison.tried) if comparison.ranks else []
         rows = scheduler_table("", comparison, tried).rows
-        table = {"columns": ["scheduler", *SCHEDULER_COLUMNS], "rows": [list(row) for row in rows]}
+        which = "of this time" if comparison.is_of_period else "at the end of the log"
+        about = f"Over {count(comparison.baseline.jobs, 'job')} {which}, which no training has seen:"
+        table = {"about": about, "columns": ["scheduler", *SCHEDULER_COLUMNS], "rows": [list(row) for row in rows]}
     return {
         "source": logged.extent.source,
         "created": created.isoformat(),
@@ -118,7 +120,10 @@ def _waits(logged: LoggedSystem) -> list[str]:
 def _use(logged: LoggedSystem) -> list[str]:
     sentences = []
     if logged.utilisation is not None:
-        sentences.append(f"On average {share(logged.utilisation)} of the processors were in use.")
+        begin, since = logged.extent.complete_from_s, ""
+        if begin != logged.extent.first_s and logged.extent.clock.has_dates:
+            since = f" since {logged.extent.moments([begin])[0]:%-d %b %Y}, when the log begins to have all jobs"
+        sentences.append(f"On average {share(logged.utilisation)} of the processors were in use{since}.")
     if logged.payer is not None and logged.core_hours:
         first = logged.use.row(0, named=True)
         most = f"The largest {logged.payer}, {first['who']}, used {share(first['core_hours'] / logged.core_hours)} of them."

@@ -53,8 +53,8 @@ VERDICT_WORDS = {
 }
 """The verdicts of docs/semantics.md in plain words."""
 VERDICTS_EXPLAINED = {
-    "better for nearly all": "mean wait and mean bounded slowdown fall. The longest waits, and those of wide jobs and of "
-    "much work, grow by a tenth at most.",
+    "better for nearly all": "mean wait and mean bounded slowdown fall. The wait that 99 % of the jobs do not exceed, and the mean "
+    "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing.",
     "certain": "chance explains such a result in fewer than 1 of 40 logs.",
     "a trade": "some gain, and others wait longer than that.",
     "does harm": "some gain, and others wait more than twice as long.",

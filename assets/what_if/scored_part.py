@@ -56,7 +56,7 @@ def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions) -> Scored
     what there is instead.
     """
     submit = jobs["submit_s"]
-    begin, end, words = _span(options, clock, int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
+    begin, end, words = span_of(options, clock, int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
     chosen = (submit >= begin) & (submit < end)
     if not chosen.any():
         between = clock.span(int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
@@ -72,8 +72,9 @@ def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions) -> Scored
     return ScoredPart(chosen.to_numpy(), ", ".join(words))
 
 
-def _span(options: PartOptions, clock: LogClock, first: int, last: int) -> tuple[int, int, list[str]]:
-    """First second, the second behind the last, and words for both. first, last: submissions, seconds."""
+def span_of(options: PartOptions, clock: LogClock, first: int, last: int) -> tuple[int, int, list[str]]:
+    """First second, the second behind the last, and words for both; without words where no time is asked for. first, last: submissions,
+    seconds. Raises ValueError that names the option and what it takes."""
     if options.period is not None:
         if options.begin is not None or options.end is not None:
             raise ValueError("--period says from when to when: leave --from and --to out, or --period")

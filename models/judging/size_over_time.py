@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ IntArray = NDArray[np.int64]
 
 STRETCHES = 100
 """Equal parts of a log. Sizes are looked for between two of them, and then to the second."""
-SHORTEST = 5
-"""Stretches that a size lasts at least. A quiet week is no smaller cluster."""
+SHORTEST, SHORTEST_S = 5, 86_400
+"""Stretches, and seconds, that a size lasts at least. A quiet night is no smaller cluster."""
 LEAST_SAVING = 0.03
 """Share of all processor time that a further size must explain as never there."""
 
@@ -79,16 +80,17 @@ def parse_size_over_time(text: str) -> SizeOverTime:
 def sizes_in_use(start: IntArray, end: IntArray, procs: IntArray, until: int) -> SizeOverTime | None:
     """Sizes that explain what was in use at most, None where one size does.
 
-    start, end, procs: int64 (jobs,), times in seconds of the log's clock. until: what is in use later does not count.
+    start, end, procs: int64 (jobs,), times in seconds of the log's clock. until: what is in use later does not count. Nor does what is in
+    use before the first job ends: whoever ended earlier is not in the log.
     """
     moments, used = in_use(start, end, procs)
-    inside = moments < until
+    inside = (moments >= end.min(initial=until)) & (moments < until)
     moments, used = moments[inside], used[inside]
     if not len(moments) or moments[0] >= until - STRETCHES:
         return None
     edges = np.linspace(moments[0], until, STRETCHES + 1).astype(np.int64)
     peaks = _peaks(moments, used, edges)
-    pieces = _pieces(peaks)
+    pieces = _pieces(peaks, max(SHORTEST, math.ceil(SHORTEST_S * STRETCHES / (until - int(moments[0])))))
     tops = [int(peaks[begin:last].max()) for begin, last in pieces]
     if len(tops) < 2 or min(tops) == max(tops):
         return None
@@ -131,16 +133,18 @@ def _peaks(moments: IntArray, used: IntArray, edges: IntArray) -> IntArray:
     return peaks
 
 
-def _pieces(peaks: IntArray) -> list[tuple[int, int]]:
+def _pieces(peaks: IntArray, shortest: int) -> list[tuple[int, int]]:
     """Stretches of equal size, as [first, behind the last): the cheapest cut by dynamic programming, where each stretch costs the size
-    of its piece, and each piece a share of everything."""
+    of its piece, and each piece a share of everything. shortest: stretches of a piece at least. None where that is more than there are."""
     count, price = len(peaks), LEAST_SAVING * int(peaks.max()) * len(peaks)
     cost, cut = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
     cost[0] = 0.0
-    for last in range(SHORTEST, count + 1):
+    if shortest > count:
+        return []
+    for last in range(shortest, count + 1):
         top = np.maximum.accumulate(peaks[:last][::-1])[::-1]  # of a piece from each stretch to `last`
         lengths = np.arange(last, 0, -1)
-        totals = np.where(lengths >= SHORTEST, cost[:last] + top * lengths + price, np.inf)
+        totals = np.where(lengths >= shortest, cost[:last] + top * lengths + price, np.inf)
         cut[last] = int(np.argmin(totals))
         cost[last] = totals[cut[last]]
     pieces, last = [], count

@@ -390,3 +390,7 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
         return
     comparison = compare_runs(warehouse, name, run_a, run_b, part)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))
+    if not as_json:
+        from pipelines.cli.replaying import say_grade
+
+        say_grade(name)

@@ -3,16 +3,19 @@
 import errno
 import socket
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from assets.common.storage import open_warehouse, report_path
+from assets.common.storage import open_warehouse, report_path, write_whole
 from assets.report.index import index_path, read_summary
 from pipelines.cli.errors import plain_errors, raise_failures
 from pipelines.cli.parameters.names import complete_assets
 from pipelines.cli.parameters.sources import source_argument
+from pipelines.cli.parts import TIME, part_options, take_part
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.places import inbox
@@ -101,9 +104,13 @@ def run_selection(
 
 @click.command()
 @source_argument("Only this source; repeat for more. Default: all that have jobs.", several=True)
+@part_options("Report on", TIME)
 @plain_errors
-def report(names: tuple[str, ...]) -> None:
-    """Write the HTML reports again, and print what they say in short. Without SOURCE: of all that have jobs."""
+def report(names: tuple[str, ...], **asked: Any) -> None:
+    """Write the HTML reports again, and print what they say in short. Without SOURCE: of all that have jobs.
+
+    With a period, a page of its own is written beside them, of the jobs that were submitted then.
+    """
     from pipelines.running import run_job
 
     with open_warehouse().read() as connection:
@@ -115,11 +122,30 @@ def report(names: tuple[str, ...]) -> None:
     chosen = list(names) or loaded
     if not chosen:
         raise ValueError("no source has jobs yet: `tracehouse run`")
+    part = take_part(asked, TIME)
+    if part:
+        _print_results([_report_period(name, part) for name in chosen])
+        return
     failures = run_job("report", chosen)
     done = [name for name in chosen if name not in failures]
     if done:
         _print_results(done)
     raise_failures(failures)
+
+
+def _report_period(name: str, part: dict[str, str]) -> str:
+    """Writes the report of a period of a source. Returns what its file is called."""
+    from assets.report.index import write_index
+    from assets.report.period import period_of
+    from assets.report.render import render_report
+    from assets.what_if.scored_part import PartOptions
+
+    warehouse, created = open_warehouse(), datetime.now(UTC)
+    period = period_of(warehouse, name, PartOptions(**part))
+    called = f"{name}@{period.name}"  # no source can be called so
+    write_whole(report_path(called), render_report(warehouse, name, created, period).encode())
+    write_index(created)
+    return called
 
 
 def _print_summaries(names: list[str]) -> None:
@@ -133,13 +159,13 @@ def _print_summaries(names: list[str]) -> None:
         for sentence in summary["sentences"]:
             click.echo(folded(f"  {sentence}", width or PIPE_WIDTH))
         if summary["schedulers"]:
-            click.echo()
+            click.echo(f"\n  {summary['schedulers'].get('about', '')}".rstrip())
             _print_schedulers(summary["schedulers"], width)
         if summary["note"]:
             click.echo(folded(f"\n  {summary['note']}", width or PIPE_WIDTH))
 
 
-def _print_schedulers(table: dict[str, list], width: int | None) -> None:
+def _print_schedulers(table: dict[str, Any], width: int | None) -> None:
     """The columns of PRINTED_COLUMNS, and then the name of the scheduler, which may be long."""
     places = [table["columns"].index(column.title) for column in PRINTED_COLUMNS]
     rows = [[row[k] for k in places] for row in table["rows"]]

@@ -57,7 +57,8 @@ class Catalogue:
 
 def _meant(name: str, names: Iterable[str]) -> str:
     """How to go on after an unknown name: a semicolon, and a question about the nearest name if one is near."""
-    near = get_close_matches(name, names, n=1)
+    usual = {each.lower(): each for each in names}
+    near = [usual[each] for each in get_close_matches(name.lower(), usual, n=1)]
     return f"; did you mean {near[0]!r}?" if near else ";"
 
 

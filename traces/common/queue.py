@@ -64,7 +64,7 @@ class QueueSnapshot:
         parts = [f"{self.count(state):,} {state}" for state in (RUNNING, WAITING, HELD)]
         parts += [f"{self.ended:,} over"] if self.ended else []
         parts += [f"{sum(tasks for _, tasks in self.faults):,} left out for a fault"] if self.faults else []
-        return f"{self.read:,} jobs read: {', '.join(parts)}"
+        return f"{self.read:,} {'job' if self.read == 1 else 'jobs'} read: {', '.join(parts)}"
 
     def held_because(self) -> Counter[str]:
         """Held jobs by reason, arrays counted as their tasks."""

@@ -95,10 +95,13 @@ class ScenarioResults:
     def base_words(self) -> str:
         """The base in one line, and why it is that one."""
         base, plan = self.plan.base, self.plan
-        settings = base.settings
-        words = f"{base.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {base.procs:,} processors"
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
-        return f"{words}: {plan.configuration.why}{own}"
+        return f"{_words_of(base)}: {plan.configuration.why}{own}"
+
+    @property
+    def scenario_words(self) -> list[str]:
+        """What each scenario is, in one line, as the base is told."""
+        return [f"{each.name}: {_words_of(each)}" for each in self.plan.scenarios]
 
     @property
     def scored_words(self) -> str:
@@ -171,6 +174,11 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
         rows.append(row | _judged_columns(judgement, is_live))
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
     return ScenarioResults(plan, table, pl.concat(groups), waits_by_name)
+
+
+def _words_of(planned: PlannedReplay) -> str:
+    settings = planned.settings
+    return f"{planned.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {planned.procs:,} processors"
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:

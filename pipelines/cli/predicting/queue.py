@@ -23,6 +23,8 @@ from traces.common.log import LogError
 from traces.common.pseudonyms import read_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import polars as pl
 
@@ -111,7 +113,7 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
         except (OSError, UnicodeDecodeError) as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
     snapshot = parse_queue(text, place, source.time_zone or load_catalogue().time_zone)
-    if source.pseudonyms:
+    if source.pseudonyms and source.format != "swf":  # an SWF log has numbers for names, and keeps them
         snapshot = snapshot.with_pseudonyms(source.pseudonyms, read_key(pseudonym_key_path()))
     return snapshot, read_s
 
@@ -250,18 +252,27 @@ def _shown(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     shown = rows.select("job", "user", "procs").with_columns(words("waited_s").alias("waited"))
     if "start_p50" in rows.columns:
-        ends = (_short(rows[name]) for name in ("start_p10", "start_p90"))
+        short = _shortener(rows)
+        ends = (short(rows[name]) for name in ("start_p10", "start_p90"))
         between = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
-        shown = shown.with_columns(pl.Series("starts", _short(rows["start_p50"])), pl.Series("80 % interval", between))
+        shown = shown.with_columns(pl.Series("starts", short(rows["start_p50"])), pl.Series("80 % interval", between))
     if "change_s" in rows.columns:
-        rival = pl.Series("under the other", _short(rows["rival_start_p50"]))
+        rival = pl.Series("under the other", short(rows["rival_start_p50"]))
         shown = shown.with_columns(rival, words("change_s").alias("change"))
     shown = shown.with_columns(words("requested_s").alias("requested"), rows["queue"].fill_null(""))
     held = rows["not_predicted"].fill_null("")
     return shown.with_columns(held) if (held != "").any() else shown
 
 
-def _short(times: pl.Series) -> list[str]:
-    """Local times without weekday and year; seconds of a log's own clock as they are."""
-    texts = ["" if text is None else text for text in times.to_list()]
-    return [text if text.startswith("second") else text[len("Sun 2026-") :] for text in texts]
+def _shortener(rows: pl.DataFrame) -> Callable[[pl.Series], list[str]]:
+    """What leaves the weekday out of local times, and the year, if all of them are of the same. Seconds of a log's own clock stay."""
+    weekday, year = len("Sun "), len("2026-")
+    names = [name for name in ("start_p10", "start_p50", "start_p90", "rival_start_p50") if name in rows.columns]
+    years = {text[weekday : weekday + year] for name in names for text in rows[name].to_list() if text}
+    left_out = weekday + (year if len(years) == 1 else 0)
+
+    def short(times: pl.Series) -> list[str]:
+        texts = ["" if text is None else text for text in times.to_list()]
+        return [text if text.startswith("second") else text[left_out:] for text in texts]
+
+    return short

@@ -24,6 +24,7 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     rows = results.rows.to_dicts()
     words = [f"{results.plan.source}: {results.scored_words}", f"base: {results.base_words}"]
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]
+    words += results.scenario_words
     parts = [words, *_tables(rows, width), results.remarks, _fate(results, width, top)]
     return "\n\n".join(folded("\n".join(line.rstrip() for line in part), width) for part in parts if part)
 

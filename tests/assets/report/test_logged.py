@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assets.report.happened import happened_section
 from assets.report.logged import LoggedSystem, read_logged
+from assets.report.summary import _use
 from tests.tiny import busy_log, swf_line, warehouse_of
 from warehouse import Warehouse
 
@@ -41,6 +43,18 @@ def test_the_backlog_is_the_mean_of_every_step(tmp_path: Path) -> None:
     assert backlog["waiting"].to_list() == [1.0, 1.0] + [0.0] * 23
     assert backlog["work"].to_list() == [8.0, 8.0] + [0.0] * 23
     assert logged.utilisation == pytest.approx(20 / 25 / 4)
+
+
+def test_what_an_accounting_tool_left_out_is_not_told_as_idle(tmp_path: Path) -> None:
+    """sacct was asked for two days. It knows of a job that has run for ten, and of no other that ended before these days."""
+    lines = [swf_line(1, 0, 0, 10 * 86_400 + 60, 1, 20 * 86_400)]
+    lines += [swf_line(k, 10 * 86_400 + 3600 * k, 0, 3600, 3, 7200) for k in range(2, 50)]
+    logged = logged_of(tmp_path, "; UnixStartTime: 1767225600\n; MaxProcs: 4\n" + "".join(lines))
+    assert logged.extent.complete_from_s == 1767225600 + 10 * 86_400 + 60
+    assert logged.utilisation == pytest.approx(0.75, abs=0.03)
+    text = next(block for block in happened_section(logged).blocks if isinstance(block, str) and "in use" in block)
+    assert "This is from 11 January 2026 on: jobs that ended earlier are not in the log" in text
+    assert "were in use since 11 Jan 2026, when the log begins to have all jobs" in " ".join(_use(logged))
 
 
 def test_the_backlog_of_a_log_is_what_its_jobs_add_up_to(tmp_path: Path) -> None:

@@ -65,6 +65,20 @@ def test_one_size_is_no_change() -> None:
     assert sizes_in_use(*full((500, 64), (500, 63)), 1_000_000) is None  # too little
     assert sizes_in_use(*(np.zeros(0, dtype=np.int64),) * 3, 1_000_000) is None
     assert sizes_in_use(*full((30, 64), length=1), 30) is None
+    assert sizes_in_use(*full((500, 64), (500, 32), length=100), 100_000) is None  # half a day each
+
+
+def test_what_ended_before_the_log_begins_was_in_use_too() -> None:
+    """An accounting tool that is asked for some days knows of earlier jobs only those that still ran: these are no smaller cluster."""
+    start, end, procs = full((400, 39))
+    earlier = np.arange(0, 500_000, 20_000)  # they run until the end
+    start = np.concatenate([earlier, 600_000 + start])
+    end = np.concatenate([np.full(len(earlier), 1_000_000), 600_000 + end])
+    procs = np.concatenate([np.ones(len(earlier), np.int64), procs])
+    assert sizes_in_use(start, end, procs, 1_000_000) is None
+    first = np.array([0]), np.array([10]), np.array([1])  # a short job at the beginning: the log is whole
+    whole = (np.concatenate(pair) for pair in zip(first, (start, end, procs), strict=True))
+    assert sizes_in_use(*whole, 1_000_000) is not None
 
 
 def test_what_comes_later_does_not_count() -> None:

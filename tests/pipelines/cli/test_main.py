@@ -52,7 +52,7 @@ OPTIONS = {
         "--json",
     ],
     "sql": ["QUERY", "--files", "--format", "--output"],
-    "report": ["[SOURCE]..."],
+    "report": ["[SOURCE]...", "--period", "--from", "--to"],
     "ui": ["--host", "--port"],
     "wait": ["SOURCE", "--procs", "--walltime", "--user", "--job", "--at", "--samples", "--seed", "--policy", "--backfill", "--json"],
     "queue": ["SOURCE", "FILE", "--policy", "--backfill", "--samples", "--seed", "--format", "--out", "squeue --json", "--json"],

@@ -48,6 +48,9 @@ def test_a_source_that_was_only_read_has_a_report(log: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "No recommendation yet." in done.stdout and "No scheduler was evaluated on this log yet" in done.stdout
     assert "mine.html" in done.stdout and "_index.html" in done.stdout
+    part = succeed("report", "mine", "--from", "0", "--to", "86400")
+    assert "mine@from-0_to-86400.html" in part and "No recommendation yet." in part
+    assert "no job was submitted in this time" in fail("report", "mine", "--from", "2099-01-01")
     assert fail("report", "lublin-256") == "source 'lublin-256' has no jobs yet: `tracehouse run lublin-256`\n"
 
 

@@ -59,6 +59,8 @@ def test_an_unknown_source_is_told_with_the_known_ones(catalogue: Path) -> None:
         match=r"unknown source 'goood'; did you mean 'good'\? known sources: lublin-256, campus-pbs, good\.",
     ):
         load_catalogue().source("goood")
+    with pytest.raises(CatalogueError, match=r"unknown source 'GOOD'; did you mean 'good'\?"):
+        load_catalogue().source("GOOD")
 
 
 @pytest.mark.parametrize("cron", ["0 3 * * *", "*/15 0-6,22 1 1-12/2 1-5", "5 4 * * sun", "0 0 31 12 *"])

@@ -15,9 +15,11 @@ from click.testing import CliRunner
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
 from pipelines.cli.main import main
+from pipelines.cli.predicting.queue import _shortener, read_snapshot
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE
+from traces.catalogue.sources import Source
 
 NOW = 1_781_450_000
 
@@ -132,3 +134,20 @@ def test_a_past_queue_reads_back_as_it_was(finished: Home) -> None:
     log = load_wait_source(open_warehouse(), SOURCE)
     moments = queue_moments(log.history, 2)
     assert moments and all(0 <= row[0] <= 1 and row[4] >= 0 for row in scored(log, moments[0], "FCFS", "easy"))
+
+
+def test_users_are_called_as_in_the_log(queue_file: Path, tmp_path: Path) -> None:
+    """An SWF log has numbers for names, which stay."""
+    for log_format, keeps in (("swf", True), ("slurm", False)):
+        source = Source("mine", log_format, tmp_path, pseudonyms=("user",))
+        snapshot, _ = read_snapshot(source, str(queue_file))
+        assert ({each.user_name for each in snapshot.jobs} == {"8"}) == keeps
+
+
+def test_times_of_different_years_have_their_year() -> None:
+    rows = pl.DataFrame({"start_p10": ["Sun 2026-11-01 06:00"], "start_p50": ["Sun 2026-11-01 07:00"]})
+    assert _shortener(rows)(rows["start_p10"]) == ["11-01 06:00"]
+    later = rows.with_columns(start_p90=pl.lit("Fri 2027-01-01 06:00"))
+    assert _shortener(later)(later["start_p90"]) == ["2027-01-01 06:00"]
+    seconds = pl.DataFrame({"start_p50": ["second 5", None]})
+    assert _shortener(seconds)(seconds["start_p50"]) == ["second 5", ""]

@@ -50,7 +50,7 @@ def test_a_good_grade_needs_no_warning(busy: Path) -> None:
     write_grade("A", "FCFS")
     lines = what_if_text(results_of({"x": {"procs": 20}}), 200, 1).splitlines()
     assert lines[2].startswith("trust: grade A: the replay gives back what happened")
-    assert lines[3] == ""
+    assert lines[3] == "x: FCFS, backfilling none, requested times, 20 processors" and lines[4] == ""
 
 
 def test_figures_are_those_of_the_rows(results: ScenarioResults) -> None:
