@@ -19,9 +19,12 @@ import pytest
 from alembic.script import ScriptDirectory
 from click.testing import CliRunner, Result
 from dagster._core.storage import local_compute_log_manager
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.runs.sqlite import sqlite_run_storage
+from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event
 
 from pipelines.cli.main import main
 from pipelines.terminal import _Printable
@@ -30,6 +33,9 @@ GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 
 _migrations = functools.cache(ScriptDirectory.from_config)
 """Dagster's own: every command reads all their files, four times."""
+
+_RECORDS = (sqlite_event_log, sqlite_run_storage, sqlite_schedule_storage)
+"""Dagster's modules that make an SQL engine anew for each statement, which then compiles it anew: a sixth of an ingest."""
 
 
 @event.listens_for(Engine, "connect")
@@ -44,10 +50,19 @@ def in_brief(arrange_pictures: bool = False) -> Iterator[None]:
     """Jobs of this process leave out what takes time and nobody looks at. Pictures are drawn, but only arranged, and their axes only
     labelled, where this is asked for: it takes two fifths of an ingest. Tests of pictures, and pipelines in processes of their
     own, leave out nothing."""
+    engines: dict[str, Engine] = {}
+
+    def kept_engine(place: str, **settings: Any) -> Engine:
+        if place not in engines:
+            engines[place] = create_engine(place, **settings)
+        return engines[place]
+
     with pytest.MonkeyPatch.context() as patch:
         # what is printed here goes to no file that four processes of Dagster's could copy
         patch.setattr(local_compute_log_manager, "mirror_stream_to_file", lambda *_: nullcontext())
         patch.setattr(ScriptDirectory, "from_config", _migrations)
+        for records in _RECORDS:
+            patch.setattr(records, "create_engine", kept_engine)
         if not arrange_pictures:
             patch.setattr(Figure, "set_layout_engine", lambda *_, **__: None)
             patch.setattr(Axis, "draw", lambda *_, **__: None)
