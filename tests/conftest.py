@@ -38,6 +38,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Else libraries miss their objects when the process ends, and say so."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Processes that share the tests share the compilation, too. One that runs alone compiles what its tests need."""
