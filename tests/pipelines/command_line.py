@@ -10,7 +10,7 @@ import functools
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -46,18 +46,30 @@ def _do_not_wait_for_the_disk(connection: Any, _record: Any) -> None:
 
 
 @contextmanager
+def _kept_engines() -> Iterator[Callable[..., Engine]]:
+    """What makes SQL engines, one for each file. They keep their connections until the end, whatever Dagster wants: it opens and
+    closes a file for each statement."""
+    engines: dict[str, Engine] = {}
+
+    def kept_engine(place: str, poolclass: Any = None, **settings: Any) -> Engine:
+        if place not in engines:
+            engines[place] = create_engine(place, **settings)
+            engines[place].dispose = lambda: None
+        return engines[place]
+
+    try:
+        yield kept_engine
+    finally:
+        for engine in engines.values():
+            engine.pool.dispose()
+
+
+@contextmanager
 def in_brief(arrange_pictures: bool = False) -> Iterator[None]:
     """Jobs of this process leave out what takes time and nobody looks at. Pictures are drawn, but only arranged, and their axes only
     labelled, where this is asked for: it takes two fifths of an ingest. Tests of pictures, and pipelines in processes of their
     own, leave out nothing."""
-    engines: dict[str, Engine] = {}
-
-    def kept_engine(place: str, **settings: Any) -> Engine:
-        if place not in engines:
-            engines[place] = create_engine(place, **settings)
-        return engines[place]
-
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, _kept_engines() as kept_engine:
         # what is printed here goes to no file that four processes of Dagster's could copy
         patch.setattr(local_compute_log_manager, "mirror_stream_to_file", lambda *_: nullcontext())
         patch.setattr(ScriptDirectory, "from_config", _migrations)
