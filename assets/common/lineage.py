@@ -23,6 +23,7 @@ ASSETS = {
 """Tables that views and queries of assets read, and the assets that write them."""
 
 
+@cache
 def column_lineage(statement: str) -> dg.TableColumnLineage:
     """By column of a statement below sql/, a view or a query, the columns of other assets that it is computed from.
 

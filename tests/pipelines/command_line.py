@@ -10,7 +10,7 @@ import functools
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,12 @@ import pytest
 from alembic.script import ScriptDirectory
 from click.testing import CliRunner, Result
 from dagster._core.storage import local_compute_log_manager
+from dagster._core.storage.event_log.sqlite import sqlite_event_log
+from dagster._core.storage.runs.sqlite import sqlite_run_storage
+from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event
 
 from pipelines.cli.main import main
 from pipelines.terminal import _Printable
@@ -30,6 +33,9 @@ GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 
 _migrations = functools.cache(ScriptDirectory.from_config)
 """Dagster's own: every command reads all their files, four times."""
+
+_RECORDS = (sqlite_event_log, sqlite_run_storage, sqlite_schedule_storage)
+"""Dagster's modules that make an SQL engine anew for each statement, which then compiles it anew: a sixth of an ingest."""
 
 
 @event.listens_for(Engine, "connect")
@@ -40,14 +46,35 @@ def _do_not_wait_for_the_disk(connection: Any, _record: Any) -> None:
 
 
 @contextmanager
+def _kept_engines() -> Iterator[Callable[..., Engine]]:
+    """What makes SQL engines, one for each file. They keep their connections until the end, whatever Dagster wants: it opens and
+    closes a file for each statement."""
+    engines: dict[str, Engine] = {}
+
+    def kept_engine(place: str, poolclass: Any = None, **settings: Any) -> Engine:
+        if place not in engines:
+            engines[place] = create_engine(place, **settings)
+            engines[place].dispose = lambda: None
+        return engines[place]
+
+    try:
+        yield kept_engine
+    finally:
+        for engine in engines.values():
+            engine.pool.dispose()
+
+
+@contextmanager
 def in_brief(arrange_pictures: bool = False) -> Iterator[None]:
     """Jobs of this process leave out what takes time and nobody looks at. Pictures are drawn, but only arranged, and their axes only
     labelled, where this is asked for: it takes two fifths of an ingest. Tests of pictures, and pipelines in processes of their
     own, leave out nothing."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, _kept_engines() as kept_engine:
         # what is printed here goes to no file that four processes of Dagster's could copy
         patch.setattr(local_compute_log_manager, "mirror_stream_to_file", lambda *_: nullcontext())
         patch.setattr(ScriptDirectory, "from_config", _migrations)
+        for records in _RECORDS:
+            patch.setattr(records, "create_engine", kept_engine)
         if not arrange_pictures:
             patch.setattr(Figure, "set_layout_engine", lambda *_, **__: None)
             patch.setattr(Axis, "draw", lambda *_, **__: None)
