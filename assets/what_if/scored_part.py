@@ -82,6 +82,10 @@ def span_of(options: PartOptions, clock: LogClock, first: int, last: int) -> tup
         return begin, end, [f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)]
     begin = first if options.begin is None else second_in_log("--from", options.begin, clock)
     end = last + 1 if options.end is None else second_in_log("--to", options.end, clock)
+    if end <= begin and options.end is None:
+        raise ValueError(
+            f"no job was submitted in this time (--from {options.begin}): jobs were submitted from {clock.span(first, last)}"
+        )
     if end <= begin:
         raise ValueError(f"--to {options.end} is not after --from {options.begin or clock.text(first)}")
     if options.begin is None and options.end is None:
