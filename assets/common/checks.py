@@ -30,13 +30,20 @@ def row_check(
         return dg.AssetCheckResult(
             passed=not broken,
             severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
-            description=f"not so: {description}; {len(broken)} row(s) break it, first {broken[0]}"
-            if broken
-            else description,
+            description=_fault(description, broken) if broken else description,
             metadata={"broken_rows": len(broken)} | ({"first": str(broken[:5])} if broken else {}),
         )
 
     return check
+
+
+def _fault(description: str, broken: list[dict[str, object]]) -> str:
+    first = ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in broken[0].items()
+    )
+    return (
+        f"not so: {description}. {len(broken)} {'row breaks' if len(broken) == 1 else 'rows break'} it, first {first}"
+    )
 
 
 def broken_rows(warehouse: Warehouse, statement: str, source: str) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.report.words import duration_text
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     if "scored" in summary:
         scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
         lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
-    lines += ["", *_metrics(summary, "", width)]
+    lines += ["", _in_hours(summary), "", *_metrics(summary, "", width)]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
         lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]
@@ -132,6 +133,16 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     return folded("\n".join(line.rstrip() for line in lines), width)
 
 
+def _in_hours(summary: dict[str, Any]) -> str:
+    """What most people want to know of a replay."""
+    mean, half, most, longest = (
+        duration_text(summary[f"{name}_wait_s"]) for name in ("average", "median", "p95", "max")
+    )
+    return (
+        f"Jobs wait {mean} on average, half of them at most {half}, 95 % at most {most}. The longest wait is {longest}."
+    )
+
+
 def compare_text(comparison: dict[str, Any], width: int | None = None) -> str:
     """comparison: what assets.what_if.compare.compare_runs returns. width: of the terminal that it has to fit, if it has to."""
     a, b = comparison["run_a"], comparison["run_b"]
@@ -141,6 +152,11 @@ def compare_text(comparison: dict[str, Any], width: int | None = None) -> str:
     elif comparison["paired_jobs"] < comparison["jobs"]:
         lines.append(f"{comparison['paired_jobs']:,} of them started in both")
     lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
+    waits = comparison["paired"][0]["average_wait_s"]
+    lines += [
+        "",
+        f"Jobs that started in both wait {duration_text(waits['b'])} on average under B, {duration_text(waits['a'])} under A.",
+    ]
     lines += ["", *_verdict_lines(comparison["verdict"], "these" if "scored" in comparison else "the later", width)]
     if "metrics" in comparison:
         metrics = [[name, *_differences(row)] for name, row in comparison["metrics"].items()]

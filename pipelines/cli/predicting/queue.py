@@ -110,6 +110,8 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
         place = file
         try:
             text, read_s = Path(file).read_text(encoding="utf-8"), int(Path(file).stat().st_mtime)
+        except FileNotFoundError:
+            raise LogError(f"{file}: no such file; `squeue --json > {file}` writes one") from None
         except (OSError, UnicodeDecodeError) as error:
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
     snapshot = parse_queue(text, place, source.time_zone or load_catalogue().time_zone)
@@ -172,8 +174,11 @@ def _scheduler_line(base: QueueReplays, grade: str) -> str:
 
 
 def _rival_lines(other: QueueReplays, now: QueueNow, starts: np.ndarray, rivals: np.ndarray) -> list[str]:
-    """One line: the mean over the waiting jobs, who gains most and who pays most. starts, rivals: seconds, (samples, jobs)."""
-    change = (rivals.mean(axis=0) - starts.mean(axis=0))[now.first]
+    """One line: the mean over the waiting jobs, who gains most and who pays most, by the medians of the table. starts, rivals: seconds,
+    (samples, jobs)."""
+    import numpy as np
+
+    change = (np.median(rivals, axis=0) - np.median(starts, axis=0))[now.first]
     line = (
         f"under {other.policy} with backfilling {other.backfill} jobs start after {duration(rivals.mean())} from now on average "
         f"instead of {duration(starts.mean())}"

@@ -119,7 +119,7 @@ def test_standard_input_and_a_command_of_the_catalogue(
 
 
 def test_what_is_no_queue(tmp_path: Path) -> None:
-    assert "no-such.json: cannot be read" in fail("queue", SOURCE, tmp_path / "no-such.json")
+    assert "no-such.json: no such file" in fail("queue", SOURCE, tmp_path / "no-such.json")
     (tmp_path / "q.json").write_text("[]")
     assert "q.json: expected the JSON that `squeue --json`" in fail("queue", SOURCE, tmp_path / "q.json")
 
