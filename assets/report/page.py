@@ -38,7 +38,7 @@ table { border-collapse: collapse; font-size: 13px; min-width: 100%; }
 th, td { padding: .28rem .4rem; border-bottom: 1px solid #e2e8f0; text-align: right; vertical-align: top; }
 th { background: #f1f5f9; font-weight: 600; vertical-align: bottom; } .text { text-align: left; }
 td.text { min-width: 5.5rem; overflow-wrap: anywhere; }
-th:first-child, td:first-child { text-align: left; min-width: 10.5rem; } td.long { min-width: 15rem; }
+th:first-child, td:first-child { text-align: left; min-width: 10.5rem; } td.long { min-width: 12.5rem; }
 code { font-size: .92em; } table.links th:first-child, table.links td:first-child { min-width: 5rem; }
 tr.marked td { background: #ebf4fb; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: 14px; }

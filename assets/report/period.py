@@ -17,7 +17,7 @@ from warehouse import Warehouse, first_row, replace_partition
 
 @dataclass(frozen=True)
 class ReportPeriod:
-    """begin, end: first second of the log's clock, and the one behind the last. words: which these are, for people. name: for a file."""
+    """begin, end: first second of the log's clock, and the one behind the last. words: which these are, for people. name: of the page."""
 
     begin: int
     end: int

@@ -31,5 +31,7 @@ def render_report(warehouse: Warehouse, source: str, created: datetime, period: 
         changes_section(comparison, logged.extent.cluster_procs),
         details_section(logged, comparison, read_details(warehouse, source)),
     ]
-    title = source if period is None else f"{source}: {period.words}"
-    return page(title, logged.extent.description, created, sections, as_data(logged, comparison, summary, created))
+    title, subtitle = source, logged.extent.description
+    if period is not None:
+        title, subtitle = f"{source}, {period.name}", f"Jobs submitted in {period.words}"
+    return page(title, subtitle, created, sections, as_data(logged, comparison, summary, created))

@@ -63,7 +63,8 @@ def test_waits_are_of_its_jobs_and_verdicts_of_all(graded: Warehouse) -> None:
     assert len(shared) >= 3 and all(verdicts[0][name][0] == verdicts[1][name][0] for name in shared)
     page = render_report(graded, "mine", CREATED, march)
     assert (
-        "mine: the month 2026-03, Sun 2026-03-01" in page
+        "mine, 2026-03</h1>" in page
+        and "Jobs submitted in the month 2026-03, Sun 2026-03-01" in page
         and f"The rows are about {inside.sum()} jobs of this time" in page
     )
     assert "Verdicts are of all jobs that no training has seen" in page
