@@ -7,10 +7,11 @@ from assets.common import plots
 from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
+from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.raw_log import raw_log
-from warehouse import Warehouse
+from warehouse import Warehouse, first_row
 
 
 @asset(
@@ -28,6 +29,7 @@ def jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehous
     source = context.partition_key
     rows = write_jobs(warehouse, source)
     with warehouse.read() as connection:
+        (log_format,) = first_row(connection, "SELECT format FROM core.sources WHERE source = ?", [source]) or ("swf",)
         cluster = connection.sql("SELECT * FROM core.clusters WHERE source = $source", params={"source": source}).pl()
         daily = connection.sql(sql.load("core.daily_load"), params={"source": source}).pl()
         waits = connection.sql(
@@ -39,6 +41,7 @@ def jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehous
             "cluster": table(cluster.drop("source")),
             "load": plot(plots.daily_load(daily)),
             "waits": table(waits.drop("source")),
+            **lineage_metadata(f"core.jobs_from_{log_format}"),
         }
     )
 

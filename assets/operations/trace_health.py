@@ -5,6 +5,7 @@ import dagster as dg
 import sql
 from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
+from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
 from assets.ingest.staging import replace_rows_of_query
@@ -40,5 +41,6 @@ def trace_health(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[
             "findings": len(findings),
             "report": table(report),
             "capacity": plot(plots.capacity(capacity)),
+            **lineage_metadata("marts.trace_health_of_source"),
         }
     )

@@ -8,6 +8,7 @@ import pytest
 import sql
 from assets.common.lineage import ASSETS, column_lineage, lineage_metadata
 from pipelines.definitions import build_definitions
+from warehouse.migrations import table_columns
 from warehouse.schema import column_comments
 
 
@@ -30,6 +31,27 @@ def test_a_table_that_is_joined_with_itself_counts_once() -> None:
 def test_launches_come_from_runs_and_jobs() -> None:
     assert deps("core.vasp_jobs_of_source", "job_index") == {("core/jobs", "job_index")}
     assert deps("core.vasp_jobs_of_source", "folder") == {("raw/vasp_runs", "folder")}
+
+
+@pytest.mark.parametrize(
+    ("log_format", "table"), [("swf", "swf_jobs"), ("pbs", "pbs_records"), ("slurm", "slurm_jobs")]
+)
+def test_canonical_jobs_come_from_the_raw_log(log_format: str, table: str) -> None:
+    """Also through stars, tables that are there for a while, and unions by name."""
+    columns = column_lineage(f"core.jobs_from_{log_format}").deps_by_column
+    assert {"submit_time", "start_time", "runtime_s", "procs", "user_name"} <= set(columns)
+    raw = {name for name, _ in table_columns(sql.load(f"raw.{table}"))}
+    for column in ("procs", "user_name", "queue"):
+        assert {dep.asset_key for dep in columns[column]} == {dg.AssetKey(["raw", "log"])}
+        assert {dep.column_name for dep in columns[column]} <= raw
+    if log_format != "swf":
+        assert {dep.column_name for dep in columns["user_name"]} == {"user_name"}
+
+
+def test_findings_come_from_what_they_count() -> None:
+    found = deps("marts.trace_health_of_source", "found")
+    assert {asset for asset, _ in found} == {"core/jobs", "raw/log"}
+    assert {("core/jobs", "runtime_s"), ("raw/log", "rejected")} <= found
 
 
 @pytest.mark.parametrize("view", ["marts.job_facts", "marts.prediction_error"])
