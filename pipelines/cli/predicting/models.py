@@ -37,7 +37,8 @@ def models(source: str, as_json: bool) -> None:
     champion = history["champion"][0]
     clock = load_clock(open_warehouse(), source)
     width = terminal_width()
-    click.echo(folded(f"{source}: version {champion} is champion; times are of {clock.name}\n", width))
+    about = "Errors are of the newest days, which a version is tested on before it is used."
+    click.echo(folded(f"{source}: version {champion} is champion; times are of {clock.name}. {about}\n", width))
     head = f"{'event':>5}  {'data until':<20}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}"
     click.echo(head if width is not None and width < len(head) + 20 else f"{head}  what happened")
     for row in history.iter_rows(named=True):
