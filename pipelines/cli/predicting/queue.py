@@ -129,6 +129,7 @@ def answer_queue(
     from assets.predictions.waits import load_wait_source
     from assets.what_if.grade import grade_of
     from assets.what_if.settings import usual_backfill
+    from models.judging.machine import partitions_text
     from models.waits.answers import QueueReplays
     from models.waits.queue_starts import correction_of, queue_quantiles
     from models.waits.replays import queue_start_times
@@ -158,6 +159,9 @@ def answer_queue(
     lines.append(
         _scheduler_line(base, grade.words if grade else "no grade: `tracehouse run` looks for the scheduler that fits")
     )
+    if grade is not None and grade.machine is not None and grade.machine.partitions:
+        owned = partitions_text(dict(grade.machine.partitions))
+        lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
     lines.append(
         "80 % intervals are of the model only: the log has too few queues to correct them by"
         if correction is None
