@@ -20,7 +20,7 @@ $(DONE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "tracehouse needs Python 3.11 or newer; choose one with make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -m venv .venv \
-		|| { echo "Python's venv module is missing: on Debian or Ubuntu, apt install python3-venv"; rm -rf .venv; exit 1; }
+		|| { echo "no .venv could be made here, the lines above say why; where Python lacks its venv module: apt install python3-venv"; rm -rf .venv; exit 1; }
 	@echo "setting up .venv (once; a few minutes of downloads)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
