@@ -10,6 +10,8 @@ from typing import Any, TypedDict, Unpack
 import polars as pl
 
 from assets.common.storage import open_warehouse
+from assets.common.trace import Trace
+from assets.what_if.changes.jobs_of_replay import check_partitions
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path
 from assets.what_if.on_nodes import NodeSettings, node_settings
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
@@ -238,7 +240,13 @@ def replay(
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), chosen)
     choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)
-    return Run(log.given, replay_run(log.trace(chosen.cancelled, chosen.labels), chosen, choice, nodes))
+    return Run(log.given, replay_run(_trace_of(log, chosen), chosen, choice, nodes))
+
+
+def _trace_of(log: Log, settings: RunSettings) -> Trace:
+    trace = log.trace(settings.cancelled, settings.labels)
+    check_partitions(trace, settings.partitions)
+    return trace
 
 
 def _settings_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import shutil
 from pathlib import Path
@@ -46,7 +47,7 @@ def source_files(source: str, with_history: bool) -> list[Path]:
 
     A log and a folder of VASP runs of one name share them.
     """
-    paths = [report_path(source)]
+    paths = [report_path(source), *sorted(report_path(source).parent.glob(f"{glob.escape(source)}@*.html"))]
     paths += [
         path
         for path in sorted((data_folder() / "logs").glob("*"))

@@ -25,6 +25,7 @@ from models.judging.judge import Judgement, corrected_for_many
 from models.judging.panel import Panel, panel_of
 from models.judging.verdict import DOMINATES, TRADES, verdict_of
 from models.scheduling.options import STARTED_FROM
+from simulator.engine.replay import NeverStarts
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SIZE_CLASSES, bounded_slowdown, size_classes
 from warehouse import Warehouse, first_row
@@ -255,8 +256,8 @@ def _compared(
     all_jobs, procs = {}, trace.cluster_procs
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
-    if fitted is not None and int(trace.rows["procs"].max()) <= fitted.procs:  # type: ignore[arg-type]
-        schedule = fitted_replay(trace.jobs(), fitted, job_queues(trace))
+    schedule = _of_fitted(trace, fitted)
+    if fitted is not None and schedule is not None:
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
@@ -288,6 +289,16 @@ def _compared(
         procs,
         all_jobs_s=all_jobs,
     )
+
+
+def _of_fitted(trace: Trace, fitted: SchedulerConfiguration | None) -> Schedule | None:
+    """None where nothing was fitted, and where a job of today is wider than its processors of then."""
+    if fitted is None or int(trace.rows["procs"].max()) > fitted.procs:  # type: ignore[arg-type]
+        return None
+    try:
+        return fitted_replay(trace.jobs(), fitted, job_queues(trace))
+    except NeverStarts:
+        return None
 
 
 def _merged(rows: list[tuple[Scheduler, IntArray]], baseline: IntArray | None) -> tuple[Scheduler, ...]:

@@ -60,7 +60,7 @@ def _row(name: str, summary: dict[str, Any] | None) -> list[str]:
     if summary is None:
         return [
             name,
-            f"of an older release: `tracehouse report {name}` writes it again",
+            f"of an older release: `tracehouse report {name.partition('@')[0]}` writes it again",
             *[""] * (len(INDEX_COLUMNS) - 1),
         ]
     day = datetime.fromisoformat(summary["created"])

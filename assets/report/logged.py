@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -37,7 +37,8 @@ FROM core.jobs WHERE source = $source AND runtime_s > 0 AND requested_walltime_s
 @dataclass(frozen=True)
 class LogExtent:
     """jobs: all of the log. first_s, last_s: first and last submission, epoch, UTC. first_end_s: when the
-    first job ended, None where the log does not say. cluster_procs_from: as in core.sources."""
+    first job ended, None where the log does not say. cluster_procs_from: as in core.sources. of: what has
+    the jobs, for people."""
 
     source: str
     description: str
@@ -48,6 +49,7 @@ class LogExtent:
     cluster_procs: int
     cluster_procs_from: str
     clock: LogClock
+    of: str = "the log"
 
     def moments(self, seconds: list[float]) -> list[datetime]:
         """Local times of the cluster. seconds: epoch, UTC."""
@@ -113,7 +115,8 @@ class LoggedSystem:
     def complete_backlog(self) -> pl.DataFrame:
         """Steps of the backlog from when on the log has all jobs."""
         begin = self.extent.complete_from_s
-        return self.backlog if begin == self.extent.first_s else self.backlog.filter(pl.col("at_s") >= begin)
+        later = self.backlog if begin == self.extent.first_s else self.backlog.filter(pl.col("at_s") >= begin)
+        return later if later.height else self.backlog
 
     @property
     def core_hours(self) -> float:
@@ -144,6 +147,13 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
             asked=_asked_of(connection, source),
             backlog=_backlog_of(connection, extent) if waits.height else pl.DataFrame(),
         )
+
+
+def read_backlog(warehouse: Warehouse, extent: LogExtent, begin_s: float, end_s: float) -> pl.DataFrame:
+    """Backlog and use of a part of a log, between two seconds, epoch, UTC. Jobs that were submitted earlier and still waited or ran then
+    count, too. Columns as those of `LoggedSystem.backlog`."""
+    with warehouse.read() as connection:
+        return _backlog_of(connection, replace(extent, first_s=begin_s, last_s=end_s))
 
 
 def _extent_of(connection: duckdb.DuckDBPyConnection, source: str) -> LogExtent:
@@ -209,12 +219,13 @@ def _backlog_of(connection: duckdb.DuckDBPyConnection, extent: LogExtent) -> pl.
     parameters = {"source": extent.source, "zero_s": extent.first_s, "step_s": step_s}
     changes = connection.sql(sql.load("marts.backlog"), params=parameters).pl()
     steps = int(span_s // step_s) + 1
-    within = changes.filter(pl.col("step") < steps)
+    earlier, within = changes.filter(pl.col("step") < 0), changes.filter(pl.col("step").is_between(0, steps - 1))
     at = within["step"].to_numpy()
     values: dict[str, Any] = {"at_s": extent.first_s + step_s * np.arange(steps)}
     for name in ("waiting", "work", "used"):
         before, mean = np.zeros(steps + 1), np.zeros(steps)
         before[at + 1] = within[name].to_numpy()
+        before[0] = earlier[name].sum()
         mean[at] = within[f"mean_{name}"].to_numpy()
         values[name] = np.maximum(np.cumsum(before)[:-1] + mean, 0).round(6)
     return pl.DataFrame(values)

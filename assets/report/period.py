@@ -6,11 +6,12 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, timedelta
 from pathlib import Path
 
 from assets.common.trace import load_clock
+from assets.report.logged import LoggedSystem, read_backlog, read_logged
 from assets.what_if.scored_part import PartOptions, span_of
 from warehouse import Warehouse, first_row, replace_partition
 
@@ -71,3 +72,24 @@ def jobs_of_period(warehouse: Warehouse, source: str, period: ReportPeriod) -> I
             replace_partition(connection, "core.sources", source, about.drop("source"))
             replace_partition(connection, "core.jobs", source, jobs.drop("source"))
         yield part
+
+
+def logged_in_period(warehouse: Warehouse, source: str, period: ReportPeriod) -> LoggedSystem:
+    """What the log says of a period: waits, ends and requests of the jobs that were submitted then, and all that ran or waited then."""
+    clock = load_clock(warehouse, source)
+    zero_s = clock.zero.replace(tzinfo=UTC).timestamp()
+    with jobs_of_period(warehouse, source, period) as part:
+        logged = read_logged(part, source)
+    # the log knows what came before
+    extent = replace(logged.extent, first_end_s=None, of="this time")
+    if not logged.backlog.height:
+        return replace(logged, extent=extent)
+    with warehouse.read() as connection:
+        ends = first_row(
+            connection,
+            "SELECT epoch(min(submit_time)), epoch(max(submit_time)) FROM core.jobs WHERE source = ?",
+            [source],
+        )
+    first_s, last_s = ends or (extent.first_s, extent.last_s)
+    begin_s, end_s = max(zero_s + period.begin, first_s), min(zero_s + period.end, last_s)
+    return replace(logged, extent=extent, backlog=read_backlog(warehouse, extent, begin_s, end_s))

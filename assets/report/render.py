@@ -10,7 +10,7 @@ from assets.report.details import details_section, read_details
 from assets.report.happened import happened_section
 from assets.report.logged import read_logged
 from assets.report.page import page
-from assets.report.period import ReportPeriod, jobs_of_period
+from assets.report.period import ReportPeriod, logged_in_period
 from assets.report.summary import as_data, summarise
 from warehouse import Warehouse
 
@@ -18,11 +18,7 @@ from warehouse import Warehouse
 def render_report(warehouse: Warehouse, source: str, created: datetime, period: ReportPeriod | None = None) -> str:
     """The page of one source, or of a period of it. The same warehouse gives the same bytes, but for the creation date. Raises ValueError
     where the warehouse has no job of the source, or none that can be replayed."""
-    if period is None:
-        logged = read_logged(warehouse, source)
-    else:
-        with jobs_of_period(warehouse, source, period) as part:
-            logged = read_logged(part, source)
+    logged = read_logged(warehouse, source) if period is None else logged_in_period(warehouse, source, period)
     comparison = read_comparison(warehouse, source, period)
     summary = summarise(logged, comparison)
     sections = [

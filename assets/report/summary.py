@@ -90,7 +90,7 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
 
 def _extent(logged: LoggedSystem) -> str:
     extent = logged.extent
-    return f"The log has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
+    return f"{_upper(extent.of)} has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
 
 
 def _waits(logged: LoggedSystem) -> list[str]:
@@ -121,7 +121,7 @@ def _use(logged: LoggedSystem) -> list[str]:
     sentences = []
     if logged.utilisation is not None:
         begin, since = logged.extent.complete_from_s, ""
-        if begin != logged.extent.first_s and logged.extent.clock.has_dates:
+        if logged.complete_backlog.height < logged.backlog.height and logged.extent.clock.has_dates:
             since = f" since {logged.extent.moments([begin])[0]:%-d %b %Y}, when the log begins to have all jobs"
         sentences.append(f"On average {share(logged.utilisation)} of the processors were in use{since}.")
     if logged.payer is not None and logged.core_hours:

@@ -11,6 +11,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.what_if import plots as replay_plots
+from assets.what_if.changes.jobs_of_replay import check_partitions
 from assets.what_if.changes.sizes import AskedProcs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.grade import grade_text
@@ -59,6 +60,7 @@ def replay_trace(
         settings = settings.model_copy(
             update={"procs": procs.of(trace.cluster_procs, source.procs_per_node or trace.node_procs)}
         )
+    check_partitions(trace, settings.partitions)
     with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
         return replay_run(trace, settings, policy, nodes)
 

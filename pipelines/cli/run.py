@@ -124,7 +124,15 @@ def report(names: tuple[str, ...], **asked: Any) -> None:
         raise ValueError("no source has jobs yet: `tracehouse run`")
     part = take_part(asked, TIME)
     if part:
-        _print_results([_report_period(name, part) for name in chosen])
+        written, failures = [], {}
+        for name in chosen:
+            try:
+                written.append(_report_period(name, part))
+            except ValueError as error:
+                failures[name] = f"{name}: {error}"
+        if written:
+            _print_results(written)
+        raise_failures(failures)
         return
     failures = run_job("report", chosen)
     done = [name for name in chosen if name not in failures]

@@ -33,17 +33,20 @@ def changed_rows(trace: Trace, settings: RunSettings) -> pl.DataFrame:
 def partition_shares(rows: pl.DataFrame, owned: Mapping[str, int], cluster_procs: int) -> pl.Series:
     """Processors that each job may have: those of its partition, or of the cluster where no queue owns any.
 
-    rows: with the column `queue` where a queue owns processors. Raises ValueError for a queue that no job is of, and where the queues own
-    more than the cluster has.
+    rows: with the column `queue` where a queue owns processors. Raises ValueError where the queues own more than the cluster has.
     """
     if not owned:
         return pl.repeat(cluster_procs, rows.height, dtype=pl.Int64, eager=True)
-    queues = queues_of(rows)
+    shares = np.array(shares_of(owned, cluster_procs))
+    return pl.Series(shares[partitions_of(rows["queue"].to_list(), owned)], dtype=pl.Int64)
+
+
+def check_partitions(trace: Trace, owned: Mapping[str, int]) -> None:
+    """Raises ValueError for a queue that no job of the log is of. The trace has the column `queue` where a queue owns processors."""
+    queues = queues_of(trace.rows) if owned else []
     for queue in owned:
         if queue not in queues:
             raise ValueError(f"partitions: no job is of queue {queue!r}: {_instead(queues)}")
-    shares = np.array(shares_of(owned, cluster_procs))
-    return pl.Series(shares[partitions_of(rows["queue"].to_list(), owned)], dtype=pl.Int64)
 
 
 def queues_of(rows: pl.DataFrame) -> list[str]:

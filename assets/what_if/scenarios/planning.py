@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
-from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
+from assets.what_if.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
 from assets.what_if.run import ChosenPolicy, choose_policy
 from assets.what_if.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.what_if.scenarios.scenario_file import BASE, TEXTS, Changes, ScenarioFile
 from assets.what_if.scored_part import PartOptions, part_of
-from assets.what_if.settings import Outage, RunSettings, check_settings, outages_of, read_outages
+from assets.what_if.settings import RunSettings, check_settings, outages_of, read_outages
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""
@@ -79,46 +79,32 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
     declared = log_source(Path(source)) if is_log else catalogue_source(source)
     configuration = base_configuration(source, is_log)
     with file.naming(BASE):
-        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings.outages)
+        asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings)
     usual, asked = asked_base.settings, []
     for name, changes in file.scenarios.items():
         with file.naming("scenarios", name):
-            missing = configuration.settings.outages
-            asked.append(_asked(("scenarios", name), changes, usual, source, is_log, missing))
+            asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
     trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]
     with file.naming(BASE):
-        base = _ready(trace, asked_base, configuration.procs or trace.cluster_procs, node_procs, scored_jobs)
+        base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
     scenarios = []
     for each in asked:
         with file.naming(*each.path):
-            scenarios.append(_ready(trace, each, base.procs, node_procs, scored_jobs))
+            scenarios.append(_ready(trace, each, configuration, base.procs, node_procs, scored_jobs))
     words = "" if part.is_all else scored.words
     return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, tuple(file.base))
 
 
-def _settings(
-    changes: Changes, base: RunSettings, fitted_missing: list[Outage]
-) -> tuple[RunSettings, AskedProcs | None]:
-    """The settings of a replay without its processors, and how many processors are asked for. fitted_missing: what the fitted cluster
-    lacks while it is smaller. It goes with further outages and changes of the size, but not with a number of processors."""
+def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:
+    """The settings of a replay without its processors, and how many processors are asked for. fitted: of the scheduler that fits best.
+    What its cluster lacks while it is smaller goes with further outages and changes of the size, but not with a number of processors."""
     values: dict[str, Any] = {
         key: changes[key] for key in (*TEXTS, "without_queue", "partitions", "round_walltimes") if key in changes
     }
-    missing = [each for each in base.outages if each in fitted_missing]
-    outages = [each for each in base.outages if each not in fitted_missing]
-    if "outages" in values:
-        outages = read_outages(Path(values["outages"]))
-    if "load" in changes:
-        if missing:
-            raise ValueError(
-                "load moves submissions, and the fitted cluster changes its size at times of the log: give a number of procs in [base], "
-                "for a cluster of one size"
-            )
-        values["load"] = parse_load(changes["load"], base.load)
     size = None
     if "procs" in changes:
         size = parse_procs(changes["procs"])
@@ -126,8 +112,46 @@ def _settings(
         size = parse_nodes(changes["nodes"], changes.get("procs_per_node"))
     elif "procs_per_node" in changes:
         raise ValueError("procs_per_node says how large the nodes of nodes = ... are: give nodes, too")
-    values["outages"] = outages if size is not None and size.procs is not None else [*missing, *outages]
-    return check_settings(base.model_copy(update=values)), size
+    missing = [each for each in base.outages if each in fitted.outages]
+    outages = [each for each in base.outages if each not in fitted.outages]
+    if size is not None and size.procs is not None:
+        missing = []
+    if "outages" in values:
+        outages = read_outages(Path(values["outages"]))
+    if "load" in changes:
+        values["load"] = parse_load(changes["load"], base.load)
+    values["outages"] = [*missing, *outages]
+    settings = base.model_copy(update=values)
+    try:
+        return check_settings(settings), size
+    except ValueError as error:
+        raise ValueError(f"{error}{_of_fitted(settings, fitted)}") from None
+
+
+def _of_fitted(settings: RunSettings, fitted: RunSettings) -> str:
+    """What to know of a refusal that may be of the fitted cluster."""
+    said = ""
+    if any(each in fitted.outages for each in settings.outages):
+        said += "; the fitted cluster changes its size, which counts as outages: give a number of procs for one size"
+    if settings.partitions and settings.partitions == fitted.partitions:
+        said += "; queues of the fitted cluster own processors: give partitions = {} for one that all share"
+    return said
+
+
+def _on_cluster(settings: RunSettings, fitted: RunSettings, procs: int, fitted_procs: int) -> RunSettings:
+    """The settings with these processors. What the fitted cluster's queues own, and what it lacks for a while, grow and shrink with it."""
+    share = procs / fitted_procs
+    values: dict[str, Any] = {"procs": procs}
+    if share != 1 and settings.partitions and settings.partitions == fitted.partitions:
+        values["partitions"] = {queue: max(1, int(owned * share)) for queue, owned in settings.partitions.items()}
+    if share != 1 and any(each in fitted.outages for each in settings.outages):
+        values["outages"] = [
+            each.model_copy(update={"procs": max(1, min(round(each.procs * share), procs - 1))})
+            if each in fitted.outages
+            else each
+            for each in settings.outages
+        ]
+    return check_settings(settings.model_copy(update=values))
 
 
 def _asked(
@@ -136,9 +160,9 @@ def _asked(
     base: RunSettings,
     source: str,
     is_log: bool,
-    fitted_missing: list[Outage],
+    fitted: RunSettings,
 ) -> _AskedReplay:
-    settings, size = _settings(changes, base, fitted_missing)
+    settings, size = _settings(changes, base, fitted)
     if is_log:
         check_log_estimates(Path(source), settings)
     policy = choose_policy(settings, None if is_log else open_warehouse(), source)
@@ -146,13 +170,21 @@ def _asked(
 
 
 def _ready(
-    trace: Trace, asked: _AskedReplay, cluster_procs: int, node_procs: int | None, scored: NDArray[np.int64]
+    trace: Trace,
+    asked: _AskedReplay,
+    configuration: BaseConfiguration,
+    base_procs: int | None,
+    node_procs: int | None,
+    scored: NDArray[np.int64],
 ) -> PlannedReplay:
-    """cluster_procs: those of the base. Raises ValueError where no scored job is left, for a queue that is none, and where there are no
-    predictions."""
-    size = asked.size
+    """base_procs: those of the base, None for the base itself. Raises ValueError where no scored job is left, for a queue that is none,
+    and where there are no predictions."""
+    size, fitted_procs = asked.size, configuration.procs or trace.cluster_procs
+    cluster_procs = base_procs or fitted_procs
     procs = cluster_procs if size is None else size.of(cluster_procs, node_procs)
-    settings = check_settings(asked.settings.model_copy(update={"procs": procs}))
+    settings = _on_cluster(asked.settings, configuration.settings, procs, fitted_procs)
+    if asked.settings.partitions != configuration.settings.partitions:
+        check_partitions(trace, settings.partitions)
     rows = changed_rows(trace, settings)
     rows = rows.filter(rows["procs"] <= partition_shares(rows, settings.partitions, procs))
     if not rows["job_index"].is_in(scored).any():

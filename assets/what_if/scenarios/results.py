@@ -178,7 +178,16 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
 
 def _words_of(planned: PlannedReplay) -> str:
     settings = planned.settings
-    return f"{planned.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {planned.procs:,} processors"
+    words = [
+        f"{planned.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {planned.procs:,} processors"
+    ]
+    words += [f"load {settings.load:g}"] if settings.load != 1 else []
+    words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
+    words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
+    words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []
+    words += ["some of them missing for a while"] if settings.outages else []
+    words += [f"inspector {settings.inspector}"] if settings.inspector else []
+    return ", ".join(words)
 
 
 def _replayed(plan: ScenarioPlan, planned: PlannedReplay) -> ReplayRun:

@@ -34,13 +34,18 @@ def test_every_history_is_a_table_that_says_so() -> None:
 
 def test_files_are_those_of_the_source_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
-    ours = [report_path("a"), data_folder() / "logs/a-0123456789ab/log.swf", data_folder() / "models" / "a" / "m.json"]
+    ours = [
+        report_path("a"),
+        report_path("a@2026-01"),
+        data_folder() / "logs/a-0123456789ab/log.swf",
+        data_folder() / "models" / "a" / "m.json",
+    ]
     others = [report_path("a-b"), data_folder() / "logs/a-b-0123456789ab/log.swf", data_folder() / "logs/a-x/log.swf"]
     for path in ours + others:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    assert source_files("a", with_history=False) == [ours[0], ours[1].parent]
-    assert source_files("a", with_history=True) == [ours[0], ours[1].parent, ours[2].parent]
+    assert source_files("a", with_history=False) == [*ours[:2], ours[2].parent]
+    assert source_files("a", with_history=True) == [*ours[:2], ours[2].parent, ours[3].parent]
 
 
 def test_rows_of_a_source_go_and_others_stay(tmp_path: Path) -> None:

@@ -57,6 +57,13 @@ def test_what_an_accounting_tool_left_out_is_not_told_as_idle(tmp_path: Path) ->
     assert "were in use since 11 Jan 2026, when the log begins to have all jobs" in " ".join(_use(logged))
 
 
+def test_a_log_whose_jobs_hardly_end(tmp_path: Path) -> None:
+    lines = [swf_line(k, 3600 * k, 0, 2 * 86_400 + 5000, 1, 259_200) for k in range(1, 50)]
+    logged = logged_of(tmp_path, "; UnixStartTime: 1767225600\n; MaxProcs: 64\n" + "".join(lines))
+    assert logged.complete_backlog.height and logged.utilisation is not None
+    assert happened_section(logged).blocks
+
+
 def test_the_backlog_of_a_log_is_what_its_jobs_add_up_to(tmp_path: Path) -> None:
     logged = logged_of(tmp_path, busy_log(300, days=20))
     steps = logged.backlog

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from assets.common.trace import load_trace
 from assets.report.comparison import read_comparison
 from assets.report.logged import read_logged
-from assets.report.period import ReportPeriod, jobs_of_period, period_of
+from assets.report.period import ReportPeriod, jobs_of_period, logged_in_period, period_of
 from assets.report.render import render_report
 from assets.what_if.scored_part import PartOptions
+from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 
 CREATED = datetime(2026, 11, 25, tzinfo=UTC)
@@ -76,3 +78,16 @@ def test_a_time_before_the_evaluated_jobs_has_no_comparison(graded: Warehouse) -
     assert compared.why_none is not None and compared.baseline is None
     assert "none of them is of this time. `tracehouse what-if FILE --source mine --period PERIOD`" in compared.why_none
     assert "What happened" in render_report(graded, "mine", CREATED, january)
+
+
+def test_jobs_of_before_still_run_and_wait(tmp_path: Path) -> None:
+    """A cluster that is always full: so it is in each period, too, though most of its jobs began earlier."""
+    lines = [swf_line(k, 21_600 * (k - 1), 0, 86_400, 1, 86_400) for k in range(1, 401)]  # four at a time
+    warehouse = warehouse_of(tmp_path, "; UnixStartTime: 1767225600\n; MaxProcs: 4\n" + "".join(lines))
+    week = period_of(warehouse, "mine", PartOptions(period="last-7-days"))
+    logged = logged_in_period(warehouse, "mine", week)
+    assert logged.extent.jobs == 28 and logged.utilisation == pytest.approx(1.0, abs=0.02)
+    page = render_report(warehouse, "mine", CREATED, week)
+    assert "This time has 28 jobs" in page and "begins to have all jobs" not in page
+    first = period_of(warehouse, "mine", PartOptions(end="2026-01-08"))
+    assert logged_in_period(warehouse, "mine", first).utilisation == pytest.approx(1.0, abs=0.1)

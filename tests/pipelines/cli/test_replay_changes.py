@@ -95,6 +95,7 @@ def test_queues_own_processors(queued: str) -> None:
     assert said["average_wait_s"] > told_of(queued, "--procs", "32")["average_wait_s"]
     ours = tracehouse.replay(queued, partitions={"7": 16}, procs=32)
     assert ours.metrics["average_wait_s"] == said["average_wait_s"]
+    assert told_of(queued, "--partition", "7=16", "--without-queue", "7", "--procs", "32")["jobs"] == 360
     text = succeed("replay", queued, "--partition", "7=16", "--partition", "1=16", "--procs", "48")
     assert "partitions" in text and "7=16, 1=16" in text
 

@@ -59,9 +59,14 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
     asked = {"more": {"procs": "+4"}, "one size": {"procs": 16}, "lost": {"outages": str(outages)}}
     plan = plan_scenarios(scenarios_of({"scenarios": asked}), "mine")
     lacks = {each.name: [(one.start, one.procs) for one in each.settings.outages] for each in plan.scenarios}
-    assert lacks == {"more": [(0, 4)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
-    with pytest.raises(ValueError, match="load moves submissions, and the fitted cluster changes its size"):
-        plan_scenarios(scenarios_of({"scenarios": {"busier": {"load": "+10%"}}}), "mine")
+    assert lacks == {"more": [(0, 5)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
+    for changes, option in (({"load": "+10%"}, "load"), ({"estimates": "live:mean"}, "outages")):
+        with pytest.raises(ValueError, match=f"--{option}.*; the fitted cluster changes its size, .* give a number"):
+            plan_scenarios(scenarios_of({"scenarios": {"x": changes}}), "mine")
+    (both,) = plan_scenarios(scenarios_of({"scenarios": {"x": {"load": 1.1, "procs": 16}}}), "mine").scenarios
+    assert (both.settings.load, both.settings.outages) == (1.1, [])
+    (half,) = plan_scenarios(scenarios_of({"scenarios": {"x": {"procs": "-50%"}}}), "mine").scenarios
+    assert [each.procs for each in half.settings.outages] == [2]
     of_one_size = scenarios_of({"base": {"procs": 16}, "scenarios": {"busier": {"load": "+10%"}}})
     assert plan_scenarios(of_one_size, "mine").base.settings.outages == []
 
@@ -71,7 +76,7 @@ def test_queues_that_own_processors(busy: Path) -> None:
     plan = plan_of({"more": {"procs": "+4"}, "shared": {"partitions": {}}, "other": {"partitions": {"1": 16}}})
     assert plan.base.settings.partitions == {"7": 16}
     assert [(each.procs, each.settings.partitions) for each in plan.scenarios] == [
-        (24, {"7": 16}),
+        (24, {"7": 19}),
         (20, {}),
         (20, {"1": 16}),
     ]
@@ -79,14 +84,24 @@ def test_queues_that_own_processors(busy: Path) -> None:
     shared, split = rows.filter(pl.col("scenario").is_in(["shared", "split"])).sort("scenario").to_dicts()
     assert (shared["partitions"], split["partitions"]) == (None, "7=10")
     assert split["jobs_wider_than_cluster"] > 0 == shared["jobs_wider_than_cluster"]
+    unused = plan_of({"less": {"procs": "-10%"}, "without": {"without_queue": "7"}})
+    assert [each.settings.partitions for each in unused.scenarios] == [{"7": 14}, {"7": 16}]
     for wrong, why in {
         "no job is of queue 'gpu': the queues are 2, 1, 7": {"partitions": {"gpu": 4}},
         "own 21 processors, the cluster has 20": {"partitions": {"7": 21}},
         "must own at least 1 processor": {"partitions": {"7": 0}},
-        "--estimates live does not go with partitions": {"estimates": "live"},
+        "--estimates live does not go with partitions.*; queues of the fitted cluster own processors": {
+            "estimates": "live"
+        },
     }.items():
         with pytest.raises(ValueError, match=wrong):
             plan_of({"wrong": why})
+
+
+def test_a_queue_that_is_gone_still_owns_its_processors(busy: Path) -> None:
+    write_grade("B", procs=20, partitions='{"gone": 4}')
+    plan = plan_of({"easy": {"backfill": "easy"}})
+    assert plan.base.settings.partitions == plan.scenarios[0].settings.partitions == {"gone": 4}
 
 
 def test_what_is_scored(busy: Path) -> None:
