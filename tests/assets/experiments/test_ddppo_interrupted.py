@@ -54,7 +54,7 @@ CONFIG = DDPPOConfig(
     window_jobs=32,
     workers=WorkersConfig(workers=2),
     population=MembersConfig(members=2, interval=1, replaced=1),
-    ppo=PopulationPPOConfig(epochs=40, trajectories=48),
+    ppo=PopulationPPOConfig(epochs=24, trajectories=48),
 )
 AT_ONCE = {"module": "dagster._core.run_coordinator", "class": "DefaultRunCoordinator"}
 """Else runs wait for Dagster's daemon."""

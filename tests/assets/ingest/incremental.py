@@ -121,6 +121,14 @@ class Log:
             for table in TABLES:
                 connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
 
+    def copy(self, source: str, to: str) -> None:
+        """Gives a source the rows of another one in place of its own, which costs a tenth of ingesting the same files."""
+        self.forget(to)
+        with self.warehouse.write() as connection:
+            for table in TABLES:
+                rows = f"SELECT * REPLACE ($to AS source) FROM {table} WHERE source = $source"
+                connection.execute(f"INSERT INTO {table} {rows}", {"source": source, "to": to})
+
     def assert_like_fresh(self) -> None:
         """All tables are those of one ingest of the files as they are now."""
         assert_same_tables(self.tables(), self.fresh())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,23 +18,31 @@ from traces.common.pseudonyms import DEFAULT_KINDS
 from traces.slurm.reader import SLURM_READER_VERSION
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> OpenWarehouse:
+    return OpenWarehouse(tmp_path_factory.mktemp("warehouse"))
+
+
+@pytest.fixture
+def warehouse(emptied: OpenWarehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWarehouse]:
+    """The same for all tests, without what others have left in it: making one takes longer than most of them."""
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    yield emptied
+    Log(emptied, tmp_path / "over").forget()
 
 
-def pbs_log(folder: Path, **options: Any) -> Log:
+def pbs_log(warehouse: OpenWarehouse, folder: Path, **options: Any) -> Log:
     """Two days of a PBS server; the widest job has 16 processors."""
-    log = Log(OpenWarehouse(folder), folder, **options)
+    log = Log(warehouse, folder, **options)
     log.write("1", *(queued(k, k) + started(k, k, k + 5) + ended(k, k, k + 5, 90_000, procs=k) for k in (4, 8, 16)))
     log.write("1", (log.folder / "1").read_bytes(), requeued(4, 4, 4, 5), "no record\n")
     log.write("2", ended(20, 90_000, 90_010, 95_000, procs=2))
     return log
 
 
-def slurm_log(folder: Path, **options: Any) -> Log:
+def slurm_log(warehouse: OpenWarehouse, folder: Path, **options: Any) -> Log:
     """Two dumps of sacct with local times; the nights in which clocks change are in the first."""
-    log = Log(OpenWarehouse(folder), folder, "slurm", **options)
+    log = Log(warehouse, folder, "slurm", **options)
     nights = ("2024-03-31T01:30:00", "2024-03-31T03:30:00", "2024-10-27T01:30:00", "2024-10-27T02:30:00")
     lines = [
         job_line(JobID=f"{k}", JobIDRaw=f"{k}", Submit=night, Eligible=night, Start=night, End="2024-12-01T10:00:00")
@@ -64,9 +73,9 @@ LOGS = {"pbs": pbs_log, "slurm": slurm_log}
     ],
 )
 def test_rows_of_a_file_that_is_gone_become_those_of_reading_it(
-    tmp_path: Path, log_format: str, before: dict[str, Any], changes: dict[str, Any]
+    warehouse: OpenWarehouse, tmp_path: Path, log_format: str, before: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    log = LOGS[log_format](tmp_path, **before)
+    log = LOGS[log_format](warehouse, tmp_path, **before)
     log.ingest()
     jobs = len(log.jobs("job_id"))
     gone = sorted(log.folder.iterdir())[0].rename(tmp_path / "gone")
@@ -88,8 +97,8 @@ def test_rows_of_a_file_that_is_gone_become_those_of_reading_it(
 
 
 @pytest.mark.parametrize("log_format", LOGS)
-def test_a_correction_that_was_wrong_is_corrected(tmp_path: Path, log_format: str) -> None:
-    log = LOGS[log_format](tmp_path)
+def test_a_correction_that_was_wrong_is_corrected(warehouse: OpenWarehouse, tmp_path: Path, log_format: str) -> None:
+    log = LOGS[log_format](warehouse, tmp_path)
     log.ingest()
     before = log.tables()
     for path in list(log.folder.iterdir())[:1]:
@@ -104,8 +113,10 @@ def test_a_correction_that_was_wrong_is_corrected(tmp_path: Path, log_format: st
     assert_same_tables(log.tables(), before)
 
 
-def test_a_job_that_is_too_wide_and_gone_is_an_error_that_changes_nothing(tmp_path: Path) -> None:
-    log = pbs_log(tmp_path)
+def test_a_job_that_is_too_wide_and_gone_is_an_error_that_changes_nothing(
+    warehouse: OpenWarehouse, tmp_path: Path
+) -> None:
+    log = pbs_log(warehouse, tmp_path)
     log.ingest()
     before = log.tables()
     (log.folder / "1").unlink()
@@ -115,8 +126,8 @@ def test_a_job_that_is_too_wide_and_gone_is_an_error_that_changes_nothing(tmp_pa
     assert_same_tables(log.tables(), before)
 
 
-def test_another_format_is_an_error_where_files_are_gone(tmp_path: Path) -> None:
-    log = pbs_log(tmp_path)
+def test_another_format_is_an_error_where_files_are_gone(warehouse: OpenWarehouse, tmp_path: Path) -> None:
+    log = pbs_log(warehouse, tmp_path)
     log.ingest()
     before = log.tables()
     (log.folder / "1").unlink()
@@ -135,9 +146,14 @@ def test_another_format_is_an_error_where_files_are_gone(tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_corrected_is_in_the_ledger(
-    tmp_path: Path, log_format: str, before: dict[str, Any], changes: dict[str, Any], reason: str
+    warehouse: OpenWarehouse,
+    tmp_path: Path,
+    log_format: str,
+    before: dict[str, Any],
+    changes: dict[str, Any],
+    reason: str,
 ) -> None:
-    log = LOGS[log_format](tmp_path, **before)
+    log = LOGS[log_format](warehouse, tmp_path, **before)
     log.ingest()
     rows = log.tables()["core.jobs"].height
     sorted(log.folder.iterdir())[0].unlink()
@@ -151,9 +167,9 @@ def test_what_cannot_be_corrected_is_in_the_ledger(
     assert log.tables()["core.jobs"].height == rows
 
 
-def test_local_times_that_no_clock_told_apart_are_counted(tmp_path: Path) -> None:
+def test_local_times_that_no_clock_told_apart_are_counted(warehouse: OpenWarehouse, tmp_path: Path) -> None:
     """03:30 was written in Berlin's night without a hour from 2 to 3; read as Berlin's, 02:30 gives the same second."""
-    log = slurm_log(tmp_path, time_zone="Europe/Berlin")
+    log = slurm_log(warehouse, tmp_path, time_zone="Europe/Berlin")
     log.ingest()
     (log.folder / "1.psv").unlink()
     log.source = replace(log.source, time_zone="UTC")
@@ -163,8 +179,8 @@ def test_local_times_that_no_clock_told_apart_are_counted(tmp_path: Path) -> Non
     assert "times read in UTC instead of Europe/Berlin" in str(corrected)
 
 
-def test_unix_seconds_stay_in_every_time_zone(tmp_path: Path) -> None:
-    log = Log(OpenWarehouse(tmp_path), tmp_path, "slurm", time_zone="Asia/Tokyo")
+def test_unix_seconds_stay_in_every_time_zone(warehouse: OpenWarehouse, tmp_path: Path) -> None:
+    log = Log(warehouse, tmp_path, "slurm", time_zone="Asia/Tokyo")
     times = {"Submit": "1700000000", "Eligible": "1700000000", "Start": "1700000100", "End": "1700003700"}
     log.write("1.psv", document(job_line(**times)))
     log.write("2.psv", document(job_line(JobID="2", JobIDRaw="2", **times)))
@@ -177,8 +193,8 @@ def test_unix_seconds_stay_in_every_time_zone(tmp_path: Path) -> None:
     ]
 
 
-def test_counts_add_up_after_every_correction(tmp_path: Path) -> None:
-    log = pbs_log(tmp_path)
+def test_counts_add_up_after_every_correction(warehouse: OpenWarehouse, tmp_path: Path) -> None:
+    log = pbs_log(warehouse, tmp_path)
     log.ingest()
     (log.folder / "1").unlink()
     for procs in (16, 4, 8, 2, 16):
@@ -191,10 +207,10 @@ def test_counts_add_up_after_every_correction(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("log_format", LOGS)
 def test_pseudonyms_that_were_switched_off_and_on_are_those_of_reading_the_file(
-    tmp_path: Path, log_format: str
+    warehouse: OpenWarehouse, tmp_path: Path, log_format: str
 ) -> None:
     """Pseudonyms are never pseudonyms of pseudonyms, and no name comes back readable."""
-    log = LOGS[log_format](tmp_path, pseudonyms=("user", "job"), procs=8, drop_wider=True)
+    log = LOGS[log_format](warehouse, tmp_path, pseudonyms=("user", "job"), procs=8, drop_wider=True)
     log.ingest()
     gone = sorted(log.folder.iterdir())[0].rename(tmp_path / "gone")
     for changes, outdated in (
@@ -214,8 +230,10 @@ def test_pseudonyms_that_were_switched_off_and_on_are_those_of_reading_the_file(
         assert_same_tables({table: corrected[table]}, {table: fresh[table]})
 
 
-def test_columns_that_were_given_and_taken_away_leave_nothing_outdated(tmp_path: Path) -> None:
-    log = slurm_log(tmp_path)
+def test_columns_that_were_given_and_taken_away_leave_nothing_outdated(
+    warehouse: OpenWarehouse, tmp_path: Path
+) -> None:
+    log = slurm_log(warehouse, tmp_path)
     log.ingest()
     (log.folder / "1.psv").unlink()
     right = log.source
@@ -225,9 +243,9 @@ def test_columns_that_were_given_and_taken_away_leave_nothing_outdated(tmp_path:
         assert log.rows("SELECT outdated FROM raw.log_files WHERE source = $source ORDER BY file")[0] == (outdated,)
 
 
-def test_times_that_nobody_noted_as_local_stay_and_say_so(tmp_path: Path) -> None:
+def test_times_that_nobody_noted_as_local_stay_and_say_so(warehouse: OpenWarehouse, tmp_path: Path) -> None:
     """Rows of the first reader do not tell which times were local."""
-    log = slurm_log(tmp_path, time_zone="Asia/Tokyo")
+    log = slurm_log(warehouse, tmp_path, time_zone="Asia/Tokyo")
     log.ingest()
     (log.folder / "1.psv").unlink()
     log.warehouse.connection.execute(  # type: ignore[attr-defined]
@@ -248,9 +266,11 @@ def test_times_that_nobody_noted_as_local_stay_and_say_so(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("log_format", LOGS)
-def test_a_hash_that_fits_no_settings_hides_names_and_says_so(tmp_path: Path, log_format: str) -> None:
+def test_a_hash_that_fits_no_settings_hides_names_and_says_so(
+    warehouse: OpenWarehouse, tmp_path: Path, log_format: str
+) -> None:
     """Half of the names are pseudonyms already; the settings of the file are not known."""
-    log = LOGS[log_format](tmp_path, pseudonyms=("user",))
+    log = LOGS[log_format](warehouse, tmp_path, pseudonyms=("user",))
     log.ingest()
     gone = sorted(log.folder.iterdir())[0].rename(tmp_path / "gone")
     with log.warehouse.write() as connection:

