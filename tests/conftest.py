@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Processes that share the tests share the compilation, too. One that runs alone compiles what its tests need."""
     if worker_id != "master":
         compile_together(tmp_path_factory.getbasetemp().parent, from_the_end=worker_id == "gw1")
+
+
+@pytest.fixture(autouse=True)
+def _no_instance_of_an_earlier_test() -> None:
+    """A Dagster instance that was begun before another and ended after it leaves the other as the current one, though its folder is gone.
+    Loading definitions then asks it."""
+    loaded = sys.modules.get("dagster._core.storage.defs_state.base")  # else no test has made one in this process
+    if loaded is not None:
+        loaded._current_storage.set(None)
 
 
 @pytest.fixture(scope="session", autouse=True)
