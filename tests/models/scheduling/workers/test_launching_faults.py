@@ -99,7 +99,7 @@ def finish_with_lost_workers(task: WorkerTask, folder: Path, undisturbed: Traine
             send(folder, victims.pop(0), signal.SIGKILL)
 
     assert same(train_on_workers(folder, task, kill_one), undisturbed)
-    assert not victims and epochs == list(range(1, 25))
+    assert not victims and epochs[-1] == 24 and epochs == list(range(epochs[0], 25))
     assert processes_of(folder) == {}
 
 
