@@ -37,7 +37,22 @@ def undisturbed(long_task: WorkerTask) -> TrainedPolicy:
     return train_by_ddppo(LoneWorker(), long_task)
 
 
-def test_no_process_is_left_no_epoch_is_lost_and_lost_workers_start_again(
+def test_lost_workers_start_again(long_task: WorkerTask, undisturbed: TrainedPolicy, tmp_path: Path) -> None:
+    task = replace(long_task, workers=WorkerOptions(workers=2, restarts=2))
+    victims = [1, 0]
+    epochs: list[int] = []
+
+    def kill_one(report: EpochReport) -> None:
+        epochs.append(report.epoch)
+        if victims and report.epoch in (3, 9):
+            send(tmp_path, victims.pop(0), signal.SIGKILL)
+
+    assert same(train_on_workers(tmp_path, task, kill_one), undisturbed)
+    assert not victims and epochs == list(range(1, 25))
+    assert processes_of(tmp_path) == {}
+
+
+def test_no_process_is_left_and_no_epoch_is_lost(
     long_task: WorkerTask, undisturbed: TrainedPolicy, tmp_path: Path
 ) -> None:
     task = replace(long_task, workers=WorkerOptions(workers=2, restarts=0, timeout_s=3))
@@ -83,24 +98,8 @@ def test_no_process_is_left_no_epoch_is_lost_and_lost_workers_start_again(
         assert trainer.exitcode not in (0, None)
         wait_until(lambda: processes_of(tmp_path) == {}, 5)
 
-    assert 4 < reported() < 16
-    finish_with_lost_workers(replace(task, workers=WorkerOptions(workers=2, restarts=2)), tmp_path, undisturbed)
-
-
-def finish_with_lost_workers(task: WorkerTask, folder: Path, undisturbed: TrainedPolicy) -> None:
-    """Goes on with a training, whose workers are lost twice: they start again, and learn what is learned undisturbed."""
-    first = len(read_progress(folder)) + 1
-    victims = [1, 0]
-    epochs: list[int] = []
-
-    def kill_one(report: EpochReport) -> None:
-        epochs.append(report.epoch)
-        if victims and report.epoch in (first + 1, first + 4):
-            send(folder, victims.pop(0), signal.SIGKILL)
-
-    assert same(train_on_workers(folder, task, kill_one), undisturbed)
-    assert not victims and epochs[-1] == 24 and epochs == list(range(epochs[0], 25))
-    assert processes_of(folder) == {}
+    assert 4 < reported() < 24
+    assert same(train_by_ddppo(LoneWorker(), long_task, checkpoint=tmp_path / CHECKPOINT), undisturbed)
 
 
 def is_asked_to_end(process: int) -> bool:
