@@ -65,6 +65,13 @@ def watch_for_ctrl_c() -> None:
         signal.set_wakeup_fd(sending, warn_on_full_buffer=False)
         _watcher.append(threading.Thread(target=_watch, args=[receiving], daemon=True, name="Ctrl-C"))
         _watcher[0].start()
+        os.register_at_fork(after_in_child=_forget_watcher)
+
+
+def _forget_watcher() -> None:
+    """A forked process has no watching thread, and its signals are its own: written to the same pipe, they would end its parent."""
+    signal.set_wakeup_fd(-1)
+    _watcher.clear()
 
 
 def _watch(receiving: int) -> None:

@@ -80,6 +80,15 @@ def test_compiled_code_that_never_looks_is_ended(times: int, seconds: float) -> 
     assert (status, errors) == (130, "\ninterrupted\n") and time.monotonic() - begun > seconds
 
 
+def test_a_forked_process_that_is_interrupted_leaves_its_parent_alone() -> None:
+    """Two are, since the second Ctrl-C ends a process at once."""
+    fork = "import os, signal\nfor _ in range(2):\n    child = os.fork()\n    if not child:\n        time.sleep(60)\n"
+    interrupt = "    time.sleep(0.2)\n    os.kill(child, signal.SIGINT)\n    print(os.waitpid(child, 0)[0] == child)\n"
+    code = f"{BEGINNING}{fork}{interrupt}time.sleep(0.5)\nprint('goes on')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\ngoes on\n"), done.stderr
+
+
 def test_errors_without_ctrl_c_pass() -> None:
     with pytest.raises(RuntimeError, match="a fault"), one_line_after_ctrl_c():
         raise RuntimeError("a fault")
