@@ -32,8 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Garbage is collected seldom, and not among what is loaded: looking through torch, Dagster and 8,000 tests again and again took
-    a twelfth of the tests' time."""
+    """Garbage is collected seldom, and not among what is loaded. Torch, Dagster and the tests themselves stay until the end."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()

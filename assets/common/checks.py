@@ -38,6 +38,7 @@ def row_check(
 
 
 def _fault(description: str, broken: list[dict[str, object]]) -> str:
+    """One sentence of what should hold, and one of the rows that break it."""
     first = ", ".join(
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in broken[0].items()
     )

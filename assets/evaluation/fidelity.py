@@ -3,7 +3,6 @@
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -108,7 +107,7 @@ def fitted(trace: Trace, logged: LoggedJobs) -> list[SchedulerConfiguration]:
         return search_configuration(half, machines, bar.update)
 
 
-def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration, queues: Sequence[str | None]) -> Schedule:
+def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration, queues: pl.Series | None) -> Schedule:
     """All jobs of a log under a scheduler that may have written it. queues: of the jobs, as `job_queues` has them.
 
     Raises ValueError where a job is wider than the cluster, than its partition, or than what is left of a cluster that shrank.
@@ -116,12 +115,12 @@ def fitted_replay(jobs: Jobs, configuration: SchedulerConfiguration, queues: Seq
     return configuration.machine.replay(jobs, configuration.policy, configuration.backfill, queues)
 
 
-def job_queues(trace: Trace) -> Sequence[str | None]:
-    """The queue of each row of the trace; empty where the trace was loaded without the column."""
-    return trace.rows["queue"].to_list() if "queue" in trace.rows.columns else ()
+def job_queues(trace: Trace) -> pl.Series | None:
+    """The queue of each row of the trace, None where the trace was loaded without the column."""
+    return trace.rows["queue"] if "queue" in trace.rows.columns else None
 
 
-def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: int | Cluster) -> list[dict[str, Any]]:
+def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluster) -> list[dict[str, Any]]:
     """Rows of replay.fidelity: all jobs of the second half, then size classes and months.
 
     replayed: wait of each job, int64 (jobs,), seconds, in a replay of the whole log. cluster: of the replay.
@@ -134,8 +133,8 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: int | 
     parts += [("month", month, scored & (months == month)) for month in np.unique(months[scored]).tolist() if month]
     has_wait = waits >= 0
     with_room = {
-        "logged": _with_room(jobs, waits, has_wait, Cluster.of(cluster)),
-        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), Cluster.of(cluster)),
+        "logged": _with_room(jobs, waits, has_wait, cluster),
+        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), cluster),
     }
     rows = []
     for part, value, of in parts:
@@ -237,34 +236,28 @@ def _machines(trace: Trace, logged: LoggedJobs) -> list[Machine]:
         machines.append(Machine(most))
     if over_time is not None and widest <= over_time.procs[-1] and over_time.most <= trace.cluster_procs:
         machines.append(Machine(over_time.most, over_time))
-    queues = np.array(logged.queues, dtype=object)[has_wait] if len(logged.queues) else None
-    partitions = _partitions(trace, None if queues is None else (queues, running))
-    return [*machines, Machine(trace.cluster_procs, None, partitions)] if partitions else machines
+    partitions = _partitions(trace, logged)
+    return [*machines, Machine(trace.cluster_procs, None, tuple(partitions.items()))] if partitions else machines
 
 
-def _partitions(
-    trace: Trace, half: tuple[Any, tuple[IntArray, IntArray, IntArray]] | None
-) -> tuple[tuple[str, int], ...]:
-    """Queues that may own processors: those of the catalogue, else all queues with the most that each had in use in the first half, where
-    this does not exceed the cluster. Empty where they have no room for a job of theirs, or where there is one queue alone.
-
-    half: queue, start, end and processors of the jobs of the first half.
-    """
+def _partitions(trace: Trace, logged: LoggedJobs) -> dict[str, int]:
+    """Processors by the queue that may own them: as the catalogue says, else the most that the jobs of each queue had in use at one time.
+    Empty where these do not fit the cluster, or a job does not fit them, and where the log has one queue alone."""
     declared = load_catalogue(may_be_missing=True).sources.get(trace.source)
-    if half is None:
-        return ()
-    queues, (start, end, procs) = half
+    if logged.queues is None:
+        return {}
     owned = dict(declared.partitions) if declared is not None else {}
     if not owned:
-        for queue in sorted({queue for queue in queues if queue is not None}):
-            of = queues == queue
-            owned[queue] = int(in_use(start[of], end[of], procs[of])[1].max(initial=0))
+        for queue in sorted(logged.queues.drop_nulls().unique()):
+            of = (logged.queues == queue).fill_null(False).to_numpy() & (logged.waits >= 0)
+            start = logged.jobs.submit[of] + logged.waits[of]
+            owned[queue] = int(in_use(start, start + logged.jobs.runtime[of], logged.jobs.procs[of])[1].max(initial=0))
         if len(owned) < 2:
-            return ()
+            return {}
     rest = trace.cluster_procs - sum(owned.values())
-    widest = {row["queue"]: row["procs"] for row in trace.rows.group_by("queue").agg(pl.col("procs").max()).to_dicts()}
-    fits = all(procs <= owned.get(queue, rest) for queue, procs in widest.items())
-    return tuple(owned.items()) if rest >= 0 and fits else ()
+    widest = trace.rows.group_by("queue").agg(pl.col("procs").max()).iter_rows()
+    fits = all(procs <= owned.get(queue, rest) for queue, procs in widest)
+    return owned if rest >= 0 and fits else {}
 
 
 def _months(trace: Trace) -> NDArray[np.str_]:

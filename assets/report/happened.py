@@ -31,9 +31,8 @@ def happened_section(logged: LoggedSystem) -> Section:
     """What happened, in the order of the questions that people ask."""
     blocks: list[Block] = []
     if logged.extent.jobs < FEW_JOBS:
-        of = logged.extent.of
-        few = count(logged.extent.jobs, "job")
-        blocks.append(f"{of[0].upper()}{of[1:]} has {few} only. Shares and percentiles of so few say little.")
+        called, few = logged.extent.called, count(logged.extent.jobs, "job")
+        blocks.append(f"{called[0].upper()}{called[1:]} has {few} only. Shares and percentiles of so few say little.")
     for part in (_waits, _backlog, _use, _failures, _requests):
         blocks += part(logged)
     return Section("What happened", blocks)

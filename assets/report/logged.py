@@ -37,8 +37,8 @@ FROM core.jobs WHERE source = $source AND runtime_s > 0 AND requested_walltime_s
 @dataclass(frozen=True)
 class LogExtent:
     """jobs: all of the log. first_s, last_s: first and last submission, epoch, UTC. first_end_s: when the
-    first job ended, None where the log does not say. cluster_procs_from: as in core.sources. of: what has
-    the jobs, for people."""
+    first job ended, None where the log does not say. cluster_procs_from: as in core.sources. called: what has
+    these jobs, for people."""
 
     source: str
     description: str
@@ -49,7 +49,7 @@ class LogExtent:
     cluster_procs: int
     cluster_procs_from: str
     clock: LogClock
-    of: str = "the log"
+    called: str = "the log"
 
     def moments(self, seconds: list[float]) -> list[datetime]:
         """Local times of the cluster. seconds: epoch, UTC."""

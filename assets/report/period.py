@@ -18,7 +18,8 @@ from warehouse import Warehouse, first_row, replace_partition
 
 @dataclass(frozen=True)
 class ReportPeriod:
-    """begin, end: first second of the log's clock, and the one behind the last. words: which these are, for people. name: of the page."""
+    """begin, end: first second, and the one behind the last, of the log's clock and within the log. words: which time was asked for, for
+    people. name: of the page."""
 
     begin: int
     end: int
@@ -37,6 +38,7 @@ def period_of(warehouse: Warehouse, source: str, options: PartOptions) -> Report
         raise ValueError(f"source {source!r} has no job in the warehouse: `tracehouse run {source}`")
     first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
     begin, end, words = span_of(options, clock, first, last)
+    begin, end = max(begin, first), min(end, last + 1)  # so long is the log
     name = options.period or "_".join(
         filter(None, (options.begin and f"from-{options.begin}", options.end and f"to-{options.end}"))
     )
@@ -81,15 +83,8 @@ def logged_in_period(warehouse: Warehouse, source: str, period: ReportPeriod) ->
     with jobs_of_period(warehouse, source, period) as part:
         logged = read_logged(part, source)
     # the log knows what came before
-    extent = replace(logged.extent, first_end_s=None, of="this time")
+    extent = replace(logged.extent, first_end_s=None, called="this time")
     if not logged.backlog.height:
         return replace(logged, extent=extent)
-    with warehouse.read() as connection:
-        ends = first_row(
-            connection,
-            "SELECT epoch(min(submit_time)), epoch(max(submit_time)) FROM core.jobs WHERE source = ?",
-            [source],
-        )
-    first_s, last_s = ends or (extent.first_s, extent.last_s)
-    begin_s, end_s = max(zero_s + period.begin, first_s), min(zero_s + period.end, last_s)
+    begin_s, end_s = zero_s + period.begin, zero_s + period.end - 1
     return replace(logged, extent=extent, backlog=read_backlog(warehouse, extent, begin_s, end_s))

@@ -90,7 +90,7 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
 
 def _extent(logged: LoggedSystem) -> str:
     extent = logged.extent
-    return f"{_upper(extent.of)} has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
+    return f"{_upper(extent.called)} has {count(extent.jobs, 'job')}, submitted {extent.submitted}, on {extent.cluster_procs:,} processors."
 
 
 def _waits(logged: LoggedSystem) -> list[str]:

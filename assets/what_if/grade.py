@@ -6,8 +6,9 @@ import json
 from typing import NamedTuple
 
 from models.judging.fidelity import MEANING
-from models.judging.machine import Machine, partitions_text
+from models.judging.machine import Machine
 from models.judging.size_over_time import parse_size_over_time
+from simulator.jobs.words import partitions_text
 from warehouse import Warehouse, first_row
 
 POOR = ("C", "D")

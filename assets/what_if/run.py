@@ -21,7 +21,7 @@ from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of
 from assets.what_if.paper_agent import check_made_for, choose_placing
 from assets.what_if.settings import RunSettings, check_settings, outages_of
 from models.backfilling.placing_file import PlacingAgent
-from models.judging.partitions import partitions_of, replay_partitions, shares_of
+from models.judging.machine import partitions_of
 from models.runtime.live import LiveSettings, replay_live
 from models.scheduling.policy_file import load_policy
 from simulator.compiled import SOURCE_HASH
@@ -32,6 +32,7 @@ from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import TOGETHER, unknown_word
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
+from simulator.partitions import replay_partitions, shares_of
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
@@ -366,7 +367,7 @@ def _schedule(
         return place_all(policy.placing, jobs, cluster.procs), {}
     try:
         if settings.partitions:
-            partition = partitions_of(rows["queue"].to_list(), settings.partitions)
+            partition = partitions_of(rows["queue"], settings.partitions)
             shares = shares_of(settings.partitions, cluster.procs)
             rule = (policy.policy, settings.backfill_rule, settings.correction)
             return replay_partitions(jobs, partition, shares, *rule), {}

@@ -6,10 +6,11 @@ multifactor priority are searched one after another behind the best backfilling 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.fidelity import error_of
@@ -59,16 +60,18 @@ class SchedulerConfiguration:
 
 @dataclass(frozen=True)
 class LoggedJobs:
-    """Jobs in the order of submission with the waits that the log holds, int64 (jobs,), seconds; -1 where it does not know. queues: of the
-    jobs, None where a job has none; empty where nobody needs them."""
+    """Jobs in the order of submission with the waits that the log holds, int64 (jobs,), seconds; -1 where it does not know. queues: of
+    the jobs, as models.judging.machine.partitions_of takes them, None where no machine has partitions."""
 
     jobs: Jobs
     waits: IntArray
-    queues: Sequence[str | None] = ()
+    queues: pl.Series | None = None
 
     def first(self, count: int) -> LoggedJobs:
         """The first jobs alone."""
-        return LoggedJobs(self.jobs.window(0, count), self.waits[:count], self.queues[:count])
+        return LoggedJobs(
+            self.jobs.window(0, count), self.waits[:count], None if self.queues is None else self.queues[:count]
+        )
 
     @property
     def scored(self) -> NDArray[np.bool_]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from models.judging.partitions import partitions_of, replay_partitions, shares_of
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from models.judging.size_over_time import SizeOverTime
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
+from simulator.partitions import replay_partitions, shares_of
+
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,18 +33,23 @@ class Machine:
         """All of it, without its partitions."""
         return self.size_over_time.cluster if self.size_over_time is not None else Cluster(self.procs)
 
-    def replay(self, jobs: Jobs, policy: str, backfill: str, queues: Sequence[str | None] = ()) -> Schedule:
-        """All jobs under a scheduler. queues: those of the jobs, where the machine has partitions.
+    def replay(self, jobs: Jobs, policy: str, backfill: str, queues: pl.Series | None = None) -> Schedule:
+        """All jobs under a scheduler. queues: as for `partitions_of`, where the machine has partitions.
 
         Raises ValueError where a job is wider than its processors, and where they can never be free (NeverStarts).
         """
         if not self.partitions:
             return replay(jobs, self.cluster, policy, backfill)
+        assert queues is not None, "partitions are of queues"
         owned = dict(self.partitions)
         partition = partitions_of(queues, owned)
         return replay_partitions(jobs, partition, shares_of(owned, self.procs), policy, backfill)
 
 
-def partitions_text(partitions: Mapping[str, int]) -> str:
-    """For people, such as "debug=16, gpu=64"."""
-    return ", ".join(f"{queue}={procs}" for queue, procs in partitions.items())
+def partitions_of(queues: pl.Series, owned: Mapping[str, int]) -> IntArray:
+    """The partition of each job, a position in `simulator.partitions.shares_of(owned, ...)`, int64 (jobs,).
+
+    queues: of the jobs, text (jobs,), null where a job has none. owned: processors by queue.
+    """
+    numbers = {queue: number for number, queue in enumerate(owned)}
+    return queues.replace_strict(numbers, default=len(owned), return_dtype=pl.Int64).to_numpy()

@@ -47,8 +47,8 @@ COMMANDS = {
 """By name: the module below pipelines.cli that has the command, and what the list of commands says of it."""
 
 GARBAGE = (50_000, 20, 20)
-"""After so many new objects Python looks for garbage, where 700 are usual. Most objects of a command stay, such as those of what it
-imports: looking at them again and again took an eighth of a run's time."""
+"""Python looks for garbage after so many new objects. Most objects of a command stay, such as those of what it imports, and need no
+look at all."""
 
 
 def load_command(name: str) -> click.Command:

@@ -9,6 +9,7 @@ import click
 
 from assets.report.words import duration_text
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
+from simulator.jobs.words import partitions_text
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
@@ -102,7 +103,7 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     if "scored" in summary:
         scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
         lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
-    lines += ["", _in_hours(summary), "", *_metrics(summary, "", width)]
+    lines += ["", _waits_in_words(summary), "", *_metrics(summary, "", width)]
     extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
     if extras:
         lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]
@@ -133,8 +134,8 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     return folded("\n".join(line.rstrip() for line in lines), width)
 
 
-def _in_hours(summary: dict[str, Any]) -> str:
-    """What most people want to know of a replay."""
+def _waits_in_words(summary: dict[str, Any]) -> str:
+    """Mean, median, 95th percentile and maximum of the waits, in one line."""
     mean, half, most, longest = (
         duration_text(summary[f"{name}_wait_s"]) for name in ("average", "median", "p95", "max")
     )
@@ -312,8 +313,7 @@ def _settings(summary: dict[str, Any]) -> list[str]:
         if summary.get(name) and summary[name] != usual.get(name):
             lines.append(_line(name, summary[name]))
     lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []
-    owned = ", ".join(f"{queue}={procs}" for queue, procs in summary["partitions"].items())
-    lines += [_line("partitions", owned)] if owned else []
+    lines += [_line("partitions", partitions_text(summary["partitions"]))] if summary["partitions"] else []
     lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
     lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
     return lines

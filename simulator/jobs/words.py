@@ -5,7 +5,7 @@ Every set of words is defined here alone. This module loads no numba, so that th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 POLICY_WORDS = (
@@ -73,3 +73,8 @@ def unknown_word(name: str, word: str, words: Iterable[str], others: str = "") -
     near = get_close_matches(word.partition(":")[0].strip().lower(), lower, n=1)
     expected = f"xpected one of {', '.join(lower.values())}{others}"
     return f"unknown {name} {word!r}; " + (f"did you mean {lower[near[0]]!r}? E{expected}" if near else f"e{expected}")
+
+
+def partitions_text(owned: Mapping[str, int]) -> str:
+    """Queues and the processors that each owns, for people, such as "debug=16, gpu=64"."""
+    return ", ".join(f"{queue}={procs}" for queue, procs in owned.items())

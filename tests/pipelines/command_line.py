@@ -35,7 +35,7 @@ _migrations = functools.cache(ScriptDirectory.from_config)
 """Dagster's own: every command reads all their files, four times."""
 
 _RECORDS = (sqlite_event_log, sqlite_run_storage, sqlite_schedule_storage)
-"""Dagster's modules that make an SQL engine anew for each statement, which then compiles it anew: a sixth of an ingest."""
+"""Modules of Dagster that make a new SQL engine for each statement. A new engine compiles its statement again."""
 
 
 @event.listens_for(Engine, "connect")

@@ -70,9 +70,9 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
 
 
 def _partitions(check: Checker, name: str, table: dict[str, Any], procs: int | None) -> dict[str, int]:
+    """Processors by the queue that owns them."""
     owned = table.get("partitions", {})
-    numbers = owned.values() if isinstance(owned, dict) else [0]
-    if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in numbers):
+    if not isinstance(owned, dict) or not all(type(each) is int and each >= 1 for each in owned.values()):
         check.fail(
             name,
             "partitions",

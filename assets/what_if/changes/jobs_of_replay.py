@@ -9,7 +9,8 @@ import polars as pl
 
 from assets.common.trace import Trace
 from assets.what_if.settings import RunSettings
-from models.judging.partitions import partitions_of, shares_of
+from models.judging.machine import partitions_of
+from simulator.partitions import shares_of
 
 MOST_NAMED = 20
 """Queues that a message lists."""
@@ -38,7 +39,7 @@ def partition_shares(rows: pl.DataFrame, owned: Mapping[str, int], cluster_procs
     if not owned:
         return pl.repeat(cluster_procs, rows.height, dtype=pl.Int64, eager=True)
     shares = np.array(shares_of(owned, cluster_procs))
-    return pl.Series(shares[partitions_of(rows["queue"].to_list(), owned)], dtype=pl.Int64)
+    return pl.Series(shares[partitions_of(rows["queue"], owned)], dtype=pl.Int64)
 
 
 def check_partitions(trace: Trace, owned: Mapping[str, int]) -> None:

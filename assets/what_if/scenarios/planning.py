@@ -125,24 +125,23 @@ def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple
     try:
         return check_settings(settings), size
     except ValueError as error:
-        raise ValueError(f"{error}{_of_fitted(settings, fitted)}") from None
+        own = settings.model_copy(update={"outages": outages, "partitions": _own_partitions(settings, fitted)})
+        check_settings(own)  # a fault of the scenario itself is told as it is
+        raise ValueError(
+            f"{error}. The fitted cluster has them: give a number of procs for one size, and partitions = {{}} where all queues share it"
+        ) from None
 
 
-def _of_fitted(settings: RunSettings, fitted: RunSettings) -> str:
-    """What to know of a refusal that may be of the fitted cluster."""
-    said = ""
-    if any(each in fitted.outages for each in settings.outages):
-        said += "; the fitted cluster changes its size, which counts as outages: give a number of procs for one size"
-    if settings.partitions and settings.partitions == fitted.partitions:
-        said += "; queues of the fitted cluster own processors: give partitions = {} for one that all share"
-    return said
+def _own_partitions(settings: RunSettings, fitted: RunSettings) -> dict[str, int]:
+    """Those that the file gives. What the queues of the fitted cluster own comes from the log."""
+    return {} if settings.partitions == fitted.partitions else settings.partitions
 
 
 def _on_cluster(settings: RunSettings, fitted: RunSettings, procs: int, fitted_procs: int) -> RunSettings:
     """The settings with these processors. What the fitted cluster's queues own, and what it lacks for a while, grow and shrink with it."""
     share = procs / fitted_procs
     values: dict[str, Any] = {"procs": procs}
-    if share != 1 and settings.partitions and settings.partitions == fitted.partitions:
+    if share != 1 and settings.partitions and not _own_partitions(settings, fitted):
         values["partitions"] = {queue: max(1, int(owned * share)) for queue, owned in settings.partitions.items()}
     if share != 1 and any(each in fitted.outages for each in settings.outages):
         values["outages"] = [

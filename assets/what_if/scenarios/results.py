@@ -26,9 +26,9 @@ from assets.what_if.scenarios.pairing import (
 from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
 from models.judging.judge import Judgement, corrected_for_many
-from models.judging.machine import partitions_text
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import partitions_text
 from simulator.metrics.metrics import SEMANTICS, metrics
 
 MOST_PAYERS = 3
@@ -100,7 +100,7 @@ class ScenarioResults:
 
     @property
     def scenario_words(self) -> list[str]:
-        """What each scenario is, in one line, as the base is told."""
+        """One line for each scenario: its name and its settings."""
         return [f"{each.name}: {_words_of(each)}" for each in self.plan.scenarios]
 
     @property
@@ -177,6 +177,7 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
 
 
 def _words_of(planned: PlannedReplay) -> str:
+    """The settings of a replay that are not the usual ones, and those that everybody asks for."""
     settings = planned.settings
     words = [
         f"{planned.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {planned.procs:,} processors"

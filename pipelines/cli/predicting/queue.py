@@ -16,6 +16,7 @@ from pipelines.cli.parameters.paths import FileToWrite
 from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.predicting.wait import duration
 from pipelines.cli.tables import folded, terminal_width
+from simulator.jobs.words import partitions_text
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import pseudonym_key_path
 from traces.catalogue.sources import Source
@@ -129,7 +130,6 @@ def answer_queue(
     from assets.predictions.waits import load_wait_source
     from assets.what_if.grade import grade_of
     from assets.what_if.settings import usual_backfill
-    from models.judging.machine import partitions_text
     from models.waits.answers import QueueReplays
     from models.waits.queue_starts import correction_of, queue_quantiles
     from models.waits.replays import queue_start_times

@@ -16,11 +16,11 @@ from assets.common.trace import load_trace
 from assets.evaluation import fidelity as judging
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from models.judging.machine import Machine
-from models.judging.partitions import partitions_of, replay_partitions, shares_of
+from models.judging.machine import Machine, partitions_of
 from models.judging.size_over_time import SizeOverTime
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import jobs_from_log
+from simulator.partitions import replay_partitions, shares_of
 from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, in_queues, swf_line, warehouse_of
@@ -137,7 +137,7 @@ def partitioned_log(text: str, owned: dict[str, int], procs: int) -> str:
     rows = [line.split() for line in in_queues(text).splitlines() if not line.startswith(";")]
     submit, runtime, width, request = (np.array([int(row[k]) for row in rows]) for k in (1, 3, 4, 8))
     shares = shares_of(owned, procs)
-    partition = partitions_of([row[14] for row in rows], owned)
+    partition = partitions_of(pl.Series([row[14] for row in rows]), owned)
     width = np.minimum(width, np.array(shares)[partition])
     jobs = jobs_from_log(submit, runtime, width, request)
     waits = replay_partitions(jobs, partition, shares, "SJF", "easy").start - jobs.submit

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
-from models.judging.machine import Machine, partitions_text
+from models.judging.machine import Machine, partitions_of
 from models.judging.size_over_time import SizeOverTime
 from simulator.jobs.jobs import jobs_from_log
 
@@ -25,11 +26,13 @@ def test_a_size_over_time() -> None:
 
 def test_queues_that_own_processors() -> None:
     owned = Machine(4, None, (("gpu", 2),))
-    assert owned.replay(JOBS, "FCFS", "none", ["gpu", "gpu", None]).start.tolist() == [0, 10, 0]
+    assert owned.replay(JOBS, "FCFS", "none", pl.Series(["gpu", "gpu", None])).start.tolist() == [0, 10, 0]
     with pytest.raises(ValueError, match="the queues own 5 processors, the cluster has 4"):
-        Machine(4, None, (("gpu", 5),)).replay(JOBS, "FCFS", "none", ["gpu"] * 3)
+        Machine(4, None, (("gpu", 5),)).replay(JOBS, "FCFS", "none", pl.Series(["gpu"] * 3))
 
 
-def test_words() -> None:
-    assert partitions_text({"gpu": 2, "debug": 1}) == "gpu=2, debug=1"
-    assert partitions_text({}) == ""
+def test_the_partition_of_a_queue() -> None:
+    queues = pl.Series(["gpu", None, "long", "debug"])
+    assert partitions_of(queues, {"gpu": 4, "debug": 2}).tolist() == [0, 2, 2, 1]
+    assert partitions_of(queues, {}).tolist() == [0, 0, 0, 0]
+    assert partitions_of(pl.Series([None, None], dtype=pl.Utf8), {"gpu": 4}).tolist() == [1, 1]

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from simulator.engine.replay import rules_of
-from simulator.jobs.words import BACKFILLING, CORRECTIONS, POLICY_WORDS, RULE_SETS, one_of, unknown_word
+from simulator.jobs.words import (
+    BACKFILLING,
+    CORRECTIONS,
+    POLICY_WORDS,
+    RULE_SETS,
+    one_of,
+    partitions_text,
+    unknown_word,
+)
 from simulator.policies.registry import POLICY_NAMES
 
 
@@ -38,3 +46,8 @@ def test_the_nearest_word_is_asked_for() -> None:
         unknown_word("policy", "LIFO", words, " or more")
         == "unknown policy 'LIFO'; expected one of SJF, tetris-star or more"
     )
+
+
+def test_partitions_in_words() -> None:
+    assert partitions_text({"gpu": 2, "debug": 1}) == "gpu=2, debug=1"
+    assert partitions_text({}) == ""

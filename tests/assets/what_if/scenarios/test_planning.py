@@ -61,8 +61,13 @@ def test_scenarios_of_a_cluster_that_grew(busy: Path) -> None:
     lacks = {each.name: [(one.start, one.procs) for one in each.settings.outages] for each in plan.scenarios}
     assert lacks == {"more": [(0, 5)], "one size": [], "lost": [(0, 4), (90_000, 2)]}
     for changes, option in (({"load": "+10%"}, "load"), ({"estimates": "live:mean"}, "outages")):
-        with pytest.raises(ValueError, match=f"--{option}.*; the fitted cluster changes its size, .* give a number"):
+        with pytest.raises(
+            ValueError, match=f"--{option}.* The fitted cluster has them: give a number of procs for one size"
+        ):
             plan_scenarios(scenarios_of({"scenarios": {"x": changes}}), "mine")
+    with pytest.raises(ValueError, match="estimates") as fault:
+        plan_scenarios(scenarios_of({"scenarios": {"x": {"estimates": "none"}}}), "mine")
+    assert "fitted" not in str(fault.value), "it has nothing to do with it"
     (both,) = plan_scenarios(scenarios_of({"scenarios": {"x": {"load": 1.1, "procs": 16}}}), "mine").scenarios
     assert (both.settings.load, both.settings.outages) == (1.1, [])
     (half,) = plan_scenarios(scenarios_of({"scenarios": {"x": {"procs": "-50%"}}}), "mine").scenarios
@@ -90,7 +95,7 @@ def test_queues_that_own_processors(busy: Path) -> None:
         "no job is of queue 'gpu': the queues are 2, 1, 7": {"partitions": {"gpu": 4}},
         "own 21 processors, the cluster has 20": {"partitions": {"7": 21}},
         "must own at least 1 processor": {"partitions": {"7": 0}},
-        "--estimates live does not go with partitions.*; queues of the fitted cluster own processors": {
+        "--estimates live does not go with partitions.* The fitted cluster has them: .* partitions = {}": {
             "estimates": "live"
         },
     }.items():

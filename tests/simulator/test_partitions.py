@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.judging.partitions import partitions_of, replay_partitions, shares_of
 from simulator.engine.replay import NeverStarts, replay
 from simulator.jobs.jobs import Jobs, jobs_from_log
+from simulator.partitions import replay_partitions, shares_of
 
 
 def random_jobs(seed: int, count: int, widest: int) -> Jobs:
@@ -23,7 +23,6 @@ def test_the_rest_is_the_last_share() -> None:
     assert shares_of({}, 16) == [16]
     with pytest.raises(ValueError, match="the queues own 20 processors, the cluster has 16: correct their sizes"):
         shares_of({"gpu": 20}, 16)
-    assert partitions_of(["gpu", None, "long", "debug"], {"gpu": 4, "debug": 2}).tolist() == [0, 2, 2, 1]
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])

@@ -1,4 +1,4 @@
-"""Replays of a cluster in partitions: some of its processors belong to jobs of some queues, and no other job runs there."""
+"""Replays of a cluster in partitions: jobs of some queues own processors, and no other job runs there. docs/semantics.md, "Partitions"."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ IntArray = NDArray[np.int64]
 
 
 def shares_of(owned: Mapping[str, int], cluster_procs: int) -> list[int]:
-    """Processors of each partition. The last one has what no queue owns.
+    """Processors of each partition, in the order of `owned`, and at the end what no queue owns.
 
-    owned: processors by queue. Raises ValueError where the cluster has fewer.
+    owned: processors by queue. cluster_procs: of all partitions together. Raises ValueError where the cluster has fewer.
     """
     rest = cluster_procs - sum(owned.values())
     if rest < 0:
@@ -27,12 +27,6 @@ def shares_of(owned: Mapping[str, int], cluster_procs: int) -> list[int]:
             "give the cluster more"
         )
     return [*owned.values(), rest]
-
-
-def partitions_of(queues: Sequence[str | None], owned: Mapping[str, int]) -> IntArray:
-    """The partition of each job, a position in `shares_of`, int64 (jobs,). queues: those of the jobs, None where the log has none."""
-    numbers: dict[str | None, int] = {queue: number for number, queue in enumerate(owned)}
-    return np.array([numbers.get(queue, len(owned)) for queue in queues], dtype=np.int64)
 
 
 def replay_partitions(
