@@ -160,6 +160,8 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         ), f"{text} {_grade_word(comparison)}"
     name = _lower(full_name(best))
     effect = _effect(best, baseline, cluster_procs)
+    if comparison.is_of_period:
+        effect += " The verdict is of all evaluated jobs, not of this time alone."
     if grade.letter in (None, "D"):
         why = "the replays cannot be trusted" if grade.letter == "D" else "there is no grade"
         return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"

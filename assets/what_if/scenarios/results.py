@@ -96,12 +96,13 @@ class ScenarioResults:
         """The base in one line, and why it is that one."""
         base, plan = self.plan.base, self.plan
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
-        return f"{_words_of(base)}: {plan.configuration.why}{own}"
+        return f"{_words_of(base, procs=True)}: {plan.configuration.why}{own}"
 
     @property
     def scenario_words(self) -> list[str]:
-        """One line for each scenario: its name and its settings."""
-        return [f"{each.name}: {_words_of(each)}" for each in self.plan.scenarios]
+        """One line for each scenario: its name and its settings. Processors are left out where they are those of the base."""
+        base = self.plan.base.procs
+        return [f"{each.name}: {_words_of(each, procs=each.procs != base)}" for each in self.plan.scenarios]
 
     @property
     def scored_words(self) -> str:
@@ -176,17 +177,16 @@ def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
     return ScenarioResults(plan, table, pl.concat(groups), waits_by_name)
 
 
-def _words_of(planned: PlannedReplay) -> str:
-    """The settings of a replay that are not the usual ones, and those that everybody asks for."""
+def _words_of(planned: PlannedReplay, procs: bool) -> str:
+    """Order, backfilling and estimates of a replay, and other settings that are not the usual ones. procs: whether its size is said."""
     settings = planned.settings
-    words = [
-        f"{planned.policy.text}, backfilling {settings.backfill}, {settings.estimates} times, {planned.procs:,} processors"
-    ]
+    words = [planned.policy.text, f"backfilling {settings.backfill}", f"{settings.estimates} times"]
+    words += [f"{planned.procs:,} processors"] if procs else []
+    words += ["fewer processors for a while"] if settings.outages else []
     words += [f"load {settings.load:g}"] if settings.load != 1 else []
     words += [f"without queue {', '.join(settings.without_queue)}"] if settings.without_queue else []
     words += [f"queues that own processors: {partitions_text(settings.partitions)}"] if settings.partitions else []
     words += [f"requests rounded up to {settings.round_walltimes}"] if settings.round_walltimes else []
-    words += ["some of them missing for a while"] if settings.outages else []
     words += [f"inspector {settings.inspector}"] if settings.inspector else []
     return ", ".join(words)
 

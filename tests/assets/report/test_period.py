@@ -70,6 +70,7 @@ def test_waits_are_of_its_jobs_and_verdicts_of_all(graded: Warehouse) -> None:
         and f"The rows are about {inside.sum()} jobs of this time" in page
     )
     assert "Verdicts are of all jobs that no training has seen" in page
+    assert "The verdict is of all evaluated jobs, not of this time alone." in page
 
 
 def test_a_time_before_the_evaluated_jobs_has_no_comparison(graded: Warehouse) -> None:

@@ -108,6 +108,28 @@ def test_verdicts_are_in_words(busy: Path) -> None:
     assert row_of(live, "live")["in_words"] in ("better, uncertain", "not significant", "mixed")
 
 
+def test_scenarios_that_differ_are_told_apart(busy: Path) -> None:
+    lost = busy / "lost.csv"
+    lost.write_text("start,end,procs\n90000,95000,2\n")
+    changes: dict[str, dict[str, object]] = {
+        "busier": {"load": 1.2},
+        "without": {"without_queue": "7"},
+        "owned": {"partitions": {"1": 16}, "procs": 32},
+        "rounded": {"round_walltimes": "4h"},
+        "lost": {"outages": str(lost)},
+        "asked": {"inspector": "unfit"},
+    }
+    usual = "FCFS, backfilling easy, requested times"
+    assert results_of(changes).scenario_words == [
+        f"busier: {usual}, load 1.2",
+        f"without: {usual}, without queue 7",
+        f"owned: {usual}, 32 processors, queues that own processors: 1=16",
+        f"rounded: {usual}, requests rounded up to 4h",
+        f"lost: {usual}, fewer processors for a while",
+        f"asked: {usual}, inspector unfit",
+    ]
+
+
 def test_the_base_says_what_it_is_and_why(busy: Path) -> None:
     write_grade("C", "SAF", 14)
     answer = results_of({"x": {"procs": "+10%"}}, base={"backfill": "easy"})
@@ -115,6 +137,7 @@ def test_the_base_says_what_it_is_and_why(busy: Path) -> None:
         "SAF, backfilling easy, requested times, 14 processors: the scheduler that fits the log best (replay/fidelity), with backfill "
         "from [base]"
     )
+    assert answer.scenario_words == ["x: SAF, backfilling easy, requested times, 15 processors"]
     assert answer.scored_words == "all 400 jobs"
     summary = json.loads(json.dumps(answer.summary()))
     assert summary["grade"] == "C" and [row["scenario"] for row in summary["scenarios"]] == ["log", "base", "x"]
