@@ -3,6 +3,7 @@
 Each window of 8 to 128 slots is split in four ways, and each split has five trainings by PPO. An agent starts from the rule "shortest
 first" in its window. It learns from the earlier half of the log, in closed windows in which the wait of every job counts. It is tested in
 the paper's episodes, which end when 1,000 jobs are placed, among the later half. The rule and the agents have the same episodes.
+They are also judged on the later half of one continuous replay, as all policies here are.
 
 Beside them are the paper's rivals: FCFS, both rules that it may mean by SJF, LCFS, and SchedInspector on SJF and F1. An inspector learns
 by its own rules. It is tested online, as agents are, and in closed windows of 128 jobs ("offline" in the paper).
@@ -17,9 +18,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +32,19 @@ from benchmarks.inspector import jobs_of_window_tables
 from benchmarks.logs import SHARED
 from benchmarks.markdown import markdown
 from models.backfilling.options import DeepBackFillingOptions
-from models.backfilling.rivals import RIVALS, try_rival, window_splits
+from models.backfilling.rivals import RIVALS, Rival, try_rival, window_splits
 from models.backfilling.trials import trial_starts
+from models.judging.judge import Replayed, judge
+from models.judging.panel import scored_after
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import Lessons
 from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
 from simulator.agents.batch import WindowRules, replay_windows
+from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import Policy, assisted
 from simulator.published.deep_back_filling import (
@@ -49,9 +56,10 @@ from simulator.published.deep_back_filling import (
 )
 from simulator.published.schedinspector import inspector_base
 
-SLOTS = (8, 10, 16, 20, 32, 64, 128)
+SLOTS = (8, 10, 16, 20, 32, 64, 127)
+"""The paper's M. A network of ours sees 127 jobs at most, where the paper has 128."""
 SEEDS = (1, 2, 3, 4, 5)
-EPOCHS, INSPECTOR_EPOCHS = 30, 25
+EPOCHS, INSPECTOR_EPOCHS = 20, 25
 LESSON_JOBS, CHOOSING_WINDOWS = 1000, 40
 CLOSED_JOBS = 128
 """Jobs in a window of SchedInspector's training, and in its closed test."""
@@ -60,7 +68,7 @@ JOB_SLOTS, JOB_EPISODES = 10, 1000
 """Of figure 7."""
 WIDTHS = {"1 to 8": 8, "9 to 32": 32, "33 to 128": 128, "over 128": PROCS}
 """Classes of processors and the most that each has."""
-Episodes = dict[str, list[float]]
+Episodes = dict[str, Any]
 """Of each metric the values of all episodes."""
 
 
@@ -76,6 +84,8 @@ def main() -> None:
     print(table_of(trial.rivals()), flush=True)
     print("\nagents\n")
     print(table_of(trial.agents()), flush=True)
+    print("\nagents in one continuous replay\n")
+    print(continuous_table(trial), flush=True)
     print("\nwho is placed, 10 slots\n")
     print(trial.classes_table(), flush=True)
     if arguments.pictures:
@@ -93,14 +103,12 @@ class SplitTrial:
     ) -> None:
         self.jobs, self.seeds, self.slots = jobs, seeds, slots
         self._folder = folder
+        self._inspectors: dict[tuple[str, int], Policy] = {}
         self.first = trial_starts(len(jobs), DeepBackFillingOptions())
 
     def rivals(self) -> dict[str, list[Episodes]]:
         """The paper's rivals by name: rules, and of inspectors each seed. Those by RLScheduler's rules are tested online and closed."""
-        found = {
-            name: [self._kept(f"rival-{name}", partial(try_rival, rival, self.jobs, PROCS, self.first))]
-            for name, rival in RIVALS.items()
-        }
+        found = {name: [self._kept(f"rival-{name}", partial(self._rival, rival))] for name, rival in RIVALS.items()}
         for base in INSPECTED:
             for where in ("online", "closed"):
                 test = partial(self._by_own_rules, is_closed=where == "closed")
@@ -123,11 +131,14 @@ class SplitTrial:
         return found
 
     def window(self, front: int, back: int, seed: int | None) -> Episodes:
-        """Test episodes of the agent with this window, or of its rule where the seed is None."""
+        """Test episodes of the agent with this window, or of its rule where the seed is None. Under `start` are the start times of all
+        jobs in one continuous replay, seconds."""
 
-        def made() -> ProtocolMetrics:
-            start = self._starts(self.policy(front, back, seed), self.first)
-            return protocol_metrics(self.jobs, PROCS, self.first, start, PLACED_JOBS, front + back)
+        def made() -> Episodes:
+            policy = self.policy(front, back, seed)
+            start = self._starts(policy, self.first)
+            tested = protocol_metrics(self.jobs, PROCS, self.first, start, PLACED_JOBS, front + back)
+            return lists_of(tested) | {"start": replay(self.jobs, PROCS, policy).start.tolist()}
 
         return self._kept(f"{front}-{back}-{seed or 'rule'}", made)
 
@@ -152,7 +163,7 @@ class SplitTrial:
             start = self._starts(self.policy(front, back, seed), first)
             return {"jobs": placed_by_job(self.jobs, first, start)}
 
-        return self._kept_json(f"classes-{front}-{back}-{seed or 'rule'}", made)
+        return self._kept(f"classes-{front}-{back}-{seed or 'rule'}", made)
 
     def classes_table(self) -> str:
         """Mean waits of placed jobs, and the share of arrived jobs that are placed, by class of processors."""
@@ -169,8 +180,16 @@ class SplitTrial:
                 lines.append([f"{front}-{back}, {name}", *cells])
         return markdown(["window", *(f"{width} processors" for width in WIDTHS)], lines)
 
+    def _rival(self, rival: Rival) -> Episodes:
+        return lists_of(try_rival(rival, self.jobs, PROCS, self.first))
+
     def _inspector(self, base: str, seed: int) -> Policy:
-        """SchedInspector with its own rules, inputs, rewards and hyper-parameters, from random weights."""
+        """SchedInspector with its own rules, inputs, rewards and hyper-parameters, from random weights. It is tested twice."""
+        if (base, seed) not in self._inspectors:
+            self._inspectors[base, seed] = self._learned_inspector(base, seed)
+        return self._inspectors[base, seed]
+
+    def _learned_inspector(self, base: str, seed: int) -> Policy:
         half = len(self.jobs) // 2
         agent = parse_agent("inspect:accept")
         arena = Arena(
@@ -183,22 +202,16 @@ class SplitTrial:
             learn(arena, Lessons(windows, windows.taken(np.arange(0)), choosing), recipe, seed).weights
         )
 
-    def _by_own_rules(self, policy: Callable[[], Policy], is_closed: bool) -> ProtocolMetrics:
+    def _by_own_rules(self, policy: Callable[[], Policy], is_closed: bool) -> Episodes:
         jobs, placed = (CLOSED_JOBS, CLOSED_JOBS) if is_closed else (LATER_JOBS, PLACED_JOBS)
         rules = WindowRules("easy", rule_set="rlscheduler")
         start, _ = replay_windows(self.jobs, PROCS, self.first, jobs, policy(), rules)
-        return protocol_metrics(self.jobs, PROCS, self.first, start, placed)
+        return lists_of(protocol_metrics(self.jobs, PROCS, self.first, start, placed))
 
     def _starts(self, policy: Policy, first: NDArray[np.int64]) -> NDArray[np.int64]:
         return replay_windows(self.jobs, PROCS, first, LATER_JOBS, policy, WindowRules("easy"))[0]
 
-    def _kept(self, name: str, make: Callable[[], ProtocolMetrics]) -> Episodes:
-        def made() -> Episodes:
-            return {metric: values.tolist() for metric, values in make()._asdict().items()}
-
-        return self._kept_json(name, made)
-
-    def _kept_json(self, name: str, make: Callable[[], dict]) -> dict:
+    def _kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What the folder has under this name, or else what is made now."""
         file = self._folder / f"{name}.json" if self._folder else None
         if file is not None and file.exists():
@@ -211,6 +224,11 @@ class SplitTrial:
             unfinished.replace(file)
         print(f"{name}: done", file=sys.stderr, flush=True)
         return made
+
+
+def lists_of(metrics: ProtocolMetrics) -> Episodes:
+    """The metrics as they are kept."""
+    return {metric: values.tolist() for metric, values in metrics._asdict().items()}
 
 
 def placed_by_job(jobs: Jobs, first: NDArray[np.int64], start: NDArray[np.int64]) -> list[list[float]]:
@@ -244,6 +262,42 @@ def table_of(rows: dict[str, list[Episodes]]) -> str:
             cells.append(f"{means.mean():,.{digits}f}{spread}")
         lines.append([name, *cells])
     return markdown(["window, who picks", *COLUMNS], lines)
+
+
+def continuous_table(trial: SplitTrial) -> str:
+    """The later half of the log in one replay: each rule beside FCFS with EASY, and each agent beside its rule."""
+    jobs = trial.jobs
+    scored = scored_after(len(jobs), len(jobs) // 2)
+
+    def replayed(start: list[int]) -> Replayed:
+        backfilled = np.zeros(len(start), dtype=np.bool_)  # no measure of the panel reads it
+        return Replayed(jobs, PROCS, Schedule(np.array(start, dtype=np.int64), backfilled), scored)
+
+    usual = [replayed(replay(jobs, PROCS, "FCFS", "easy").start.tolist())]
+    lines = []
+    for slots in trial.slots:
+        for front, back in window_splits(slots).values():
+            rule = [replayed(trial.window(front, back, None)["start"])]
+            agents = [[replayed(trial.window(front, back, seed)["start"])] for seed in trial.seeds]
+            words = Counter(judge(agent, rule).verdict.word for agent in agents)
+            panels = [agent[0].panel() for agent in agents]
+            own = rule[0].panel()
+            lines.append(
+                [
+                    f"{front}-{back}",
+                    f"{own.bounded_slowdown:,.1f}",
+                    f"{own.wait_s / 3600:,.1f}",
+                    f"{own.max_wait_s / 86400:,.1f}",
+                    judge(rule, usual).verdict.word,
+                    f"{np.mean([each.bounded_slowdown for each in panels]):,.1f}",
+                    f"{np.mean([each.wait_s for each in panels]) / 3600:,.1f}",
+                    f"{np.mean([each.max_wait_s for each in panels]) / 86400:,.1f}",
+                    ", ".join(f"{count} {word}" for word, count in sorted(words.items())),
+                ]
+            )
+    titles = ["window", "rule: bounded slowdown", "mean wait, h", "longest, days", "against FCFS with EASY"]
+    titles += ["agents: bounded slowdown", "mean wait, h", "longest, days", "against their rule"]
+    return markdown(titles, lines)
 
 
 if __name__ == "__main__":
