@@ -2,7 +2,7 @@
 
 Source: Sgambati, Vakanski and Anderson, "DD-PPO for HPC scheduling" (2025), section 4.4. It gives nodes, cores, period, number
 of jobs, the longest job (7 days), and that jobs have from one core to all. Everything else of the model is guessed: see
-`traces.synthetic.community`, `traces.synthetic.weeks` and docs/ddppo.md, which has both in a table.
+`traces.synthetic.community`, `traces.synthetic.weeks` and docs/results/ddppo.md, which has both in a table.
 
 The paper gives Lemhi 20,240 cores and 504 nodes. Those are 40.2 cores a node, so that 504 nodes of 40 are taken: 20,160.
 """
