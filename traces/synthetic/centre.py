@@ -84,8 +84,8 @@ class CentreOptions:
     the same cluster, not fewer jobs a day.
     """
 
-    model: str  # a name in CENTRES
-    seed: int
+    model: str  # falcon or lemhi, the names in CENTRES
+    seed: int  # the same options and seed give the same log
     jobs: int = 0  # 0: all of the model
     offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use: assumed
 
