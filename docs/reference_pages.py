@@ -10,9 +10,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import dagster as dg
 import duckdb
+from pydantic import BaseModel
 from sphinx.application import Sphinx
 
 import tracehouse
@@ -137,48 +139,72 @@ def command_pages() -> list[str]:
 def asset_pages() -> list[str]:
     """The settings of every asset that has some, as the launchpad and `--config` take them."""
     lines = []
-    shown = set()
-    assets = sorted(build_definitions().assets or [], key=lambda asset: asset.op.name)  # type: ignore[union-attr]
-    for asset in assets:
-        fields = getattr(asset.op.config_schema.config_type, "fields", None)
-        if fields and asset.op.name not in shown:
-            shown.add(asset.op.name)
+    assets = [asset for asset in build_definitions().assets or [] if isinstance(asset, dg.AssetsDefinition)]
+    for asset in sorted(assets, key=lambda asset: asset.op.name):
+        settings = settings_class(asset)
+        if settings is not None:
             keys = sorted(key.to_user_string() for key in asset.keys)
             lines += ["", f"### {asset.op.name}", "", "Of the asset " + ", ".join(f"`{key}`" for key in keys) + "."]
-            lines += table(("setting", "type", "default", "meaning"), settings_of(fields))
+            lines += table(("setting", "type", "default", "meaning"), settings_of(settings))
     return lines
 
 
-def settings_of(fields: dict[str, Any], above: str = "") -> Iterator[tuple[str, ...]]:
-    """A row for each field of a configuration, those of nested ones behind their own, as `ppo.epochs`."""
-    for name, field in fields.items():
-        inner = getattr(field.config_type, "fields", None)
-        default = "" if inner or not field.default_provided else code(shown_default(field.default_value))
-        kind = "settings" if inner else type_words(field.config_type)
-        yield (
-            code(above + name),
-            kind,
-            default or ("required" if field.is_required else ""),
-            text_of(field.description or ""),
-        )
+def settings_class(asset: dg.AssetsDefinition) -> type[BaseModel] | None:
+    """The class of an asset's settings: what its function takes as `config`."""
+    function = getattr(asset.op.compute_fn, "decorated_fn", None)
+    return get_type_hints(function).get("config") if function else None
+
+
+def settings_of(settings: type[BaseModel], above: str = "") -> Iterator[tuple[str, ...]]:
+    """A row for each setting. Nested ones follow their own, as `ppo.epochs`, and those of a list's entries as `runs[].policy`."""
+    for name, field in settings.model_fields.items():
+        inner, mark = nested(field.annotation)
+        default = "required" if field.is_required() else "" if inner else code(shown_default(field.default))
+        meaning = field.description or (first_sentence(inner) if inner else "")
+        yield code(above + name), type_words(field.annotation), default, text_of(meaning)
         if inner:
-            yield from settings_of(inner, f"{above}{name}.")
+            yield from settings_of(inner, f"{above}{name}{mark}.")
+
+
+def nested(kind: Any) -> tuple[type[BaseModel] | None, str]:
+    """The class of nested settings and what marks them: "" for one, "[]" for a list of them."""
+    for each in (kind, *(get_args(kind) if get_origin(kind) is list else ())):
+        if isinstance(each, type) and issubclass(each, BaseModel):
+            return each, "" if each is kind else "[]"
+    return None, ""
+
+
+def first_sentence(settings: type[BaseModel]) -> str:
+    """What nested settings are: of the docstring of the class, or of the options that it takes over."""
+    ours = [each for each in settings.__mro__ if each.__module__.startswith(("assets.", "models."))]
+    docstring = next((each.__doc__ for each in ours if each.__doc__), "") or ""
+    return re.split(r"(?<=\.)\s+(?=[A-Z])", docstring.strip(), maxsplit=1)[0]
 
 
 def shown_default(value: Any) -> str:
     """A default as YAML would have it, shortened where it is long."""
-    words = {None: "null", True: "true", False: "false"}
-    text = words[value] if value is None or isinstance(value, bool) else str(value) or '""'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = str(list(value) if isinstance(value, tuple) else value) or '""'
     return textwrap.shorten(text, 60, placeholder=" ...")
 
 
-def type_words(config_type: Any) -> str:
-    """The type of a setting in words, such as `list of int`."""
-    inner = getattr(config_type, "inner_type", None)
-    if inner is not None:
-        kind = config_type.kind.name
-        return f"list of {type_words(inner)}" if kind == "ARRAY" else f"{type_words(inner)} or null"
-    return str(config_type.given_name or config_type.kind.name).lower()
+def type_words(kind: Any) -> str:
+    """A type in words, such as `list of whole numbers`."""
+    arguments = get_args(kind)
+    if get_origin(kind) is Literal:
+        return " or ".join(code(str(word)) for word in arguments)
+    if get_origin(kind) is dict:
+        return f"table of {type_words(arguments[1])}"
+    if get_origin(kind) in (list, tuple):
+        entry = type_words(arguments[0])
+        return f"list of {entry}s" if entry.endswith("number") else f"list of {entry}"
+    if arguments:
+        return " or ".join(type_words(each) for each in arguments)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return "settings"
+    words = {"NoneType": "null", "str": "text", "bool": "true or false", "int": "whole number", "float": "number"}
+    return words.get(kind.__name__, kind.__name__)
 
 
 # --- keys of the catalogue

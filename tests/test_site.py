@@ -105,8 +105,9 @@ def test_keys_of_the_catalogue_and_settings_of_assets_have_meanings(site: Path) 
     catalogue = [row for row in rows if len(row) == 2]
     assert len(catalogue) > 30
     assert [row[0] for row in catalogue if not row[1]] == []
-    settings = [re.sub("<[^>]+>", "", row[0]) for row in rows if len(row) == 4]
-    assert {"ppo.epochs", "backfill", "predictors"} <= set(settings)
+    settings = {re.sub("<[^>]+>", "", row[0]): row[3] for row in rows if len(row) == 4}
+    assert {"ppo.epochs", "backfill", "predictors", "runs[].policy"} <= set(settings)
+    assert [name for name, meaning in settings.items() if not meaning] == []
 
 
 def test_headings_that_the_readme_links_to_exist(site: Path) -> None:
