@@ -9,7 +9,7 @@ DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test ui lint bench results clean constraints
+.PHONY: help setup run test ui lint docs bench results clean constraints
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,10 @@ ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 
 lint: setup ## Check style, types, layers and prose
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache && $(BIN)/python -m tests.prose
+
+docs: setup ## Build the documentation into docs/_build/html
+	@$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 bench: setup ## Time readers, simulator, training and ingest, and print how replays agree with other simulators
 	@$(BIN)/python -m benchmarks.run

@@ -1,1 +1,1 @@
-"""What is fast, and how we know. `make bench` runs everything; docs/benchmarks.md says what came out."""
+"""What is fast, and how we know. `make bench` runs everything; docs/results/benchmarks.md says what came out."""

@@ -1,4 +1,4 @@
-"""The pictures of docs/ddppo.md, from the warehouse: `python -m benchmarks.ddppo_pictures` after the experiments were made.
+"""The pictures of docs/results/ddppo.md, from the warehouse: `python -m benchmarks.ddppo_pictures` after the experiments were made.
 
 They are like figures 3 and 5 to 9 of Sgambati et al. 2025.
 """

@@ -1,4 +1,4 @@
-"""The tables that `benchmarks.prediction` prints, and docs/prediction.md has from docs/results.json."""
+"""The tables that `benchmarks.prediction` prints, and docs/results/prediction.md has from docs/results.json."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from simulator.metrics.metrics import SEMANTICS
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "docs" / "results.json"
-PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md")))
+PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
 BENCHMARKS = (
     "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
     "deep_back_filling", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",

@@ -191,7 +191,9 @@ def bundled_table(scores: pl.DataFrame) -> str:
         lines.append(
             [label, *(text for row, of_row in zip(rows, ratios, strict=True) for text in (of_row, row["verdict"]))]
         )
-    return markdown(["policy", "lublin-256", "[verdict](docs/semantics.md#verdicts)", "campus-pbs", "verdict"], lines)
+    return markdown(
+        ["policy", "lublin-256", "[verdict](docs/reference/semantics.md#verdicts)", "campus-pbs", "verdict"], lines
+    )
 
 
 def runtimes_table(scores: pl.DataFrame) -> str:

@@ -1,4 +1,7 @@
-"""Replays of a cluster in partitions: jobs of some queues own processors, and no other job runs there. docs/semantics.md, "Partitions"."""
+"""Replays of a cluster in partitions: jobs of some queues own processors, and no other job runs there.
+
+Rules: docs/reference/semantics.md, "Partitions".
+"""
 
 from __future__ import annotations
 

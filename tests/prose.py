@@ -186,7 +186,7 @@ def _wrong_words(passage: Passage, text: str, terms: list[Term]) -> Iterator[Fau
 
 def checked_files(root: Path = PROJECT) -> list[Path]:
     """README, pages of docs/, and modules and statements of the product's rooms."""
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     code = [
         file for room in CODE_ROOMS for file in sorted((root / room).rglob("*.*")) if file.suffix in (".py", ".sql")
     ]

@@ -1,7 +1,7 @@
 """The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
 
 Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
-docs/python.md is the guide. Tables are polars frames (`.to_arrow()` gives Arrow), and errors have the messages of the
+docs/guides/python.md is the guide. Tables are polars frames (`.to_arrow()` gives Arrow), and errors have the messages of the
 command line.
 
 Nothing heavy is loaded before it is used: this module imports the others when one of their names is first asked for.

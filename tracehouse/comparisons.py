@@ -99,7 +99,7 @@ class Comparison:
 def compare(run_a: Run | str, run_b: Run | str, source: str | None = None) -> Comparison:
     """Compare two runs over the same jobs: every metric under A and B, and whether B is worth adopting where A runs.
 
-    The verdict is on the later half of the jobs of a whole trace. docs/semantics.md, "Verdicts", has its rules.
+    The verdict is on the later half of the jobs of a whole trace. docs/reference/semantics.md, "Verdicts", has its rules.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class AgentSettings(TypedDict, total=False):
     -----
     The reward is minus what waiting adds to the goal until the next question. For a goal that is no sum over jobs, which
     are utilisation and those of users, it comes at the end. `layout` is "picking" or "inspecting" by default, and may be
-    any other one. docs/backfilling.md lists the inputs.
+    any other one. docs/guides/backfilling.md lists the inputs.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def make_env(
     window_jobs
         Consecutive jobs in an episode; fewer in a short log.
     layout
-        What the agent sees of a job: "plain" (default), "informed" or "paper". docs/policies.md lists the inputs.
+        What the agent sees of a job: "plain" (default), "informed" or "paper". docs/guides/policies.md lists the inputs.
     part
         Which jobs: "learn" (the first 30 % of the log), "choose" (the next 10 %) or "judge" (the second half).
     **settings

@@ -12,7 +12,7 @@ from traces.catalogue.catalogue import load_catalogue
 def query(sql: str) -> pl.DataFrame:
     """Run a read-only SQL query over the warehouse, as `tracehouse sql`.
 
-    docs/sql-cookbook.md shows queries. `DESCRIBE core.jobs` and `FROM duckdb_columns()` tell what there is.
+    docs/guides/sql-cookbook.md shows queries. `DESCRIBE core.jobs` and `FROM duckdb_columns()` tell what there is.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """All metrics over the jobs that started, by name, as docs/semantics.md defines them; times are seconds."""
+        """All metrics over the jobs that started, by name, as docs/reference/semantics.md defines them; times are seconds."""
         return self.replayed.metrics()
 
     @cached_property
@@ -188,7 +188,7 @@ def replay(
     backfill: str | Path | PolicyFile = "easy",
     **settings: Unpack[ReplaySettings],
 ) -> Run:
-    """Replay a log or a source under a policy, as `tracehouse replay`. docs/semantics.md defines every word.
+    """Replay a log or a source under a policy, as `tracehouse replay`. docs/reference/semantics.md defines every word.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def replay(
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
           `round_walltimes` (None): round requests up to a multiple of this, such as "4h".
         * `topology` (None, or that of the catalogue): place jobs on nodes below switches, "16x8x4" or a file. With it go `hops`,
-          `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/topology.md).
+          `procs_per_node`, `nodes`, `place`, `period`, `switches`, `guard` and `placing_seed` (docs/guides/topology.md).
 
     Returns
     -------

@@ -82,7 +82,7 @@ def what_if(
     Parameters
     ----------
     scenarios
-        The path of a TOML file, or what each scenario changes by its name. docs/what-if.md has a table of all keys.
+        The path of a TOML file, or what each scenario changes by its name. docs/guides/what-if.md has a table of all keys.
     source
         A source, or the path of a log. By default that of the file.
     base

@@ -41,7 +41,7 @@ class Trace:
     clock_zero: UTC time of the log's second 0, without zone; has_calendar: whether that is known; time_zone: of the cluster.
     procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
     node_procs: processors of a node by the header, or as core.clusters has it; None where nothing tells.
-    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading): docs/semantics.md.
+    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading): docs/reference/semantics.md.
     """
 
     source: str

@@ -63,7 +63,7 @@ def topology(
 ) -> dg.MaterializeResult:
     """Neural Simulated Annealing's protocol on jobs that it generates, so it needs no source: what sequential, exact, free and annealed
     placement cost window by window, and what they cost when each lives with what it leaves idle, beside the ideal. Annealing is as
-    published, which never takes back a rejected move, and corrected. The defaults give the tables of docs/topology.md."""
+    published, which never takes back a rejected move, and corrected. The defaults give the tables of docs/results/topology.md."""
 
     methods = [_BASE, *(name for name in config.methods if name != _BASE)]
     for name in methods:

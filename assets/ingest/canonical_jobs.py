@@ -207,7 +207,7 @@ class _Computation:
 
 
 def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
-    """Writes what the cluster has: as the catalogue or the log says, else as the jobs show (docs/semantics.md). Returns how many
+    """Writes what the cluster has: as the catalogue or the log says, else as the jobs show (docs/reference/semantics.md). Returns how many
     jobs there are."""
     of_jobs = first_row(connection, sql.load("core.cluster_from_jobs"), {"source": source})
     of_source = first_row(

@@ -34,7 +34,7 @@ NOT_IN_THE_LOG = (
     "Limits by GPUs, memory and licences: the replay knows processors only.",
     "Users who react: with shorter waits they may submit more, or other jobs.",
 )
-"""Why a replay may differ from what happened (docs/semantics.md, "Fidelity")."""
+"""Why a replay may differ from what happened (docs/reference/semantics.md, "Fidelity")."""
 SCHEDULER_COLUMNS = (
     "mean wait",
     "change",

@@ -51,7 +51,7 @@ def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str
     ]
     blocks.append(
         "Requested times are those that users ask for. Predicted times are those of a model that knew only jobs which had ended. Live "
-        f"estimates are the same within the replay. Rules and metrics are semantics {SEMANTICS} of docs/semantics.md."
+        f"estimates are the same within the replay. Rules and metrics are semantics {SEMANTICS} of docs/reference/semantics.md."
     )
     return Section("Details", blocks)
 

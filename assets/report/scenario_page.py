@@ -42,7 +42,7 @@ def scenario_page(results: ScenarioResults) -> str:
         f"interval.</p>{_changes(compared)}{f'<ul>{remarks}</ul>' if remarks else ''}"
         f"<h2>Whose waits change most</h2><p>By hours of all their jobs. The last column counts jobs whose wait changes by more than "
         f"an hour in that direction.</p>{_fates(results)}"
-        f"<footer>tracehouse {html.escape(engine_version())}, semantics {SEMANTICS}: docs/what-if.md says how to read this.</footer>"
+        f"<footer>tracehouse {html.escape(engine_version())}, semantics {SEMANTICS}: docs/guides/what-if.md says how to read this.</footer>"
         "</body></html>\n"
     )
 

@@ -51,7 +51,7 @@ VERDICT_WORDS = {
     "worse": "worse",
     "no difference": "no difference",
 }
-"""The verdicts of docs/semantics.md in plain words."""
+"""The verdicts of docs/reference/semantics.md in plain words."""
 VERDICTS_EXPLAINED = {
     "better for nearly all": "mean wait and mean bounded slowdown fall. The wait that 99 % of the jobs do not exceed, and the mean "
     "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing.",

@@ -1,4 +1,4 @@
-"""Replays on nodes: which nodes each job gets below a tree of switches, and what that costs (docs/topology.md)."""
+"""Replays on nodes: which nodes each job gets below a tree of switches, and what that costs (docs/guides/topology.md)."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ PLACEMENT_METRICS = (
     "scattered_jobs",
     "fragmentation",
 )
-"""Names of what `placement_metrics` gives, in this order; docs/semantics.md defines them."""
+"""Names of what `placement_metrics` gives, in this order; docs/reference/semantics.md defines them."""
 
 
 class NodeSettings(BaseModel):
-    """On which nodes a replay runs its jobs; docs/semantics.md, "Placement", defines every word."""
+    """On which nodes a replay runs its jobs; docs/reference/semantics.md, "Placement", defines every word."""
 
     topology: str = Field(
         description="The tree of switches: nodes per leaf x leaves per pod x pods, such as 16x8x4, or a topology.conf of Slurm"

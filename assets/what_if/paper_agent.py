@@ -1,4 +1,4 @@
-"""Replays by an agent of Deep Back-Filling in the mode of the paper, which decides all starts by itself (docs/semantics.md)."""
+"""Replays by an agent of Deep Back-Filling in the mode of the paper, which decides all starts by itself (docs/reference/semantics.md)."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ class ChosenPolicy:
 class ReplayRun:
     """settings: in their usual form. rows: of Trace.rows, the jobs asked for, in replay order. all_jobs, cluster, all_starts: what
     the simulator was given and gave; the first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
-    of `rows`. counts: jobs, faults of the log (docs/semantics.md) and what came with the settings. ground, placement: the nodes, and
-    those of each of all_jobs, where jobs were placed."""
+    of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and what came with the settings. ground, placement: the nodes,
+    and those of each of all_jobs, where jobs were placed."""
 
     settings: RunSettings
     trace: Trace

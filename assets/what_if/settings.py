@@ -49,7 +49,7 @@ class Outage(BaseModel):
 
 
 class RunSettings(BaseModel):
-    """Everything that decides what a replay does with a trace; docs/semantics.md defines every word."""
+    """Everything that decides what a replay does with a trace; docs/reference/semantics.md defines every word."""
 
     policy: str = Field(
         default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."

@@ -35,7 +35,7 @@ def greedy_allocation(window: Window) -> Allocation:
 
 
 def best_fit_allocation(window: Window) -> Allocation:
-    """Each job, in the given order, gets what the rule `tree` of docs/semantics.md gives it."""
+    """Each job, in the given order, gets what the rule `tree` of docs/reference/semantics.md gives it."""
     started = time.perf_counter()
     units = node_units(window.tree)
     state = all_idle(units)

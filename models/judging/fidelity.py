@@ -1,4 +1,4 @@
-"""How well a replay gives back the waits that a log holds, as a grade. Definitions: docs/semantics.md, "Fidelity"."""
+"""How well a replay gives back the waits that a log holds, as a grade. Definitions: docs/reference/semantics.md, "Fidelity"."""
 
 from __future__ import annotations
 

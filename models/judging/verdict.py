@@ -1,4 +1,7 @@
-"""Is a policy worth adopting? A word for how its panel compares with that of what runs today. Rules: docs/semantics.md, "Verdicts"."""
+"""Is a policy worth adopting? A word for how its panel compares with that of what runs today.
+
+Rules: docs/reference/semantics.md, "Verdicts".
+"""
 
 from __future__ import annotations
 

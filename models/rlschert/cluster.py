@@ -44,7 +44,7 @@ class Setting:
     """What kind of cluster it is.
 
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
-    by real run times. stop_within, stop_ratio: the stopping rule (docs/rlschert.md) stops jobs that have run for at most so many
+    by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most so many
     units when a job waits that is so many times shorter (0 units is no such rule). preemption_cost: units by which every run
     of a job after a kill is longer. Raises ValueError for numbers that make no sense.
     """

@@ -27,7 +27,7 @@ VALIDATION_SEQUENCES = 32
 
 @dataclass(frozen=True)
 class RLSchertPlan:
-    """Settings of the experiment; docs/rlschert.md tells of each table and figure.
+    """Settings of the experiment; docs/results/rlschert.md tells of each table and figure.
 
     workload: of the training and of the main trials. options: of training. procs: of the cluster. test_sequences: so many
     judge. completion_seeds: so many of the seeds train for completion time too. network_iterations: of the networks of Table 3;

@@ -21,7 +21,7 @@ GIVEN_STATISTIC = "given"
 
 @dataclass(frozen=True)
 class Estimates:
-    """What the scheduler believes of run times; docs/semantics.md defines every kind.
+    """What the scheduler believes of run times; docs/reference/semantics.md defines every kind.
 
     kind: one of ESTIMATE_KINDS, or "as logged", which the RLScheduler rules have and no user can ask for.
     detail: the quantile of predicted estimates, one of PERCENTS, empty for the point. The statistic of live ones, one of

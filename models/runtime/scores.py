@@ -1,4 +1,4 @@
-"""How good predicted run times are; every definition stands in docs/semantics.md."""
+"""How good predicted run times are; every definition stands in docs/reference/semantics.md."""
 
 from __future__ import annotations
 

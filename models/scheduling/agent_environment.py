@@ -1,6 +1,6 @@
 """Windows of a trace as Gymnasium environments for agents beside a policy, which pick what is backfilled or inspect picks (extra `gym`).
 
-One step is one answer to a question (docs/semantics.md, "Picked backfilling" and "Inspected picks"). Rows that are no answer are
+One step is one answer to a question (docs/reference/semantics.md, "Picked backfilling" and "Inspected picks"). Rows that are no answer are
 masked: choosing one takes the first row instead, and `info["action_mask"]` says which there are.
 """
 
@@ -21,7 +21,7 @@ from simulator.policies.observation import Layout
 class AgentVectorEnv(EpisodesEnv):
     """`episodes` windows side by side, each drawn from `windows`, in which the arena's agent is asked beside its base policy.
 
-    Observation: float32 (episodes, rows, inputs of the layout), zero where no answer is. docs/backfilling.md lists the inputs, and
+    Observation: float32 (episodes, rows, inputs of the layout), zero where no answer is. docs/guides/backfilling.md lists the inputs, and
         simulator.agents.deciding says when there is a question.
     Action: a row, int64 (episodes,). For whoever picks it is the candidate that starts, or the row behind the last one for none. An
         inspector accepts (0) or rejects (1).

@@ -1,6 +1,6 @@
 """What a schedule is optimised for: one number per replayed window, lower is better.
 
-Definitions of the metrics: docs/semantics.md. A goal is a weighted sum of terms `metric` or `metric:users`, where `users` says
+Definitions of the metrics: docs/reference/semantics.md. A goal is a weighted sum of terms `metric` or `metric:users`, where `users` says
 how the jobs' values become one: the mean over jobs, or the mean or the maximum of the users' means (RLScheduler, section V-F).
 """
 

@@ -49,7 +49,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     shell_complete=complete_backfilling,
     help="none, any, easy, easy-sjbf, conservative, selective:threshold=X (default 2), pick:OPTIONS, learned (the agent "
     "that picks trained for the source), or FILE.json, such an agent, or one of Deep Back-Filling, which decides all starts "
-    "(docs/backfilling.md).",
+    "(docs/guides/backfilling.md).",
 )
 @click.option(
     "--inspector",
@@ -155,7 +155,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "--topology",
     metavar="TREE|FILE",
     help="Place jobs on nodes below switches: nodes per leaf x leaves per pod x pods (16x8x4), or Slurm's topology.conf "
-    "(docs/topology.md). Default: that of the source in the catalogue.",
+    "(docs/guides/topology.md). Default: that of the source in the catalogue.",
 )
 @click.option(
     "--hops",
@@ -240,7 +240,8 @@ def replay(
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
 
-    Prints waits, slowdowns, utilisation and fairness. docs/replay.md shows every option, docs/semantics.md defines every metric.
+    Prints waits, slowdowns, utilisation and fairness. docs/guides/replay.md shows every option, and
+    docs/reference/semantics.md defines every metric.
 
     \b
     Policies, names in any case:

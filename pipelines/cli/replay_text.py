@@ -1,4 +1,4 @@
-"""What `tracehouse replay`, `compare`, `train` and `distil` print for people; names are those of docs/semantics.md."""
+"""What `tracehouse replay`, `compare`, `train` and `distil` print for people; names are those of docs/reference/semantics.md."""
 
 from __future__ import annotations
 

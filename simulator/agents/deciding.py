@@ -1,7 +1,7 @@
 """Windows of a trace stepped side by side for an agent beside a policy: it picks what starts past others, or inspects what is picked.
 
-Rules: docs/semantics.md, "Picked backfilling" and "Inspected picks". Nothing of Python runs per decision, and plain threads share the
-episodes, as in simulator/agents/batch.py.
+Rules: docs/reference/semantics.md, "Picked backfilling" and "Inspected picks". Nothing of Python runs per decision, and plain threads
+share the episodes, as in simulator/agents/batch.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DecidingSight(NamedTuple):
 
     features: NDArray[
         np.float32
-    ]  # (episodes, rows, inputs of the layout), docs/backfilling.md; zero where no answer is
+    ]  # (episodes, rows, inputs of the layout), docs/guides/backfilling.md; zero where no answer is
     mask: BoolArray  # (episodes, rows), where an answer is
     jobs: IntArray  # (episodes, rows), the job of the row, counted from the window's first one, or -1 for none and for no answer
     asking: BoolArray  # (episodes,), False for an episode that is over, whose mask is empty
@@ -160,7 +160,7 @@ class DecidingBatch:
 
     @property
     def backfilled(self) -> BoolArray:
-        """Whether each job started past others, bool (episodes, window_jobs). docs/semantics.md says when."""
+        """Whether each job started past others, bool (episodes, window_jobs). docs/reference/semantics.md says when."""
         return self._state.backfilled
 
     def _step(self, action: IntArray, going: BoolArray) -> DecidingSight:

@@ -1,7 +1,7 @@
 """Episodes of Deep Back-Filling stepped side by side: an agent places one job of its window after another, or lets time go on.
 
-Wang, Harwood and Rodriguez, HPCC 2022, section III. Rules of the engine: docs/semantics.md, "Picked backfilling", with every event
-asked. Nothing of Python runs per decision, and plain threads share the episodes, as in simulator/agents/batch.py.
+Wang, Harwood and Rodriguez, HPCC 2022, section III. Rules of the engine: docs/reference/semantics.md, "Picked backfilling", with every
+event asked. Nothing of Python runs per decision, and plain threads share the episodes, as in simulator/agents/batch.py.
 """
 
 from __future__ import annotations

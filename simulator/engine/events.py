@@ -1,6 +1,6 @@
 """Steps of the general engine up to a pass: the next event, what happens at it, and whether a pass could start anything.
 
-All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. Rules: docs/semantics.md, "Events".
+All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. Rules: docs/reference/semantics.md, "Events".
 """
 
 from __future__ import annotations

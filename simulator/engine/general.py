@@ -1,6 +1,6 @@
 """The general event loop: every policy, every backfilling rule, and it can stop to be asked for scores or a choice.
 
-Rules: docs/semantics.md. Priorities that are fixed at submission go faster without reservations through
+Rules: docs/reference/semantics.md. Priorities that are fixed at submission go faster without reservations through
 simulator/engine/static.py, which must give the same schedules. Nothing here allocates, and nothing counts references
 (`_nrt=False`): all arrays come in as a `simulator.engine.episode.Episode`. The steps stand in the modules events, starting
 and reserving.
@@ -126,7 +126,7 @@ def start_first(tasks, rules, scoring, episode, recorder, choice):
 
 @inlined
 def take_events(tasks, rules, scoring, episode):
-    """All that happens at this second, in the order of docs/semantics.md."""
+    """All that happens at this second, in the order of docs/reference/semantics.md."""
     counters = episode.counters
     end_jobs(tasks, rules, scoring, episode)
     announce_outages(tasks, rules, episode)

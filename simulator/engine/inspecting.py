@@ -1,4 +1,4 @@
-"""The step of the general engine in which an inspector accepts or rejects the first of the order (docs/semantics.md, "Inspected
+"""The step of the general engine in which an inspector accepts or rejects the first of the order (docs/reference/semantics.md, "Inspected
 picks")."""
 
 from __future__ import annotations

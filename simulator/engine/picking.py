@@ -1,7 +1,7 @@
-"""Steps of the general engine in which somebody picks the jobs that start past others. Rules: docs/semantics.md, "Picked backfilling".
+"""Steps of the general engine in which somebody picks the jobs that start past others.
 
-All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. A slot is the number of a visible job; `Episode.order`
-has its place in the queue.
+Rules: docs/reference/semantics.md, "Picked backfilling". All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`.
+A slot is the number of a visible job; `Episode.order` has its place in the queue.
 """
 
 from __future__ import annotations

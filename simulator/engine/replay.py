@@ -67,7 +67,7 @@ def replay(
 
     policy: see simulator.policies.registry.parse_policy; "learned" needs the `weights` of a kernel network.
     backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
-    Rules and tie-breaks: docs/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
+    Rules and tie-breaks: docs/reference/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
     """
     stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
     stoppable.run()

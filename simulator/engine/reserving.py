@@ -1,4 +1,4 @@
-"""Conservative and selective backfilling: jobs hold reservations in a plan. Rules: docs/semantics.md."""
+"""Conservative and selective backfilling: jobs hold reservations in a plan. Rules: docs/reference/semantics.md."""
 
 from __future__ import annotations
 

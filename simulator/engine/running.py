@@ -92,7 +92,7 @@ def remove_running(est_end, est_job, count, end, job):
 
 @lean
 def corrected_end(start, estimate, limit, now, correction):
-    """The first of the job's estimated ends that is later than `now` (docs/semantics.md); its first one has expired."""
+    """The first of the job's estimated ends that is later than `now` (docs/reference/semantics.md); its first one has expired."""
     last = start + limit
     if correction == CORRECT_DOUBLING:
         while start + estimate <= now and estimate < limit:

@@ -1,6 +1,6 @@
 """Steps of the general engine within a pass: order the queue, start its front, and fill behind a head that is blocked.
 
-All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. Rules: docs/semantics.md.
+All take the tuples of one replay: `Tasks`, `Rules`, `Scoring`, `Episode`. Rules: docs/reference/semantics.md.
 """
 
 from __future__ import annotations

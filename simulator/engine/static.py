@@ -1,6 +1,6 @@
 """The event loop for priorities that are known at submission, without backfilling or with EASY: the fast one.
 
-Rules: docs/semantics.md. It gives exactly what the general engine gives (simulator/engine/general.py; tested), but because every
+Rules: docs/reference/semantics.md. It gives exactly what the general engine gives (simulator/engine/general.py; tested), but because every
 job's rank is known in advance, the queue is a tree (simulator/engine/queue_tree.py) in which the next job to start is found without
 a scan, and a job that arrives behind a head that stays blocked is decided alone.
 """

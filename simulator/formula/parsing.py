@@ -1,7 +1,7 @@
 """Scheduling priorities given as text, like PBS Professional's `job_sort_formula`: the highest value goes first.
 
 `parse_formula` turns a Python expression over the attributes of a waiting job into a program for a small stack machine.
-`evaluate` runs such a program inside compiled loops; nothing is compiled per formula. Rules: docs/semantics.md.
+`evaluate` runs such a program inside compiled loops; nothing is compiled per formula. Rules: docs/reference/semantics.md.
 """
 
 from __future__ import annotations

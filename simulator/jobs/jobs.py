@@ -130,7 +130,7 @@ def jobs_from_log(
     reserve_by: str = "estimate",
     **optional: Unpack[OptionalColumns],
 ) -> Jobs:
-    """Builds the replay's jobs from columns of a log, with the estimates of docs/semantics.md.
+    """Builds the replay's jobs from columns of a log, with the estimates of docs/reference/semantics.md.
 
     requested_walltime: seconds, shape (num_jobs,); values below 1 mean that the log has no request.
     estimates: "requested", "actual", "predicted" (needs `predicted`, seconds, shape (num_jobs,), finite) or "as logged"

@@ -1,4 +1,4 @@
-"""The words that choose a rule of the replay, as users write them. docs/semantics.md says what each means.
+"""The words that choose a rule of the replay, as users write them. docs/reference/semantics.md says what each means.
 
 Every set of words is defined here alone. This module loads no numba, so that the command line can list the words at once.
 """

@@ -11,7 +11,7 @@ beta, and their waits sum to at least
 
     sum of least costs - m * integral of beta.
 
-That holds for all prices; the proof, and how it relates to bounds of squashed areas, is in docs/semantics.md. Good prices
+That holds for all prices; the proof, and how it relates to bounds of squashed areas, is in docs/reference/semantics.md. Good prices
 make it a good bound: they begin as those of a fluid machine that runs the jobs preemptively, smallest area first, and are
 then raised where the jobs' choices overfill the cluster and lowered where they leave it empty (subgradient ascent).
 """

@@ -1,4 +1,4 @@
-"""What a schedule is worth: the metrics of docs/semantics.md."""
+"""What a schedule is worth: the metrics of docs/reference/semantics.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 
 SEMANTICS = 5
-"""Version of the rules and metric definitions in docs/semantics.md; stored with every result."""
+"""Version of the rules and metric definitions in docs/reference/semantics.md; stored with every result."""
 
 BOUNDED_SLOWDOWN_TAU_S = 10
 LONG_WAIT_S = 24 * 3600
@@ -81,7 +81,7 @@ def metrics(
     measured: NDArray[np.bool_] | None = None,
     tau_s: float = BOUNDED_SLOWDOWN_TAU_S,
 ) -> dict[str, float]:
-    """All `METRICS` of a replay; definitions in docs/semantics.md.
+    """All `METRICS` of a replay; definitions in docs/reference/semantics.md.
 
     Job-wise metrics are over the `measured` jobs that started, bool (num_jobs,); all jobs where left out. Jobs that waited when
     the replay began (Cluster.waiting) are never measured. Metrics of the machine count whatever runs and waits from the first

@@ -1,4 +1,4 @@
-"""What the network of an agent reads at a decision: a row for each answer, with facts and signals (docs/backfilling.md).
+"""What the network of an agent reads at a decision: a row for each answer, with facts and signals (docs/guides/backfilling.md).
 
 The facts are those of any kernel network. To the signals of simulator/policies/network.py come those that only an agent has.
 """

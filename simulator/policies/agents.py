@@ -1,6 +1,6 @@
 """Agents beside the policy: who picks what starts past others, and who accepts what the policy has picked.
 
-An agent is a rule, a kernel network, or whoever steps the engine. Rules: docs/semantics.md, "Picked backfilling" and "Inspected
+An agent is a rule, a kernel network, or whoever steps the engine. Rules: docs/reference/semantics.md, "Picked backfilling" and "Inspected
 picks".
 """
 

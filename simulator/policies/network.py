@@ -31,7 +31,7 @@ SIGNALS = (
     "running_work",
     "user_share",
 )
-"""What the engine can tell at a decision; docs/policies.md defines each."""
+"""What the engine can tell at a decision; docs/guides/policies.md defines each."""
 AGENT_SIGNALS = (
     "ends_by_shadow",
     "time_to_shadow",
@@ -47,7 +47,7 @@ AGENT_SIGNALS = (
     "queue_urgency",
     "answers_no",
 )
-"""What it can tell agents besides; docs/backfilling.md defines each. Their indices follow those of SIGNALS."""
+"""What it can tell agents besides; docs/guides/backfilling.md defines each. Their indices follow those of SIGNALS."""
 WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH = range(5)
 WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, 10)
 ENDS_BY_SHADOW, TIME_TO_SHADOW, ESTIMATE_OVER_SHADOW, EXTRA_PROCS, LEFT_FREE, AT_FRONT = range(10, 16)

@@ -1,4 +1,4 @@
-"""Scheduling policies by name: text as users write it in, what the engines need out. Scores: docs/semantics.md."""
+"""Scheduling policies by name: text as users write it in, what the engines need out. Scores: docs/reference/semantics.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scores of the waiting jobs, for policies whose order changes while jobs wait: the lowest score goes first.
 
-Definitions: docs/semantics.md. Orders that never change are numbers per job (simulator/policies/registry.py), kind FIXED here.
+Definitions: docs/reference/semantics.md. Orders that never change are numbers per job (simulator/policies/registry.py), kind FIXED here.
 """
 
 from __future__ import annotations

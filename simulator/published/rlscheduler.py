@@ -1,7 +1,7 @@
 """The replay rules of the RLScheduler code (Zhang et al., SC 2020), exactly as they are coded, for its published tables.
 
 Source: HPCSimPickJobs.py and cluster.py of DIR-LAB/deep-batch-scheduler. Do not use it to judge policies. Its backfilling is not
-EASY, its heuristics commit to a blocked job, and its WFP3 and UNICEP use a wrong wait. Rules: docs/semantics.md, "The RLScheduler
+EASY, its heuristics commit to a blocked job, and its WFP3 and UNICEP use a wrong wait. Rules: docs/reference/semantics.md, "The RLScheduler
 rule set". The event loop is simulator/published/rlscheduler_loop.py.
 """
 

@@ -1,6 +1,6 @@
 """The scores by which the RLScheduler rules order jobs: that code's heuristics, their pattern, and what SchedInspector adds.
 
-Formulas: docs/semantics.md, "The RLScheduler rule set".
+Formulas: docs/reference/semantics.md, "The RLScheduler rule set".
 """
 
 from __future__ import annotations

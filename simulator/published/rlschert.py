@@ -1,4 +1,4 @@
-"""RLSchert's cluster: slots of time, jobs that are selected ahead of their start, killed and requeued (docs/rlschert.md).
+"""RLSchert's cluster: slots of time, jobs that are selected ahead of their start, killed and requeued (docs/reference/rlschert.md).
 
 Guo et al. 2021, sections 3.3 and 3.4. Many sequences step side by side; every function here works on one of them, number e.
 """
@@ -39,9 +39,10 @@ class Sequences(NamedTuple):
 
 
 class ClusterRules(NamedTuple):
-    """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see docs/rlschert.md.
-    goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within, stop_ratio: of the stopping rule,
-    units of time and a factor (0 units is no such rule). preemption_cost: units by which every run of a job after a kill is longer."""
+    """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see
+    docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within,
+    stop_ratio: of the stopping rule, units of time and a factor (0 units is no such rule). preemption_cost: units by which
+    every run of a job after a kill is longer."""
 
     procs: int
     with_remaining: bool

@@ -1,7 +1,7 @@
 """SchedInspector (Zhang et al., HPDC 2022) under its own rules: the RLScheduler event loop, whose decisions an inspector accepts or
 rejects before the loop commits to them.
 
-Rules: docs/semantics.md, "The RLScheduler rule set", *Inspected*. Source: HPCSimSkip.py and pick-compare-skip.py of
+Rules: docs/reference/semantics.md, "The RLScheduler rule set", *Inspected*. Source: HPCSimSkip.py and pick-compare-skip.py of
 DIR-LAB/SchedInspector. Who inspects is `Policy.agent.inspecting` (simulator/policies/agents.py). The event loop of
 simulator/published/rlscheduler_loop.py takes the steps below.
 

@@ -1,4 +1,4 @@
-"""Rules that choose the units of one job: docs/semantics.md, "Placement". Each fills `chosen[:size]` of the state, ascending."""
+"""Rules that choose the units of one job: docs/reference/semantics.md, "Placement". Each fills `chosen[:size]` of the state, ascending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a cluster: how many its processors need, and the tree of just these nodes. Rules: docs/semantics.md, Placement."""
+"""The nodes of a cluster: how many its processors need, and the tree of just these nodes. Rules: docs/reference/semantics.md, Placement."""
 
 from __future__ import annotations
 

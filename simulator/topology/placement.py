@@ -1,4 +1,4 @@
-"""Which nodes the jobs of a schedule hold, by a rule: docs/semantics.md, "Placement"."""
+"""Which nodes the jobs of a schedule hold, by a rule: docs/reference/semantics.md, "Placement"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event loop in which jobs wait for few switches: docs/semantics.md, "Waiting for few switches".
+"""The event loop in which jobs wait for few switches: docs/reference/semantics.md, "Waiting for few switches".
 
 The steps are those of the general engine (simulator/engine/general.py), but for the pass: before a job starts, the loop looks where the
 rule `tree` would put it.

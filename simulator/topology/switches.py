@@ -1,4 +1,4 @@
-"""Replays in which jobs wait for a compact place, as Slurm's `--switches=N@WAIT` has it: docs/semantics.md."""
+"""Replays in which jobs wait for a compact place, as Slurm's `--switches=N@WAIT` has it: docs/reference/semantics.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slow replay engine, written from docs/semantics.md (semantics 2, whose rules are those of 3) and from nothing else.
+"""A slow replay engine, written from docs/reference/semantics.md (semantics 2, whose rules are those of 3) and from nothing else.
 
 The oracle is what the fast engine is compared with, so it trades all speed for plainness: between scheduling passes it
 remembers only who waits, who runs and who holds which reservation; it sorts the whole queue in every pass, and computes
@@ -86,7 +86,7 @@ def oracle_run(
     """Replay the workload and return everything the oracle knows about it.
 
     policy, backfill: as users write them, for example "multifactor:age=500" and "selective:threshold=3".
-    Raises ValueError for input that docs/semantics.md rules out, and for a job that no outage lets start.
+    Raises ValueError for input that docs/reference/semantics.md rules out, and for a job that no outage lets start.
     """
     return Replay(workload, policy, backfill, correction).run()
 

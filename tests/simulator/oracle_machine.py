@@ -1,6 +1,6 @@
 """The units of a cluster below a tree of switches, and who gives them back and takes them, second by second.
 
-Written from docs/semantics.md, "Placement", and nothing else, for `oracle_placing`. Costs are sums over every pair. Of
+Written from docs/reference/semantics.md, "Placement", and nothing else, for `oracle_placing`. Costs are sums over every pair. Of
 `simulator` it uses the tree of switches and the data types of jobs alone. All times are whole seconds.
 """
 

@@ -1,4 +1,4 @@
-"""The metrics of docs/semantics.md that every replay without cancelled jobs has, in plain arithmetic."""
+"""The metrics of docs/reference/semantics.md that every replay without cancelled jobs has, in plain arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def oracle_metrics(
     backfilled: Sequence[bool],
     cluster_procs: int,
 ) -> dict[str, float]:
-    """Return the metrics table of docs/semantics.md under its names, in its units; needs at least one job."""
+    """Return the metrics table of docs/reference/semantics.md under its names, in its units; needs at least one job."""
     jobs = [
         {"wait": begin - s, "runtime": r, "procs": p, "end": begin + r}
         for s, r, p, begin in zip(submit, runtime, procs, start, strict=True)

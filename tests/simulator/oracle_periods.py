@@ -1,4 +1,4 @@
-"""A scheduler that acts only every T seconds, period after period, written from docs/semantics.md, "Windows".
+"""A scheduler that acts only every T seconds, period after period, written from docs/reference/semantics.md, "Windows".
 
 Nothing is rounded beforehand: jobs keep their true times, and the scheduler looks at them at its periods. All times are
 whole seconds. Jobs on a whole and empty cluster alone, with estimates that no run time exceeds.

@@ -1,4 +1,4 @@
-"""Picked backfilling and inspected picks, slow and plain, written from docs/semantics.md and from nothing else.
+"""Picked backfilling and inspected picks, slow and plain, written from docs/reference/semantics.md and from nothing else.
 
 Both are passes of the oracle's own event loop (`tests.simulator.oracle.Replay`); what is here is only what such a pass
 does otherwise. Everything is worked out again for every pick: the window, the slots and who is a candidate.

@@ -1,4 +1,4 @@
-"""A slow placement of schedules on a tree of switches, written from docs/semantics.md, "Placement", and nothing else.
+"""A slow placement of schedules on a tree of switches, written from docs/reference/semantics.md, "Placement", and nothing else.
 
 `oracle_place` is for rules that leave no choice, `check_placement` for every rule. Beside it: `oracle_machine` (units,
 hops, and the seconds at which anything begins or ends), `oracle_rules_of_placing` (the units of one job, and of a group),

@@ -1,4 +1,4 @@
-"""The policies of docs/semantics.md: scores, queue order, and whether rounding could have decided that order.
+"""The policies of docs/reference/semantics.md: scores, queue order, and whether rounding could have decided that order.
 
 Scores are computed from scratch for every ordering; a user's usage is a sum over everything that ever ran.
 """

@@ -1,4 +1,4 @@
-"""The RLScheduler rule set with inspection, slow and plain, written from docs/semantics.md and from nothing else.
+"""The RLScheduler rule set with inspection, slow and plain, written from docs/reference/semantics.md and from nothing else.
 
 A node has one processor. All times are whole seconds, all sizes are whole processors.
 """

@@ -1,4 +1,4 @@
-"""A slow cluster in slots of time, written from docs/rlschert.md and from nothing else.
+"""A slow cluster in slots of time, written from docs/reference/rlschert.md and from nothing else.
 
 It is what the fast simulator is compared with, so it trades all speed for plainness: the plan is a list of numbers that
 is walked unit by unit, and every rule is the sentence of the page that its comment names. Below the cluster stand the

@@ -1,4 +1,4 @@
-"""The rules of placement, as docs/semantics.md has them: the units of one job, and of a group of a window.
+"""The rules of placement, as docs/reference/semantics.md has them: the units of one job, and of a group of a window.
 
 Q is the idle units in ascending order. Nothing here is quick; everything looks at all units, starts and pairs.
 """

@@ -1,4 +1,4 @@
-"""The replay in which jobs wait for few switches, written from docs/semantics.md, "Waiting for few switches".
+"""The replay in which jobs wait for few switches, written from docs/reference/semantics.md, "Waiting for few switches".
 
 It is the oracle's replay with units: what a pass would start is put off while Slurm's best fit gives it too many leaves.
 All times are whole seconds.

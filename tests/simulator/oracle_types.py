@@ -160,7 +160,7 @@ def workload_of(jobs: Jobs, cluster: int | Cluster) -> Workload:
 
 
 def check(workload: Workload) -> None:
-    """Raise ValueError for a workload that docs/semantics.md does not define."""
+    """Raise ValueError for a workload that docs/reference/semantics.md does not define."""
     if not workload.jobs:
         raise ValueError("a replay needs a job")
     for job in [*workload.jobs, *(job for job, _ in workload.running)]:

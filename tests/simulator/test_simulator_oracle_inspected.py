@@ -1,4 +1,4 @@
-"""Inspected picks in the oracle: cases worked out by hand from docs/semantics.md.
+"""Inspected picks in the oracle: cases worked out by hand from docs/reference/semantics.md.
 
 A job is (submit, run time, processors) with an exact estimate; `a..b` means running from a to b. All times are in s.
 """

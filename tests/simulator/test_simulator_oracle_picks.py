@@ -1,4 +1,4 @@
-"""Picked backfilling in the oracle: cases worked out by hand from docs/semantics.md.
+"""Picked backfilling in the oracle: cases worked out by hand from docs/reference/semantics.md.
 
 A job is (submit, run time, processors) with an exact estimate; `a..b` means running from a to b. All times are in s.
 """

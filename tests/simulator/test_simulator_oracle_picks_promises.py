@@ -1,4 +1,4 @@
-"""Picked backfilling and inspected picks in the oracle: what docs/semantics.md promises, on random workloads."""
+"""Picked backfilling and inspected picks in the oracle: what docs/reference/semantics.md promises, on random workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of the RLScheduler rule set: cases worked out by hand from docs/semantics.md, and golden start times.
+"""The oracle of the RLScheduler rule set: cases worked out by hand from docs/reference/semantics.md, and golden start times.
 
 A job is (submit, run time, processors) with an exact estimate, or (submit, run time, processors, estimate). `a..b`
 means running from a to b. All times are in s.

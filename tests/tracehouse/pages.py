@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
-GUIDE = PROJECT / "docs" / "python.md"
-NOTEBOOK = PROJECT / "docs" / "notebooks" / "first-replay.ipynb"
+GUIDE = PROJECT / "docs" / "guides" / "python.md"
+NOTEBOOK = PROJECT / "docs" / "guides" / "notebooks" / "first-replay.ipynb"
 NEEDS_MODELS = "## Ask the warehouse"
 """From this heading on, the guide asks a warehouse in which the pipeline has run."""
 AGAIN = "## Errors"

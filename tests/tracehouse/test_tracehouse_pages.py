@@ -1,4 +1,4 @@
-"""The guide docs/python.md and the notebook run, and print what they show."""
+"""The guide docs/guides/python.md and the notebook run, and print what they show."""
 
 from __future__ import annotations
 

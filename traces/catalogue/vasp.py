@@ -16,9 +16,10 @@ _GENERATOR = {f.name: f for f in fields(SyntheticOptions) if f.name != "first_st
 class VaspSource:
     """One folder with VASP run folders at any depth.
 
-    path: the folder; None for synthetic runs, which `generator` (options of `SyntheticOptions`) describes.
-    time_zone: of the cluster's clock, which OUTCAR tells; None takes the catalogue's. accounting: the source whose jobs these
-    runs are part of, or "". quiet_s: a run without an end is running while its OUTCAR is younger than this.
+    path: the folder. Synthetic runs have none.
+    time_zone: of the cluster's clock, which OUTCAR tells. Without it, it is the catalogue's. accounting: the source whose jobs
+    these runs are part of, or "". quiet_s: a run without an end is running while its OUTCAR is younger than this, in seconds.
+    description: what people read in the list of sources. generator: options of synthetic runs (`SyntheticOptions`), else empty.
     declared_at: "file:line" of the declaration, for error messages.
     """
 

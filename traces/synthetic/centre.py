@@ -2,7 +2,7 @@
 
 Source: Sgambati, Vakanski and Anderson, "DD-PPO for HPC scheduling" (2025), section 4.4. It gives nodes, cores, period, number
 of jobs, the longest job (7 days), and that jobs have from one core to all. Everything else of the model is guessed: see
-`traces.synthetic.community`, `traces.synthetic.weeks` and docs/ddppo.md, which has both in a table.
+`traces.synthetic.community`, `traces.synthetic.weeks` and docs/results/ddppo.md, which has both in a table.
 
 The paper gives Lemhi 20,240 cores and 504 nodes. Those are 40.2 cores a node, so that 504 nodes of 40 are taken: 20,160.
 """
@@ -84,8 +84,8 @@ class CentreOptions:
     the same cluster, not fewer jobs a day.
     """
 
-    model: str  # a name in CENTRES
-    seed: int
+    model: str  # falcon or lemhi, the names in CENTRES
+    seed: int  # the same options and seed give the same log
     jobs: int = 0  # 0: all of the model
     offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use: assumed
 

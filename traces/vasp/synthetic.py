@@ -21,8 +21,8 @@ ELEMENTS = {"H": 1, "C": 4, "N": 5, "O": 6, "Al": 3, "Si": 4, "Ti": 12, "Fe": 8,
 
 @dataclass(frozen=True)
 class SyntheticOptions:
-    """runs: how many. seed: of everything drawn. single_share: of runs with one ionic step. mean_interval_s: between starts.
-    unfinished: how many of the last runs are left somewhere on their way."""
+    """runs: how many. seed: of everything drawn. single_share: share of runs with one ionic step. mean_interval_s: mean seconds
+    between starts. unfinished: how many of the last runs are left somewhere on their way."""
 
     runs: int = 60
     seed: int = 1

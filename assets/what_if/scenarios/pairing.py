@@ -18,7 +18,7 @@ from simulator.metrics.metrics import bounded_slowdown
 
 SECONDS_PER_HOUR = 3600
 BETTER, IS_WORSE, MIXED, NOT_SIGNIFICANT = "better", "worse", "mixed", "not significant"
-"""Words for analysts, beside those of models.judging.verdict: docs/what-if.md says when each is printed."""
+"""Words for analysts, beside those of models.judging.verdict: docs/guides/what-if.md says when each is printed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The file of scenarios: what each changes, as it is written. docs/what-if.md has a table of all keys."""
+"""The file of scenarios: what each changes, as it is written. docs/guides/what-if.md has a table of all keys."""
 
 from __future__ import annotations
 

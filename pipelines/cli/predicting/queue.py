@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class QueueAnswer(NamedTuple):
-    """What is said of a queue. rows: a job each, see docs/queue-now.md. lines: what holds for all of them."""
+    """What is said of a queue. rows: a job each, see docs/guides/queue-now.md. lines: what holds for all of them."""
 
     rows: pl.DataFrame
     lines: list[str]

@@ -45,7 +45,7 @@ def reproduce(table: str | None, names: tuple[str, ...], log: Path | None, again
     """Make a table of a paper by its name, and print it. Without TABLE, list them all with the time that each takes.
 
     What is made is kept as it goes. After an interruption, the same command goes on where the list says. Tables of logs need SOURCE or
-    --log FILE. docs/papers.md says what the papers published.
+    --log FILE. docs/results/papers.md says what the papers published.
 
     \b
     tracehouse reproduce table5 --log HPC2N-2002-2.2-cln.swf.gz

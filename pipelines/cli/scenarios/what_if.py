@@ -69,7 +69,7 @@ def what_if_command(
     """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today.
 
     Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The base is the
-    scheduler that fits the log best. docs/what-if.md shows every key of the file.
+    scheduler that fits the log best. docs/guides/what-if.md shows every key of the file.
 
     \b
     [scenarios."10 % more processors"]

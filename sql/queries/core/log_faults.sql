@@ -1,4 +1,4 @@
--- What a log of one source gets wrong, as `tracehouse replay` counts it (docs/semantics.md); one row.
+-- What a log of one source gets wrong, as `tracehouse replay` counts it (docs/reference/semantics.md); one row.
 WITH records AS (
     SELECT job_id, submit_time, lag(submit_time) OVER (ORDER BY file, line) AS time_above
     FROM core.jobs

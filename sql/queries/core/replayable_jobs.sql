@@ -1,7 +1,7 @@
--- Jobs of one source that can be replayed (docs/semantics.md), in replay order, times in the log's own clock: those with an index
+-- Jobs of one source that can be replayed (docs/reference/semantics.md), in replay order, times in the log's own clock: those with an index
 -- from $from_index and before $to_index. With $cancelled also those that were cancelled before they started: they would run for what
 -- they request, and leave the queue at cancel_s. The last columns are what a learned policy can read of a job besides
--- (docs/policies.md), 1 where the log does not know. The tables replay_names and replay_extremes hold the queries of these names.
+-- (docs/guides/policies.md), 1 where the log does not know. The tables replay_names and replay_extremes hold the queries of these names.
 WITH
 {{ numbered_jobs }}
 

@@ -1,4 +1,4 @@
--- What each source's cluster has, and where that is known from: catalogue, command line, header, or the jobs (docs/semantics.md).
+-- What each source's cluster has, and where that is known from: catalogue, command line, header, or the jobs (docs/reference/semantics.md).
 CREATE TABLE IF NOT EXISTS core.clusters (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     procs BIGINT NOT NULL, -- processors

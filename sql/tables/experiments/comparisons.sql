@@ -16,6 +16,6 @@ CREATE TABLE IF NOT EXISTS experiments.comparisons (
     difference_low DOUBLE, -- lower end of the 95 % interval; NULL for blocks of one replay, and with fewer than four windows apart
     difference_high DOUBLE, -- upper end
     ratio DOUBLE, -- over the rival's in the typical block of one replay; NULL for windows that begin on an empty cluster
-    ratio_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/judging.md
+    ratio_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/reference/semantics.md
     ratio_high DOUBLE, -- upper end
 );

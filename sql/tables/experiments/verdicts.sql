@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS experiments.verdicts (
     jobs BIGINT NOT NULL, -- jobs scored
 {{ replay_metrics }}
     wide_wait_s DOUBLE, -- mean wait of jobs wider than a quarter of the cluster, seconds; NULL where there is none
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/semantics.md
+    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md
     payers VARCHAR NOT NULL, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
     bounded_slowdown_ratio DOUBLE NOT NULL, -- of the mean bounded slowdowns
     wait_ratio DOUBLE NOT NULL, -- of the mean waits
@@ -19,11 +19,11 @@ CREATE TABLE IF NOT EXISTS experiments.verdicts (
     area_wait_ratio DOUBLE NOT NULL, -- of the mean waits weighted by run time times processors
     wide_wait_ratio DOUBLE, -- of the mean waits of wide jobs; NULL where there is none
     lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of FCFS
-    typical_slowdown_ratio DOUBLE NOT NULL, -- of the bounded slowdowns in the typical block, see docs/judging.md
+    typical_slowdown_ratio DOUBLE NOT NULL, -- of the bounded slowdowns in the typical block, see docs/reference/semantics.md
     typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
     typical_slowdown_high DOUBLE, -- upper end
     typical_wait_ratio DOUBLE NOT NULL, -- of the waits in the typical block
     typical_wait_low DOUBLE, -- lower end of its 95 % interval
     typical_wait_high DOUBLE, -- upper end
-    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+    semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 );

@@ -1,7 +1,7 @@
 -- What policies cost on windows, or blocks of one replay, that judge them, one row per policy, training seed and window.
 CREATE TABLE IF NOT EXISTS experiments.window_costs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    experiment VARCHAR NOT NULL, -- held_out, published, published_seen or transfer: see docs/policies.md
+    experiment VARCHAR NOT NULL, -- held_out, published, published_seen or transfer: see docs/guides/policies.md
     rules VARCHAR NOT NULL, -- replay rules: standard or rlscheduler
     backfill VARCHAR NOT NULL, -- backfilling rule
     goal VARCHAR NOT NULL, -- what the cost is; utilisation counts negative

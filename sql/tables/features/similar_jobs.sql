@@ -1,5 +1,5 @@
 -- What the run times of similar jobs say of each job: jobs most like it that had ended in an earlier second than its
--- submission (docs/semantics.md). One row per job that has run and can be replayed.
+-- submission (docs/reference/semantics.md). One row per job that has run and can be replayed.
 CREATE TABLE IF NOT EXISTS features.similar_jobs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs

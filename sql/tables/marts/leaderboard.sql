@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS marts.leaderboard (
     policy VARCHAR NOT NULL, -- as in replay.period_scores
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested, predicted or live
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/semantics.md
+    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md
     payers VARCHAR NOT NULL, -- who waits longer, worst first; empty if nobody does
     jobs BIGINT NOT NULL, -- jobs scored
     average_bounded_slowdown DOUBLE NOT NULL, -- mean over these jobs
@@ -19,10 +19,10 @@ CREATE TABLE IF NOT EXISTS marts.leaderboard (
     wide_wait_ratio DOUBLE, -- over FCFS, of the mean waits of jobs wider than a quarter of the cluster; NULL where there is none
     lost_capacity_change DOUBLE NOT NULL, -- loss of capacity minus that of FCFS
     typical_slowdown_ratio DOUBLE, -- bounded slowdown over FCFS in the typical block
-    typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/judging.md
+    typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none, see docs/reference/semantics.md
     typical_slowdown_high DOUBLE, -- upper end
     typical_wait_ratio DOUBLE, -- wait over FCFS in the typical block
     typical_wait_low DOUBLE, -- lower end of its 95 % interval
     typical_wait_high DOUBLE, -- upper end
-    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+    semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 );

@@ -1,5 +1,5 @@
 -- What looks wrong in a log, after Feitelson and Tsafrir ("Workload sanitation for performance evaluation", 2006): one row per
--- source and finding, also where nothing was found. The rules are in docs/semantics.md.
+-- source and finding, also where nothing was found. The rules are in docs/reference/semantics.md.
 CREATE TABLE IF NOT EXISTS marts.trace_health (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     finding VARCHAR NOT NULL, -- such as flurries

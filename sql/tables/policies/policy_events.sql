@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS policies.policy_events (
     cost_difference DOUBLE, -- challenger minus champion; negative is better
     difference_low DOUBLE, -- lower end of its 95 % interval; NULL since whole replays decide
     difference_high DOUBLE, -- upper end, which had to be below 0; NULL since whole replays decide
-    verdict VARCHAR, -- challenger over champion, promoted only if it dominates (docs/semantics.md); NULL if not compared
+    verdict VARCHAR, -- challenger over champion, promoted only if it dominates (docs/reference/semantics.md); NULL if not compared
     bounded_slowdown_ratio DOUBLE, -- bounded slowdown of the challenger over that of the champion
     wait_ratio DOUBLE, -- mean wait of the challenger over that of the champion
     sha256 VARCHAR NOT NULL, -- hash of the challenger's file

@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS policies.scheduling_policies (
     training BIGINT NOT NULL, -- number of the training, from 1
     seed BIGINT NOT NULL, -- training seed
     method VARCHAR NOT NULL, -- ppo, evolution or imitation
-    goal VARCHAR NOT NULL, -- what it makes small, see docs/policies.md
+    goal VARCHAR NOT NULL, -- what it makes small, see docs/guides/policies.md
     backfill VARCHAR NOT NULL, -- backfilling during training; of an agent that picks what it is, as pick:by=shortest,window=64-63
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used during training
     layout VARCHAR NOT NULL, -- what the network reads of jobs and cluster: picking is of agents that backfill, inspecting of inspectors

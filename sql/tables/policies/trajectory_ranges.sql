@@ -1,7 +1,7 @@
 -- The range of the trajectory filter: training starts on windows inside it, then takes all.
 CREATE TABLE IF NOT EXISTS policies.trajectory_ranges (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    goal VARCHAR NOT NULL, -- what a window's cost is, see docs/policies.md
+    goal VARCHAR NOT NULL, -- what a window's cost is, see docs/guides/policies.md
     windows BIGINT NOT NULL, -- windows replayed
     kept BIGINT NOT NULL, -- windows inside the range
     median_cost DOUBLE NOT NULL, -- over the windows; lower end of the range

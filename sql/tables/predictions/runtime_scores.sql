@@ -1,5 +1,5 @@
 -- How well run times are predicted as in operation: every job by a model fitted on what had ended before its period. The same
--- jobs for every predictor; definitions in docs/semantics.md.
+-- jobs for every predictor; definitions in docs/reference/semantics.md.
 CREATE TABLE IF NOT EXISTS predictions.runtime_scores (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     predictor VARCHAR NOT NULL, -- name of the predictor

@@ -9,5 +9,5 @@ CREATE TABLE IF NOT EXISTS replay.configurations (
     partitions VARCHAR, -- JSON of queues that own processors; empty where all jobs share all of them
     jobs BIGINT NOT NULL, -- first jobs of the log that it was fitted on
     factor DOUBLE NOT NULL, -- by how much a wait of these jobs is off, up or down, in the geometric mean; 1 where all are equal
-    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+    semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 );

@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS replay.fidelity (
     part VARCHAR NOT NULL, -- all jobs, size (class of processors) or month (of the submission, in the cluster's time zone)
     value VARCHAR NOT NULL, -- which size class, as in marts.job_facts, or which month; empty for all jobs
     jobs BIGINT NOT NULL, -- jobs of the part whose wait the log holds
-    grade VARCHAR, -- A (gives back what happened) to D (has little to do with it), see docs/semantics.md; NULL where there is none
+    grade VARCHAR, -- A (gives back what happened) to D (has little to do with it), see docs/reference/semantics.md; NULL where there is none
     no_grade_because VARCHAR, -- why there is no grade; NULL where there is one
     logged_wait_s DOUBLE, -- mean wait in the log, seconds; NULL where nothing was replayed, as all below
     replayed_wait_s DOUBLE, -- mean wait of the replay, seconds

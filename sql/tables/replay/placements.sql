@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS replay.placements (
     jobs BIGINT NOT NULL, -- jobs replayed
     trace_sha256 VARCHAR NOT NULL, -- hash over the jobs replayed: placements with the same one can be compared job by job
     engine VARCHAR NOT NULL, -- version of tracehouse + hash of the engine's source
-    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+    semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
     average_wait_s DOUBLE NOT NULL, -- mean wait, seconds
     p99_wait_s DOUBLE NOT NULL, -- 99th percentile of the waits, seconds
     max_wait_s DOUBLE NOT NULL, -- longest wait, seconds

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     name VARCHAR NOT NULL, -- the configuration in words
     chosen BOOLEAN NOT NULL, -- whether it is the choice of its family
     dominates_in_search BOOLEAN, -- whether it dominates in every trial of the choosing part, with no guard above 1.05; NULL for rivals
-    search_value DOUBLE, -- what the search makes small, on the choosing part, see docs/semantics.md; NULL for rivals
+    search_value DOUBLE, -- what the search makes small, on the choosing part, see docs/reference/semantics.md; NULL for rivals
     policy VARCHAR NOT NULL, -- order of the queue, as `tracehouse replay --policy`
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested, actual, live:STATISTIC, or predicted (by the predictor in use) and a quantile
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     underestimated_share DOUBLE NOT NULL, -- share of jobs that ran longer than estimated at their start; none is killed for it
     reservations_delayed_share DOUBLE NOT NULL, -- share of blocked heads that started later than first promised; 0 under conservative backfilling, which has no heads
     mean_reservation_delay_s DOUBLE NOT NULL, -- mean delay of those, seconds
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/semantics.md, over all trials or starts
+    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md, over all trials or starts
     payers VARCHAR NOT NULL, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
     bounded_slowdown_ratio DOUBLE NOT NULL, -- of the mean bounded slowdowns
     wait_ratio DOUBLE NOT NULL, -- of the mean waits
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     area_wait_ratio DOUBLE NOT NULL, -- of the mean waits weighted by run time times processors
     wide_wait_ratio DOUBLE, -- of the mean waits of wide jobs; NULL where there is none
     lost_capacity_change DOUBLE NOT NULL, -- lost capacity minus that of FCFS with EASY
-    typical_slowdown_ratio DOUBLE, -- of the bounded slowdowns in the typical block, see docs/judging.md; NULL in the choosing part, as all below
+    typical_slowdown_ratio DOUBLE, -- of the bounded slowdowns in the typical block, see docs/reference/semantics.md; NULL in the choosing part, as all below
     typical_slowdown_low DOUBLE, -- lower end of its 95 % interval; NULL where there is none
     typical_slowdown_high DOUBLE, -- upper end
     typical_wait_ratio DOUBLE, -- of the waits in the typical block

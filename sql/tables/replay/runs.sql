@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     waiting_jobs BIGINT NOT NULL, -- jobs of the warm start that were waiting
     trace_sha256 VARCHAR NOT NULL, -- hash over the jobs replayed: runs with the same one can be compared job by job
     engine VARCHAR NOT NULL, -- version of tracehouse + hash of the engine's source
-    semantics BIGINT NOT NULL, -- version of docs/semantics.md
+    semantics BIGINT NOT NULL, -- version of docs/reference/semantics.md
 {{ replay_metrics }}
     hindsight_least_average_wait_s DOUBLE NOT NULL, -- no schedule of these jobs has a lower average wait, seconds
     hindsight_least_average_turnaround_s DOUBLE NOT NULL, -- no schedule of these jobs has a lower average turnaround, seconds

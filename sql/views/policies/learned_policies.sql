@@ -10,8 +10,8 @@ SELECT
     training, -- number of the training, from 1
     seed, -- training seed
     method, -- ppo, evolution or imitation
-    goal, -- what it makes small, see docs/policies.md
-    backfill, -- backfilling during training; of an agent that picks what it is, see docs/semantics.md
+    goal, -- what it makes small, see docs/guides/policies.md
+    backfill, -- backfilling during training; of an agent that picks what it is, see docs/reference/semantics.md
     estimates, -- estimates that the scheduler used during training
     layout, -- what the network reads of jobs and cluster
     trained_jobs, -- replayable jobs before this position were open to training, choosing and judging

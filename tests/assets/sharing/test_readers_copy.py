@@ -18,7 +18,7 @@ from assets.sharing.readers_copy import LEFT_EMPTY, write_readers_copy
 from tests.tiny import Home, busy_log, warehouse_of
 from warehouse import Warehouse
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "your-tools.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "your-tools.md"
 READ_AND_WAIT = """
 import duckdb, sys
 with duckdb.connect(sys.argv[1], read_only=True) as connection:

@@ -1,4 +1,4 @@
-"""Verdicts, by the rules of docs/semantics.md."""
+"""Verdicts, by the rules of docs/reference/semantics.md."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
 
 class SlowReplay:
-    """EASY after docs/semantics.md. A pass in which no job fits is none: then nobody's estimate is renewed and no reservation is
+    """EASY after docs/reference/semantics.md. A pass in which no job fits is none: then nobody's estimate is renewed and no reservation is
     made. Estimates of a waiting job are renewed in the first pass it sees, and after that when a job of its user has ended."""
 
     def __init__(self, log: Log, policy: str, backfill: str, correction: str, settings: LiveSettings) -> None:

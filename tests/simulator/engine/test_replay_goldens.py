@@ -2,7 +2,7 @@
 
 Where estimates are exact (Lublin-1 has no requests), start times are the same job by job. Where they are not, the rules of
 simulators differ in the order of events of one second, and one job that starts elsewhere moves thousands after it: there
-the averages agree, and most start times. docs/semantics.md says which rule is ours.
+the averages agree, and most start times. docs/reference/semantics.md says which rule is ours.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_every_start_time_on_lublin_1(backfill: str, golden: str, wait_s: float 
 
 @pytest.mark.parametrize("policy", ["LCFS", "SAF", "WFP3", "fairshare"])
 def test_with_exact_estimates_conservative_backfilling_knows_no_policy(policy: str) -> None:
-    """Only jobs of the same second could change places (docs/semantics.md), and this log has none."""
+    """Only jobs of the same second could change places (docs/reference/semantics.md), and this log has none."""
     log = "lublin_256.swf.gz"
     jobs, job_ids, _ = trace(log)
     assert (np.diff(jobs.submit) > 0).all()

@@ -32,7 +32,7 @@ class WarmReplay(NamedTuple):
 
 
 def warm_start_at(first: int, jobs: Jobs, whole: Schedule, outages: Outages | None = None) -> WarmReplay:
-    """What a warm start before job `first` sees of a whole schedule: the definition in docs/semantics.md, written as a loop."""
+    """What a warm start before job `first` sees of a whole schedule: the definition in docs/reference/semantics.md, written as a loop."""
     begin, running, waiting = int(jobs.submit[first]), [], []
     for job in range(first):
         start, runtime, cancel = int(whole.start[job]), int(jobs.runtime[job]), int(jobs.cancel[job])

@@ -289,7 +289,7 @@ def plain_metrics(
     rows: list[JobRow], backfilled: list[bool], cluster_procs: int, running: list[Span], outages: list[Span],
     measured: list[bool], tau_s: float,
 ) -> dict[str, float]:  # fmt: skip
-    """The metrics of docs/semantics.md, one job and one stretch of time after the other."""
+    """The metrics of docs/reference/semantics.md, one job and one stretch of time after the other."""
     started = [(s, b, r, p, user) for s, b, r, p, user in rows if b is not None]
     mine = [k for k, row in enumerate(rows) if measured[k] and row[1] is not None]
     jobs = [(rows[k][0], rows[k][1] or 0, rows[k][2], rows[k][3], rows[k][4]) for k in mine]

@@ -1,4 +1,4 @@
-"""Small clusters for examples of docs/rlschert.md that were worked by hand.
+"""Small clusters for examples of docs/reference/rlschert.md that were worked by hand.
 
 Jobs are written (arrive, length, procs, first) or (..., {t: remaining[t]}); the remaining times that are not given are true.
 Letters stand for the jobs' numbers.

@@ -1,4 +1,4 @@
-"""The oracle of docs/rlschert.md against examples that were worked by hand from that page, and against what must hold.
+"""The oracle of docs/reference/rlschert.md against examples that were worked by hand from that page, and against what must hold.
 
 Examples are written as tests/simulator/published/rlschert_examples.py says. Kills are in test_rlschert_oracle_kills.py.
 """

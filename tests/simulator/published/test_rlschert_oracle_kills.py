@@ -1,4 +1,5 @@
-"""The oracle of docs/rlschert.md where jobs are killed: by a learner, by the paper's rule, by the stopping rule, and at what cost.
+"""The oracle of docs/reference/rlschert.md where jobs are killed: by a learner, by the paper's rule, by the stopping rule,
+and at what cost.
 
 Examples are written as tests/simulator/published/rlschert_examples.py says.
 """

@@ -1,4 +1,4 @@
-"""Placements of schedules are those of an oracle that was written from docs/semantics.md alone."""
+"""Placements of schedules are those of an oracle that was written from docs/reference/semantics.md alone."""
 
 from __future__ import annotations
 
