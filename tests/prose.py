@@ -112,7 +112,7 @@ def read_glossary(text: str) -> list[Term]:
 
 def faults_in(passages: list[Passage], terms: list[Term]) -> list[Fault]:
     """All faults of a file, by line."""
-    faults = []
+    faults: list[Fault] = []
     counts = []
     semicolons: list[int] = []
     for passage in passages:
