@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.prose_numbers import numbers
 from tests.prose_passages import (
     Passage,
     cleaned,
@@ -36,7 +37,7 @@ GLOSSARY = "docs/glossary.md"
 EXCEPTIONS = PROJECT / "tests" / "prose_exceptions.toml"
 CODE_ROOMS = tuple(dict.fromkeys((*ROOMS, "compilation")))
 MOST_WORDS_ON_AVERAGE = 20
-MOST_WORDS = 45
+MOST_WORDS = 40
 FEWEST_SENTENCES = 5
 """A file with fewer sentences has no average."""
 FEWEST_WORDS = 4
@@ -45,6 +46,8 @@ WORDS_PER_SEMICOLON = 100
 """Two semicolons are free; a long text may have one for so many words."""
 MOST_COLONS = 1
 """Of colons and semicolons in one sentence."""
+MOST_NUMBERS = 2
+"""Of numbers in one sentence. An item of a list that is one sentence is a row, and may have more."""
 
 BANNED_PHRASES = {
     r"(?:is|are|was|were) told with": "has",
@@ -74,6 +77,7 @@ KINDS = {
     "semicolons": "too many semicolons",
     "chains": "chains of colons and semicolons",
     "brackets": "brackets in brackets",
+    "numbers": f"sentences with more than {MOST_NUMBERS} numbers",
     "phrases": "banned phrases",
     "terms": "wrong variants of a term",
 }
@@ -108,7 +112,7 @@ def read_glossary(text: str) -> list[Term]:
 
 def faults_in(passages: list[Passage], terms: list[Term]) -> list[Fault]:
     """All faults of a file, by line."""
-    faults = []
+    faults: list[Fault] = []
     counts = []
     semicolons: list[int] = []
     for passage in passages:
@@ -117,10 +121,13 @@ def faults_in(passages: list[Passage], terms: list[Term]) -> list[Fault]:
         if passage.is_prose:
             faults += _nested_brackets(passage, text)
             semicolons += [passage.line_at(match.start()) for match in re.finditer(";", text)]
-            for start, sentence in sentences(text):
+            parts = sentences(text)
+            for start, sentence in parts:
                 counts.append(words(sentence))
                 begin = " ".join(passage.text[start : start + 80].replace("*", "").split()[:6])
                 faults += _long_or_chained(passage.line_at(start), sentence, begin)
+                if len(parts) > 1 or not passage.is_item:
+                    faults += _too_many_numbers(passage.line_at(start), sentence, begin)
     return sorted(faults + _faults_of_whole(counts, semicolons), key=lambda fault: (fault.line, fault.kind))
 
 
@@ -153,6 +160,13 @@ def _long_or_chained(line: int, sentence: str, begin: str) -> Iterator[Fault]:
     if marks > MOST_COLONS:
         advice = f'{marks} colons and semicolons; expected {MOST_COLONS}: write sentences, or a list, "{begin} ..."'
         yield Fault("chains", line, advice)
+
+
+def _too_many_numbers(line: int, sentence: str, begin: str) -> Iterator[Fault]:
+    count = numbers(sentence)
+    if count > MOST_NUMBERS:
+        advice = f'{count} numbers; expected {MOST_NUMBERS} at most: make a table, or leave some out, "{begin} ..."'
+        yield Fault("numbers", line, advice)
 
 
 def _nested_brackets(passage: Passage, text: str) -> Iterator[Fault]:

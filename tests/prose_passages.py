@@ -9,7 +9,7 @@ import textwrap
 import tokenize
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,13 @@ class Passage:
     """A paragraph, list item, docstring paragraph, comment or message.
 
     text: lines joined by line breaks. lines: of each line of the text, its number in the file. is_prose: False for headings
-    and rows of tables, whose words are checked but not counted.
+    and rows of tables, whose words are checked but not counted. is_item: whether it is an item of a list.
     """
 
     text: str
     lines: tuple[int, ...]
     is_prose: bool = True
+    is_item: bool = False
 
     def line_at(self, offset: int) -> int:
         """The number in the file of the line that holds a character of the text."""
@@ -37,10 +38,11 @@ def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
     """Passages of a Markdown text, without front matter, blocks of code and pictures that stand alone."""
     passages: list[Passage] = []
     pending: list[tuple[int, str]] = []
+    is_item = False
 
     def finish() -> None:
         if pending:
-            passages.append(Passage("\n".join(line for _, line in pending), tuple(number for number, _ in pending)))
+            passages.append(replace(_joined(pending), is_item=is_item))
             pending.clear()
 
     for number, line in _lines_without_code(text, first_line):
@@ -48,6 +50,7 @@ def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
         item = LIST_ITEM.match(stripped)
         if not stripped or item or stripped[0] in "|#":
             finish()
+            is_item = bool(item)
         if stripped and stripped[0] in "|#":
             passages.append(Passage(stripped, (number,), is_prose=False))
         elif stripped:
@@ -56,8 +59,12 @@ def passages_of_page(text: str, first_line: int = 1) -> list[Passage]:
     return passages
 
 
+AS_IT_IS = "\b"
+"""click's mark of a paragraph whose lines the help shows unchanged: examples and tables."""
+
+
 def _lines_without_code(text: str, first_line: int) -> Iterator[tuple[int, str]]:
-    """(number, line); lines of code and of front matter come as empty ones."""
+    """(number, line). Lines of code, of front matter, and what the help of a command shows as it is, come as empty ones."""
     fence = ""
     is_example = is_indented = is_list = False
     before = ""
@@ -68,7 +75,7 @@ def _lines_without_code(text: str, first_line: int) -> Iterator[tuple[int, str]]
         if stripped and not line.startswith(" "):
             is_list = bool(LIST_ITEM.match(stripped))
         opening = re.match(r"```+|~~~+", stripped)
-        is_example = bool(stripped) and (is_example or stripped.startswith(">>>"))
+        is_example = bool(stripped) and (is_example or stripped.startswith(">>>") or line.strip(" ") == AS_IT_IS)
         is_indented = line.startswith("    ") and not is_list and (is_indented or not before)
         if opening and not fence:
             fence = opening.group()
