@@ -48,19 +48,19 @@ from simulator.jobs.schedule import Schedule
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import Policy, assisted
 from simulator.published.deep_back_filling import (
-    LATER_JOBS,
-    PLACED_JOBS,
     ProtocolMetrics,
     protocol_metrics,
     protocol_starts,
 )
 from simulator.published.schedinspector import inspector_base
 
+PAPER = DeepBackFillingOptions()
+"""Episodes as in the paper, behind what is learned from."""
 SLOTS = (8, 10, 16, 20, 32, 64, 127)
 """The paper's M. A network of ours sees 127 jobs at most, where the paper has 128."""
 SEEDS = (1, 2, 3, 4, 5)
-EPOCHS, INSPECTOR_EPOCHS = 20, 25
-LESSON_JOBS, CHOOSING_WINDOWS = 1000, 40
+EPOCHS, INSPECTOR_EPOCHS = 15, 25
+LESSON_JOBS, CHOOSING_WINDOWS = 1000, 16
 CLOSED_JOBS = 128
 """Jobs in a window of SchedInspector's training, and in its closed test."""
 INSPECTED = ("SJF", "F1")
@@ -99,12 +99,18 @@ class SplitTrial:
     """Everything that the tables and pictures need, kept in a folder where one is given."""
 
     def __init__(
-        self, jobs: Jobs, folder: Path | None, seeds: tuple[int, ...] = SEEDS, slots: tuple[int, ...] = SLOTS
+        self,
+        jobs: Jobs,
+        folder: Path | None,
+        seeds: tuple[int, ...] = SEEDS,
+        slots: tuple[int, ...] = SLOTS,
+        options: DeepBackFillingOptions = PAPER,
     ) -> None:
+        """jobs: the trace. options: how long its episodes are, and where they begin."""
         self.jobs, self.seeds, self.slots = jobs, seeds, slots
-        self._folder = folder
+        self._folder, self._options = folder, options
         self._inspectors: dict[tuple[str, int], Policy] = {}
-        self.first = trial_starts(len(jobs), DeepBackFillingOptions())
+        self.first = trial_starts(len(jobs), options)
 
     def rivals(self) -> dict[str, list[Episodes]]:
         """The paper's rivals by name: rules, and of inspectors each seed. Those by RLScheduler's rules are tested online and closed."""
@@ -137,7 +143,7 @@ class SplitTrial:
         def made() -> Episodes:
             policy = self.policy(front, back, seed)
             start = self._starts(policy, self.first)
-            tested = protocol_metrics(self.jobs, PROCS, self.first, start, PLACED_JOBS, front + back)
+            tested = protocol_metrics(self.jobs, PROCS, self.first, start, self._options.placed, front + back)
             return lists_of(tested) | {"start": replay(self.jobs, PROCS, policy).start.tolist()}
 
         return self._kept(f"{front}-{back}-{seed or 'rule'}", made)
@@ -159,9 +165,9 @@ class SplitTrial:
         """Figure 7: of each class of processors, for each job that arrived: processors, run time, times placed, summed wait."""
 
         def made() -> dict[str, list[list[float]]]:
-            first = protocol_starts(len(self.jobs), len(self.jobs) // 2, JOB_EPISODES)
+            first = protocol_starts(len(self.jobs), len(self.jobs) // 2, JOB_EPISODES, self._options.later)
             start = self._starts(self.policy(front, back, seed), first)
-            return {"jobs": placed_by_job(self.jobs, first, start)}
+            return {"jobs": placed_by_job(self.jobs, first, start, self._options.placed)}
 
         return self._kept(f"classes-{front}-{back}-{seed or 'rule'}", made)
 
@@ -181,7 +187,7 @@ class SplitTrial:
         return markdown(["window", *(f"{width} processors" for width in WIDTHS)], lines)
 
     def _rival(self, rival: Rival) -> Episodes:
-        return lists_of(try_rival(rival, self.jobs, PROCS, self.first))
+        return lists_of(try_rival(rival, self.jobs, PROCS, self.first, self._options.placed, self._options.later))
 
     def _inspector(self, base: str, seed: int) -> Policy:
         """SchedInspector with its own rules, inputs, rewards and hyper-parameters, from random weights. It is tested twice."""
@@ -203,13 +209,14 @@ class SplitTrial:
         )
 
     def _by_own_rules(self, policy: Callable[[], Policy], is_closed: bool) -> Episodes:
-        jobs, placed = (CLOSED_JOBS, CLOSED_JOBS) if is_closed else (LATER_JOBS, PLACED_JOBS)
+        options = self._options
+        jobs, placed = (CLOSED_JOBS, CLOSED_JOBS) if is_closed else (options.later, options.placed)
         rules = WindowRules("easy", rule_set="rlscheduler")
         start, _ = replay_windows(self.jobs, PROCS, self.first, jobs, policy(), rules)
         return lists_of(protocol_metrics(self.jobs, PROCS, self.first, start, placed))
 
     def _starts(self, policy: Policy, first: NDArray[np.int64]) -> NDArray[np.int64]:
-        return replay_windows(self.jobs, PROCS, first, LATER_JOBS, policy, WindowRules("easy"))[0]
+        return replay_windows(self.jobs, PROCS, first, self._options.later, policy, WindowRules("easy"))[0]
 
     def _kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What the folder has under this name, or else what is made now."""
@@ -231,12 +238,14 @@ def lists_of(metrics: ProtocolMetrics) -> Episodes:
     return {metric: values.tolist() for metric, values in metrics._asdict().items()}
 
 
-def placed_by_job(jobs: Jobs, first: NDArray[np.int64], start: NDArray[np.int64]) -> list[list[float]]:
+def placed_by_job(
+    jobs: Jobs, first: NDArray[np.int64], start: NDArray[np.int64], ends_at: int = 1000
+) -> list[list[float]]:
     """Of each job of the trace that arrived in an episode: processors, run time in s, times placed, summed wait in s when it was placed,
-    times arrived. first, start: as in simulator.published.deep_back_filling.protocol_metrics."""
+    times arrived. first, start: as in simulator.published.deep_back_filling.protocol_metrics. ends_at: jobs placed that end an episode."""
     placed, waited, arrived = np.zeros((3, len(jobs)))
     for position, of_episode in zip(first.tolist(), start, strict=True):
-        order = np.argsort(of_episode, kind="stable")[:PLACED_JOBS]
+        order = np.argsort(of_episode, kind="stable")[:ends_at]
         over = of_episode[order[-1]]
         submit = jobs.submit[position : position + len(of_episode)]
         placed[position + order] += 1
