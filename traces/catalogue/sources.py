@@ -14,7 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 
 
 class CatalogueError(Exception):
-    """A catalogue that cannot be used; the message names the file, the line and the remedy."""
+    """A catalogue that cannot be used. The message names the file, the line and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -22,21 +22,21 @@ class Source:
     """One named trace.
 
     format: "swf", "pbs" or "slurm".
-    path: the log file, or a directory of log files; None for a generated source.
-    procs: processors of the cluster; None takes the SWF header's MaxProcs, or else the peak of processors in use.
-    nodes, gpus, node_memory_gb: of the cluster; None leaves it to the jobs to tell (core.clusters).
-    time_zone: of the cluster, for the calendar and the names of written files; None takes the SWF header's
+    path: the log file, or a directory of log files. None for a generated source.
+    procs: processors of the cluster. None takes the SWF header's MaxProcs, or else the peak of processors in use.
+    nodes, gpus, node_memory_gb: of the cluster. With None they are derived from the jobs (core.clusters).
+    time_zone: of the cluster, for the calendar and the names of written files. None takes the SWF header's
         TimeZoneString, or else the catalogue's. Always given for a generated source.
     drop_wider: reject jobs wider than the cluster (counted) instead of failing.
     columns: of a Slurm log without a header line, as sacct calls them, between commas.
-    pseudonyms: kinds of names (traces.common.pseudonyms.PSEUDONYM_KINDS) that are replaced in PBS and Slurm logs; all, unless the catalogue
-        says otherwise.
-    topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml; None where it
-        is not declared. procs_per_node: processors of a node of that tree; None leaves it to the log.
-    partitions: queues and the processors that each owns; jobs of other queues have the rest.
-    queue_command: prints the queue as it is now, as `squeue --json` does; "" where there is none.
-    generator: options of a generated source, else empty: of `traces.synthetic.centre.CentreOptions` where they name a model, else of
-        `traces.synthetic.workload.WorkloadOptions`.
+    pseudonyms: kinds of names (traces.common.pseudonyms.PSEUDONYM_KINDS) that are replaced in PBS and Slurm logs. All, unless the
+        catalogue says otherwise.
+    topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml. None where it
+        is not declared. procs_per_node: processors of a node of that tree. None takes those of the log.
+    partitions: queues and the processors that each owns. Jobs of other queues have the rest.
+    queue_command: prints the queue as it is now, as `squeue --json` does. "" where there is none.
+    generator: options of a generated source, else empty. They are of `traces.synthetic.centre.CentreOptions` where they name a model,
+        else of `traces.synthetic.workload.WorkloadOptions`.
     declared_at: "file:line" of the declaration, for error messages.
     """
 

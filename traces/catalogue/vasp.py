@@ -16,9 +16,9 @@ _GENERATOR = {f.name: f for f in fields(SyntheticOptions) if f.name != "first_st
 class VaspSource:
     """One folder with VASP run folders at any depth.
 
-    path: the folder; None for synthetic runs, which `generator` (options of `SyntheticOptions`) describes.
-    time_zone: of the cluster's clock, which OUTCAR tells; None takes the catalogue's. accounting: the source whose jobs these
-    runs are part of, or "". quiet_s: a run without an end is running while its OUTCAR is younger than this.
+    path: the folder. None for synthetic runs, which `generator` (options of `SyntheticOptions`) describes.
+    time_zone: of the cluster's clock, which OUTCAR shows. None takes the catalogue's. accounting: the source whose jobs these
+    runs are part of, or "". quiet_s: a run without an end counts as running while its OUTCAR is younger than this.
     declared_at: "file:line" of the declaration, for error messages.
     """
 
@@ -33,19 +33,19 @@ class VaspSource:
 
 
 def vasp_source(check: Checker, name: str, table: dict[str, Any]) -> VaspSource:
-    """The table [vasp.NAME] as a source; fails through `check`, which names file and line."""
+    """The table [vasp.NAME] as a source. Faults are reported through `check`, which names file and line."""
     check.keys(table, {f.name for f in fields(VaspSource)} - {"name", "declared_at"}, name)
     path, generator = check.typed(table, "path", str, name), table.get("generator", {})
     if not isinstance(generator, dict):
         check.fail(name, "generator", "expected a table of generator options")
     if path == "":
-        check.fail(name, "path", "`path` is empty; give the folder that the run folders are in")
+        check.fail(name, "path", "`path` is empty: give the folder that the run folders are in")
     if (path is None) == (not generator):
         check.fail(name, None, "give either `path` (a folder of runs) or `generator` (options of synthetic runs)")
     for key in generator:
         if key not in _GENERATOR:
             expected = ", ".join(sorted(_GENERATOR))
-            check.fail(name, ("generator", key), f"unknown generator option {key!r}; expected {expected}")
+            check.fail(name, ("generator", key), f"unknown generator option {key!r}: expected {expected}")
     if generator:
         try:
             SyntheticOptions(**generator)
