@@ -142,8 +142,8 @@ def ratio_interval(ours: FloatArray, theirs: FloatArray, offset: float = 0.0) ->
 
     ours, theirs: float64 (blocks,), from the same `Blocks`. offset: WAIT_OFFSET_S for waits, HOP_OFFSET for hop costs, 0 for the
     bounded slowdown. Swapping the two policies gives the reciprocal ratio and interval. Blocks that are all equal give
-    low = high = ratio. There is no interval with fewer than FEWEST_BLOCKS blocks or an effective size below LEAST_EFFECTIVE_SIZE. Raises ValueError as
-    `log_ratios`, and without any block.
+    low = high = ratio. There is no interval with fewer than FEWEST_BLOCKS blocks or an effective size below
+    LEAST_EFFECTIVE_SIZE. Raises ValueError as `log_ratios`, and without any block.
     """
     series = log_ratios(ours, theirs, offset)
     if series.ndim != 1 or len(series) == 0:

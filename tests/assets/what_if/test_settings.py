@@ -50,7 +50,10 @@ def test_the_usual_form_of_backfilling() -> None:
             {"admit_by": "request"},
             "unknown admit_by 'request'; did you mean 'requested'? Expected one of estimate, requested",
         ),
-        ({"admit_by": "requested", "backfill": "conservative"}, "--admit-by requested cannot be combined with conservative"),
+        (
+            {"admit_by": "requested", "backfill": "conservative"},
+            "--admit-by requested cannot be combined with conservative",
+        ),
         ({"load": 0.0}, "load must be between 0.01 and 100, got 0"),
         ({"load": 1.1, "warm_start": True}, "which --warm-start needs: leave one of them out"),
         ({"load": 1.1, "outages": [{"start": 0, "procs": 1}]}, "which --outages needs: leave one of them out"),

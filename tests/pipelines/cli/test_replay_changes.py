@@ -108,7 +108,9 @@ def test_wrong_partitions(queued: str) -> None:
     wide = fail("replay", queued, "--partition", "7=4")
     assert "its partition has " in wide and "correct the partitions, or leave the " in wide
     assert told_of(queued, "--partition", "7=4", "--drop-wider")["jobs"] < 400
-    assert "--warm-start cannot be combined with partitions" in fail("replay", queued, "--partition", "7=4", "--warm-start")
+    assert "--warm-start cannot be combined with partitions" in fail(
+        "replay", queued, "--partition", "7=4", "--warm-start"
+    )
     assert "are not saved" in fail("replay", "lublin-256", "--partition", "1=4", "--save", "x")
     assert "partitions cannot be combined with nodes" in fail(
         "replay", queued, "--partition", "7=4", "--drop-wider", "--topology", "4x2x2"
