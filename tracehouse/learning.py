@@ -215,7 +215,7 @@ def _with_agent(task: PolicyTask, agent: str | None = None, policy: str | None =
     """The task with what an agent decides. Raises ValueError for a policy without an agent beside it."""
     if agent is None and policy is not None:
         raise ValueError(
-            f"policy {policy!r} is for a decision of an agent beside it, and there is no agent: give one, "
+            f"policy {policy!r} is used beside an agent, and there is none: give an agent, "
             "such as agent='inspect', or leave policy out"
         )
     return replace(task, agent=agent, base=policy or "FCFS")

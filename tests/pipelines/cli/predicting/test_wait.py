@@ -190,7 +190,7 @@ def test_advice_for_a_user(busy: Path) -> None:
 def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
     assert "no job of user 'nobody' that ran" in fail("walltime", "mine", "--user", "nobody")
     message = fail("walltime", "mine", "--user", "3", "--executable", "none")
-    assert "no job of executable 'none'; there are 1" in message
+    assert "no job of executable 'none'. Expected one of 1" in message
     message = fail("walltime", "mine", "--user", "3", "--risk", "0.005")
     assert "too few for a risk of 0.005, which takes at least 249" in message
 
