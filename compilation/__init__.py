@@ -1,7 +1,7 @@
 """How functions are compiled: by numba, without the GIL, and kept on disk under a key that covers every file they can call.
 
-numba's own cache notices a change of the file that a function stands in, but not of functions that it calls from other
-files: an edited rule would be replayed as it was. So each room that compiles has a `Compiler`, whose cache folder is named
+numba's own cache notices a change of the file that a function is in, but not of functions that it calls from other
+files. So it would replay an old rule after an edit. Therefore each room that compiles has a `Compiler`. Its cache folder is named
 by a hash over all files of the room, of the rooms below it and of this one. Folders of older keys are removed.
 """
 
@@ -21,7 +21,7 @@ from compilation.passes import SmallCode
 _settings: Any = numba.config
 _njit: Any = numba.njit  # its type does not know the option `_nrt`
 _OPTIONS = {"cache": True, "nogil": True, "pipeline_class": SmallCode, "no_cfunc_wrapper": True}
-"""No wrapper for C: nobody calls from there, and it took a tenth of the time that functions compile for."""
+"""No wrapper for C: no code calls from there, and it took a tenth of the time that functions compile for."""
 
 _GIVEN_FOLDER: str = _settings.CACHE_DIR
 """NUMBA_CACHE_DIR, or empty."""
@@ -44,11 +44,11 @@ class Compiler:
     """
 
     def __init__(self, room: Path, *below: Path) -> None:
-        # this file too: how a function is compiled is part of what it is
+        # this file counts too, because it decides how functions are compiled
         self.source_hash = source_hash(Path(__file__).parent, room, *below)
         own = room / "__pycache__"
         self.folder = Path(_GIVEN_FOLDER or own) / f"{room.name}-{self.source_hash}"
-        if not _GIVEN_FOLDER:  # a folder that somebody gave may serve another checkout, too
+        if not _GIVEN_FOLDER:  # a folder of the user's may also serve another checkout
             _remove_older(own, self.folder.name)
 
     def compiled(self, function: Callable[..., Any]) -> Any:
@@ -56,9 +56,9 @@ class Compiler:
         return self._compile(function, counting=True)
 
     def lean(self, function: Callable[..., Any]) -> Any:
-        """For functions of the event loop, and for those that take views of arrays from them: they allocate nothing, and do not
-        count references to the arrays they are given. Counting took a third of the time of a replay. A function that counts
-        must not be handed a view by one that does not: it would free it too early."""
+        """For functions of the event loop, and for those that take views of arrays from them. They allocate nothing, and do not
+        count references to the arrays they are given. Counting took a third of the time of a replay. Do not pass a view from such a
+        function to one that counts: it would free the view too early."""
         return self._compile(function, counting=False)
 
     def inlined(self, function: Callable[..., Any]) -> Any:
@@ -68,12 +68,12 @@ class Compiler:
 
     def inlined_late(self, function: Callable[..., Any]) -> Any:
         """As `inlined`, but the step is compiled by itself first. This takes longer, and is for steps that call functions which
-        take tuples, too: the calls are then inlined as well, which made replays under WFP3 a third faster."""
+        also take tuples. Then these calls are inlined as well, which made replays under WFP3 a third faster."""
         return self._compile(function, counting=False, forceinline=True, no_cpython_wrapper=True)
 
     def reordering(self, function: Callable[..., Any]) -> Any:
         """As `compiled`, but sums may be added up in another order, which lets a loop take many numbers at a time. The results
-        are the same on the same machine; on another one the last digits may differ, as torch's do."""
+        are the same on the same machine. On another one the last digits may differ, as torch's do."""
         return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
 
     def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
@@ -88,7 +88,7 @@ class Compiler:
 
 
 def _take_constants_as_values(dispatcher: Any) -> None:
-    """Keeps numba from compiling a function once more for every constant that a compiled caller gives it: `advance(..., 0)` and
+    """Keeps numba from compiling a function once more for every constant that a compiled caller passes. `advance(..., 0)` and
     `advance(..., place)` were two engines, of 13 s each."""
     get_call_template = dispatcher.get_call_template
 
@@ -100,7 +100,7 @@ def _take_constants_as_values(dispatcher: Any) -> None:
 
 
 def _remove_older(cache: Path, kept: str) -> None:
-    """Removes what earlier versions of the code have left in a room's cache. Losing a folder costs a compilation only."""
+    """Removes what earlier versions of the code have left in a room's cache. Without such a folder, functions are compiled again."""
     for folder in cache.glob("*-*"):
         if folder.name != kept and re.fullmatch(r"[a-z]+-[0-9a-f]{12}", folder.name):
             shutil.rmtree(folder, ignore_errors=True)

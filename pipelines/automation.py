@@ -1,4 +1,4 @@
-"""What runs by itself: nightly retraining, and a run for every new file in the inbox or changed folder of VASP runs."""
+"""What runs without a user: nightly retraining, and a run for every new file in the inbox or changed folder of VASP runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from traces.vasp.folders import find_runs
 from warehouse import WarehouseError
 
 LATE, TICKS = timedelta(hours=2), 100
-"""What a nightly run may take, and how many ticks of a schedule show its longest pause."""
+"""How long a nightly run may take, and how many ticks of a schedule show its longest pause."""
 SETTLED_S = 10
-"""A file is taken once nobody has written to it for this long, so that a copy under way is left alone. The time of the file tells,
-or two looks at it by our own clock: the clock of whoever wrote it may be ahead of ours."""
+"""A file is taken once no process has written to it for this long, so that a copy under way is left alone. The time of the file shows
+that, or two looks at it by our own clock: the clock of the writer's machine may be ahead of ours."""
 
 
 def nightly_schedule() -> dg.ScheduleDefinition:
@@ -39,7 +39,7 @@ def nightly_schedule() -> dg.ScheduleDefinition:
 
 def nightly_vasp_schedule() -> dg.ScheduleDefinition:
     """`nightly_vasp`, one run per folder of VASP runs."""
-    description = "Reads what has changed in the folders of VASP runs and learns remaining times again, every night"
+    description = "Reads what has changed in the folders of VASP runs and trains on remaining times again, every night"
     return _nightly(vasp, "nightly_vasp", description, "vasp")
 
 
@@ -69,8 +69,8 @@ def _nightly(job: Any, name: str, description: str, partitions: str) -> dg.Sched
 
 
 def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
-    """When an asset that a schedule materializes is due, and when it has failed to come: two hours after the schedule's longest pause,
-    and after twice that pause."""
+    """When an asset that a schedule materializes is due, and when it is late. It is late two hours after the schedule's longest pause,
+    and has failed after twice that pause."""
     ticks = list(islice(cron_string_iterator(0.0, cron, time_zone), TICKS))
     pause = max(later - earlier for earlier, later in pairwise(ticks))
     return dg.FreshnessPolicy.time_window(fail_window=2 * pause + LATE, warn_window=pause + LATE)
@@ -81,10 +81,10 @@ def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
     name="vasp_sensor",
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="VASP run folders that are new or have grown are read again, and remaining times predicted anew",
+    description="VASP run folders that are new or have grown are read again, and remaining times are predicted again",
 )
 def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-    """Run folders that are new or have grown since the last tick become a run; synthetic ones never change."""
+    """Run folders that are new or have grown since the last tick become a run. Synthetic ones never change."""
     from time import time
 
     try:
@@ -97,7 +97,7 @@ def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
     for name, source in catalogue.vasp.items():
         if source.path is None or not source.path.is_dir():
             continue
-        # a run that nobody writes to any more changes its state once: it is no longer taken for running
+        # a run whose files are no longer written changes its state once: it no longer counts as running
         quiet = time() - source.quiet_s
         stamps = "\n".join(
             f"{folder.name} {folder.stamp} {folder.faults} {folder.changed_s < quiet}"
@@ -134,7 +134,7 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
             continue
         try:
             stamp = looks.look(name, source.path, before, time())
-        except OSError:  # it goes away, or is renamed, at this very moment
+        except OSError:  # it is removed, or renamed, at this very moment
             looks.keep(name, before)
             continue
         if stamp and before.taken.get(name) != stamp:
@@ -158,7 +158,7 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     description="After each run, the read-only copy and the file for Prometheus that the catalogue names are written",
 )
 def readers_sensor(context: dg.RunStatusSensorContext) -> dg.SkipReason:
-    """After each run, what the catalogue wants for other tools is written. Runs of the command line have done so themselves."""
+    """After each run, writes the files that the catalogue wants for other tools. Runs of the command line have done so themselves."""
     if FROM_COMMAND_LINE in context.dagster_run.tags:
         return dg.SkipReason("the command line has done so")
     try:
@@ -174,14 +174,14 @@ def _is_in_inbox(path: Path | None) -> TypeGuard[Path]:
 
 @dataclass
 class _Looks:
-    """What the inbox sensor has seen: the stamp of every file that was taken, and stamp and first look of those still waited for."""
+    """What the inbox sensor has seen: the stamp of every file that was taken, and stamp and first look of those that may still change."""
 
     taken: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of_cursor(cls, cursor: str | None) -> _Looks:
-        """What the last tick has left; an older tracehouse left the stamps alone."""
+        """What the last tick has left. An older tracehouse left only the stamps."""
         content: dict[str, Any] = json.loads(cursor) if cursor else {}
         if not all(isinstance(value, dict) for value in content.values()):
             return cls(taken=content)
@@ -193,7 +193,7 @@ class _Looks:
         return json.dumps(asdict(self))
 
     def look(self, name: str, path: Path, before: _Looks, now: float) -> str | None:
-        """The stamp of a file that nobody writes to; None while somebody may. before: what the last tick saw."""
+        """The stamp of a file that is complete. None while a process may write to it. before: what the last tick saw."""
         stamp, newest = _stamp(path)
         if before.taken.get(name) != stamp and now - newest < SETTLED_S:
             seen, since = before.waiting.get(name, ("", now))
@@ -206,19 +206,19 @@ class _Looks:
         return stamp
 
     def keep(self, name: str, before: _Looks) -> None:
-        """What was taken before stays so."""
+        """Files that were taken before stay so."""
         if name in before.taken:
             self.taken[name] = before.taken[name]
 
 
 def declared_sources(catalogue: Catalogue) -> list[str]:
-    """Those that are to be picked in the UI at once. A file of the inbox comes with its run, and one whose first run fails does not come
+    """The sources that the UI offers at once. A file of the inbox comes with its run. One whose first run fails does not come
     back before the file changes."""
     return [name for name, source in catalogue.sources.items() if not _is_in_inbox(source.path)]
 
 
 def register_sources(instance: dg.DagsterInstance, names: list[str], partitions: str = "sources") -> None:
-    """Makes every named source a partition of this Dagster instance; partitions: "sources", or "vasp"."""
+    """Makes every named source a partition of this Dagster instance. partitions: "sources", or "vasp"."""
     registered = set(instance.get_dynamic_partitions(partitions))
     missing = [name for name in names if name not in registered]
     if missing:

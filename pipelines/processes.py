@@ -13,22 +13,22 @@ from warehouse import confined
 
 PROCESS_TAG = ".dagster/tracehouse-process"
 HOST_TAG = ".dagster/tracehouse-host"
-"""Long, and of no use to a reader: the UI does not show tags that begin so."""
+"""Long, and of no use to a reader, since the UI does not show tags that begin so."""
 OLD_TAGS = {PROCESS_TAG: "tracehouse/process", HOST_TAG: "tracehouse/host"}
-"""What releases before called them."""
+"""Names of these tags in earlier releases."""
 UNFINISHED_STATUSES = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.NOT_STARTED]
 
 
 def this_process() -> dict[str, str]:
-    """Tags that let another process tell whether this one is still alive."""
+    """Tags by which another process can find out whether this one is still alive."""
     return {PROCESS_TAG: f"{os.getpid()}-{_started_at(os.getpid())}", HOST_TAG: _host()}
 
 
 def close_dead_runs(instance: dg.DagsterInstance) -> int:
-    """Marks unfinished runs of this host whose process is gone (killed, say) as failed; returns how many.
+    """Marks unfinished runs of this host whose process is gone (killed, for example) as failed. Returns how many.
 
-    A run carries host and process in its tags. One from the UI or the daemon has its process in its events, too, but only a run
-    whose host is known can be told to be dead.
+    A run has its host and process in its tags. One from the UI or the daemon also has its process in its events. But only a run
+    whose host is known can be found dead.
     """
     closed = 0
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED_STATUSES)):
@@ -48,7 +48,7 @@ def _tag(run: dg.DagsterRun, name: str) -> str | None:
 
 
 def _process_in_events(instance: dg.DagsterInstance, run_id: str) -> str | None:
-    """The process that a launched run says it started in, or None before it has."""
+    """The process in which a launched run says that it started, or None before it has."""
     for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         data = entry.dagster_event.event_specific_data if entry.dagster_event else None
         pid = getattr(data, "metadata", {}).get("pid")
@@ -58,10 +58,10 @@ def _process_in_events(instance: dg.DagsterInstance, run_id: str) -> str | None:
 
 
 def _has_died(process: str, host: str | None) -> bool:
-    """Whether a process of this host is gone; of another or an unknown host nothing is known, so it counts as alive."""
+    """Whether a process of this host is gone. Nothing is known of a process of another or an unknown host, so it counts as alive."""
     if host is None:  # the number may be that of a living process of another machine
         return False
-    # a release before wrote no identity of the machine; its boot is enough
+    # an earlier release wrote no identity of the machine, but its boot is enough
     if host not in (_host(), f"{socket.gethostname()}/{_host().partition('/')[2]}"):
         return host.partition("/")[0] == _host().partition("/")[0]  # the same machine, before its last boot
     pid, _, started = process.partition("-")
@@ -70,7 +70,7 @@ def _has_died(process: str, host: str | None) -> bool:
 
 
 def _started_at(pid: int) -> str:
-    """When a process started, in clock ticks since boot, so that a reused number is noticed; empty when it is gone."""
+    """When a process started, in clock ticks since boot, so that a reused number is noticed. Empty when the process is gone."""
     if Path("/proc/self/stat").exists():
         try:
             return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -86,13 +86,13 @@ def _started_at(pid: int) -> str:
 
 
 def _host() -> str:
-    """Name of this machine and a hash of its identity / its boot: process numbers repeat after a reboot."""
+    """Name of this machine and a hash of its identity / its boot. Process numbers repeat after a reboot."""
     machine = hashlib.sha256(_text_of("/etc/machine-id").encode()).hexdigest()[:12]
     return f"{socket.gethostname()}.{machine}/{_text_of('/proc/sys/kernel/random/boot_id')}"
 
 
 def _text_of(path: str) -> str:
-    """The content of a file of the system; empty where there is none."""
+    """The content of a file of the system. Empty where there is none."""
     try:
         return Path(path).read_text().strip()
     except OSError:
@@ -124,7 +124,7 @@ _CONFIG: Any = dg.in_process_executor.config_schema
 
 @dg.executor(name="in_process", config_schema=_CONFIG)
 def traceable_executor(context: dg.InitExecutorContext) -> dg.Executor:
-    """All steps in one process, as `dagster.in_process_executor`, in a run that tells on which host it is.
+    """All steps in one process, as `dagster.in_process_executor`, in a run whose tags say on which host it is.
 
     Runs of the UI, the schedules and the sensors use it. Those of the command line have the tags from the beginning.
     """

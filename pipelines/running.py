@@ -31,16 +31,16 @@ from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError, WarehouseError
 
 KEPT = "what is done is kept, and the same command goes on from there"
-"""What an interrupted command says."""
+"""What an interrupted command prints."""
 _MIRROR = local_compute_log_manager.mirror_stream_to_file
 DAGSTERS_FAULT = "Exception while writing logger call to event log"
 
 REPOSITORY_TAG, REPOSITORY = ".dagster/repository", "__repository__@pipelines.definitions"
-"""What the UI lists runs of a job by, and shows in its timeline. Dagster sets it for runs that the UI starts."""
+"""The tag by which the UI lists runs of a job, and shows them in its timeline. Dagster sets it for runs that the UI starts."""
 
 
 def dagster_instance() -> dg.DagsterInstance:
-    """The Dagster instance of `home()`; writes its settings there on first use."""
+    """The Dagster instance of `home()`. Its first use writes its settings there."""
     settings = home() / "dagster.yaml"
     if not settings.exists():
         write_whole(settings, (PROJECT / "dagster.yaml").read_bytes())
@@ -56,7 +56,7 @@ def dagster_instance() -> dg.DagsterInstance:
 
 
 class _StderrOfOurs:
-    """Standard error without what Dagster writes when it cannot keep its records: the error itself comes here, too."""
+    """Standard error without what Dagster writes when it cannot keep its records, since the error itself also comes here."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -77,7 +77,7 @@ def without_dagsters_faults() -> Iterator[None]:
 
 @contextmanager
 def _copied_without_ctrl_c(stream: Any, filepath: Any) -> Iterator[Any]:
-    """What Dagster does to keep the output of a step. The processes that copy it end with the step, and not, with a traceback, at
+    """Keeps the output of a step as Dagster does. But the processes that copy it end with the step, and not, with a traceback, at
     Ctrl-C."""
     with ExitStack() as copied:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
@@ -101,7 +101,7 @@ def _quiet_copies() -> Iterator[None]:
 
 
 class SelectedAssets(NamedTuple):
-    """Assets that run together. partitions: what they have one of each for, "sources" or "vasp", None for neither."""
+    """Assets that run together. partitions: the names by which they are partitioned, "sources" or "vasp", None for neither."""
 
     keys: tuple[dg.AssetKey, ...]
     partitions: str | None
@@ -138,7 +138,7 @@ def _no_assets(text: str, graph: BaseAssetGraph) -> str:
         near = get_close_matches(word, expected, n=1) or [name for name in expected if name.endswith(f"/{word}")]
         if word not in (*expected, "and", "or", "not") and near:
             return f"--select {text!r} selects no asset. Did you mean {kind}{near[0]}?"
-    return f"--select {text!r} selects no asset; expected names and groups as in `--select +marts/report` or `--select group:policies`"
+    return f"--select {text!r} selects no asset: expected names and groups as in `--select +marts/report` or `--select group:policies`"
 
 
 def run_job(
@@ -148,10 +148,10 @@ def run_job(
     partitions: str | None = "sources",
     assets: Sequence[dg.AssetKey] = (),
 ) -> dict[str, str]:
-    """Runs a job for each source in turn; one that fails does not keep the others from running.
+    """Runs a job for each source in turn. If one fails, the others still run.
 
-    partitions: what the names are, "sources" or "vasp"; None for a job of no source, which runs once under the one name given.
-    assets: what runs instead of a job of the definitions; the job is what it is called then. Returns what went wrong by source, empty
+    partitions: what the names are, "sources" or "vasp". None for a job without sources, which runs once under the one name.
+    assets: what runs instead of a job of the definitions, under the name `job`. Returns what went wrong by source, empty
     when all is well. Raises KeyboardInterrupt where a step is interrupted.
     """
 
@@ -178,14 +178,14 @@ def run_job(
             except DagsterAssetCheckFailedError as error:
                 failures[source] = str(error).splitlines()[0]
             except dg.Failure as failure:
-                if isinstance(failure.__context__, DiskError):  # the other sources would meet it, too
+                if isinstance(failure.__context__, DiskError):  # the other sources would meet it too
                     raise failure.__context__ from None
                 failures[source] = failure.description or str(failure)
             except dg.DagsterExecutionInterruptedError:  # Ctrl-C
                 raise KeyboardInterrupt(KEPT) from None
             else:
                 if not result.success:
-                    failures[source] = f"run {result.run_id} failed; the UI (`make ui`) shows why"
+                    failures[source] = f"run {result.run_id} failed: the UI (`make ui`) shows why"
             if source in failures and len(sources) > 1:
                 click.secho(f"  {printable(failures[source])}", fg="red", err=True)
     _refresh_readers()
@@ -193,7 +193,7 @@ def run_job(
 
 
 def _refresh_readers() -> None:
-    """Writes what the catalogue wants for other tools. What cannot be written is said, and no fault of the run."""
+    """Writes what the catalogue wants for other tools. Failures are printed, and do not make the run fail."""
     try:
         refresh_readers()
     except (ValueError, OSError, WarehouseError) as error:
@@ -213,7 +213,7 @@ def has_partition(name: str, partitions: str = "sources") -> bool:
 
 
 def forget_partition(name: str, partitions: str = "sources") -> None:
-    """Takes a name out of Dagster's partitions; its assets are no longer shown for it."""
+    """Takes a name out of Dagster's partitions. Its assets are no longer shown for it."""
     with dagster_instance() as instance:
         if name in instance.get_dynamic_partitions(partitions):
             instance.delete_dynamic_partition(partitions, name)

@@ -1,7 +1,7 @@
 """Every statement of tracehouse, one per file, read by name: `sql.load("core.jobs")` is the text of `tables/core/jobs.sql`.
 
-`tables/` and `views/` make what stands in the warehouse, `queries/` read and fill it, `checks/` must give no row. A line
-`{{ name }}` of a statement stands for the lines of `fragments/name.sql`, which several statements share. `migrations/` brings the
+`tables/` and `views/` make what is in the warehouse, `queries/` read and fill it, `checks/` must return no row. A line
+`{{ name }}` of a statement is replaced by the lines of `fragments/name.sql`, which several statements share. `migrations/` brings the
 tables of older warehouses up to date.
 """
 

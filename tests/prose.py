@@ -47,7 +47,7 @@ WORDS_PER_SEMICOLON = 100
 MOST_COLONS = 1
 """Of colons and semicolons in one sentence."""
 MOST_NUMBERS = 2
-"""Of numbers in one sentence. An item of a list that is one sentence is a row, and may have more."""
+"""Of numbers in one sentence. An item of a list, or a note on a column, that is one sentence is a row and may have more."""
 
 BANNED_PHRASES = {
     r"(?:is|are|was|were) told with": "has",

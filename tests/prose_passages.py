@@ -17,7 +17,8 @@ class Passage:
     """A paragraph, list item, docstring paragraph, comment or message.
 
     text: lines joined by line breaks. lines: of each line of the text, its number in the file. is_prose: False for headings
-    and rows of tables, whose words are checked but not counted. is_item: whether it is an item of a list.
+    and rows of tables, whose words are checked but not counted. is_item: whether it is an item of a list,
+    or the note on a column of a table.
     """
 
     text: str
@@ -154,7 +155,7 @@ def passages_of_statement(text: str) -> list[Passage]:
             passages.append(_joined(pending))
             pending = []
         if comment.strip() and code.strip():
-            passages.append(Passage(comment.strip(), (number,)))
+            passages.append(Passage(comment.strip(), (number,), is_item=True))
         elif comment.strip():
             pending.append((number, comment.strip()))
     return passages

@@ -199,6 +199,7 @@ def test_comments_of_a_statement_are_checked() -> None:
 -- queue time.
 CREATE TABLE core.jobs (
     wait_s BIGINT, -- waiting time, '--' where unknown
+    status BIGINT, -- 1 for done, 0 for failed, 5 for cancelled
     name TEXT DEFAULT '-- queue time'
 )
 """

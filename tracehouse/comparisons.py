@@ -21,12 +21,12 @@ _SHARES = ("better_share", "equal_share", "worse_share")
 
 
 class Comparison:
-    """How run B differs from run A; `compare` makes it. `print(comparison)` prints what `tracehouse compare` prints.
+    """How run B differs from run A. `compare` makes it. `print(comparison)` prints what `tracehouse compare` prints.
 
     Attributes
     ----------
     summary : dict
-        What `tracehouse compare --json` prints: the runs, the settings that differ, the verdict, and all differences.
+        What `tracehouse compare --json` prints. It has the runs, the settings that differ, the verdict, and all differences.
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:
@@ -84,9 +84,9 @@ class Comparison:
         Returns
         -------
         polars.DataFrame
-            One row for each group of jobs (all, then size classes of run A's cluster) and metric: jobs_of, jobs,
-            metric, a, b, difference, and the shares of jobs that wait less (better_share), as long
-            (equal_share) and longer (worse_share) under B.
+            One row for each metric and each group of jobs (all, then size classes of run A's cluster). The columns are
+            jobs_of, jobs, metric, a, b and difference. better_share, equal_share and worse_share are the shares of jobs
+            that wait less, as long and longer under B.
         """
         rows = []
         for group in self.summary["paired"]:

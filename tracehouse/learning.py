@@ -1,4 +1,4 @@
-"""What learns: trained policies, and Gymnasium environments to train others in."""
+"""Learning: trained policies, and Gymnasium environments in which to train others."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class AgentSettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """A trained policy; `load_policy` makes it, and `replay` takes it.
+    """A trained policy. `load_policy` makes it, and `replay` takes it.
 
     Attributes
     ----------
     path : pathlib.Path
         The file.
     card : dict
-        What it was trained on and for, and what it was worth on windows that it had not seen.
+        What it was trained on and for, and how good it was on windows that it had not seen.
     """
 
     path: Path
@@ -99,7 +99,7 @@ def load_policy(file: str | Path) -> PolicyFile:
     >>> tracehouse.load_policy("nothing-here.json")
     Traceback (most recent call last):
         ...
-    ValueError: nothing-here.json: no such policy file; train one with `tracehouse train`
+    ValueError: nothing-here.json: no such policy file. Train one with `tracehouse train`
     """
     return PolicyFile(Path(file), read_policy(Path(file))[1])
 
@@ -124,14 +124,14 @@ def make_env(
     log
         What `load_log` has loaded, or what it would load. At least 300 jobs.
     goal
-        What to make small: "bsld", "slowdown", "wait", "turnaround", "bsld:max_user", or a sum such as
-        "0.7*bsld + 0.001*wait". Or "utilisation", made large.
+        What to minimize: "bsld", "slowdown", "wait", "turnaround", "bsld:max_user", or a sum such as
+        "0.7*bsld + 0.001*wait". Or "utilisation", which is maximized.
     backfill
         "none", "any", "easy" or "easy-sjbf".
     estimates
-        Run times that the scheduler uses: "requested", "actual", "predicted", "predicted:p80", ...
+        Run times that the scheduler uses, such as "requested", "actual", "predicted" or "predicted:p80".
     window_jobs
-        Consecutive jobs in an episode; fewer in a short log.
+        Consecutive jobs in an episode, fewer in a short log.
     layout
         What the agent sees of a job: "plain" (default), "informed" or "paper". docs/guides/policies.md lists the inputs.
     part
@@ -212,10 +212,10 @@ def make_vec_env(
 
 
 def _with_agent(task: PolicyTask, agent: str | None = None, policy: str | None = None) -> PolicyTask:
-    """The task with what an agent decides. Raises ValueError for a policy beside nobody."""
+    """The task with what an agent decides. Raises ValueError for a policy without an agent beside it."""
     if agent is None and policy is not None:
         raise ValueError(
-            f"policy {policy!r} is what an agent decides beside, and without one the order itself is decided: give an agent, "
+            f"policy {policy!r} is used beside an agent, and there is none: give an agent, "
             "such as agent='inspect', or leave policy out"
         )
     return replace(task, agent=agent, base=policy or "FCFS")
@@ -230,7 +230,7 @@ def _place(log: Log | str | Path, task: PolicyTask, layout: str | None, part: st
     layout = layout or usual
     for name, value, expected in (("layout", layout, tuple(layouts)), ("part", part, PARTS)):
         if value not in expected:
-            raise ValueError(f"unknown {name} {value!r}; expected one of {', '.join(expected)}")
+            raise ValueError(f"unknown {name} {value!r}: expected one of {', '.join(expected)}")
     trace = (log if isinstance(log, Log) else load_log(log)).trace()
     split = split_of(trace, task.window_jobs)
     scored = getattr(split, part).scored
@@ -239,7 +239,7 @@ def _place(log: Log | str | Path, task: PolicyTask, layout: str | None, part: st
 
 
 def _environments(task: PolicyTask) -> tuple[Any, Any]:
-    """The environments of one window, and of several, for whoever decides. Raises ImportError without Gymnasium."""
+    """The environments of one window, and of several, for an ordering policy or an agent. Raises ImportError without Gymnasium."""
     try:
         import gymnasium  # noqa: F401
     except ModuleNotFoundError:

@@ -31,18 +31,18 @@ SOURCE_COLUMNS = {
 
 
 class Log:
-    """A log that can be replayed; `load_log` makes one.
+    """A log that can be replayed. `load_log` makes one.
 
     Attributes
     ----------
     name : str
         Name of the source, or of the log's file or folder.
     given : str
-        What was given: the name of the source, or the path of the log.
+        The name of the source, or the path of the log, as the user wrote it.
     in_catalogue : bool
         Whether it is a source of the catalogue.
     warehouse : Warehouse
-        Where its tables are: the warehouse of the house, or one of its own, which is removed with the object.
+        The warehouse with its tables. It is that of the home, or one of its own, which is removed with the object.
     """
 
     def __init__(self, name: str, given: str, warehouse: Warehouse, in_catalogue: bool) -> None:
@@ -90,10 +90,10 @@ class Log:
         return query_rows(self.warehouse, sql)
 
     def trace(self, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
-        """The jobs that can be replayed, as the simulator takes them; read once.
+        """The jobs that can be replayed, in the form that the simulator takes. They are read once.
 
-        cancelled: whether jobs that were cancelled before they started are among them. labels: further columns of core.jobs that they
-        are to have.
+        cancelled: whether jobs that were cancelled before they started are among them. labels: further columns of core.jobs that
+        they should have.
         """
         key = (cancelled, tuple(labels))
         if key not in self._traces:
@@ -160,8 +160,8 @@ def sources() -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        One row a source: name, format, path (null for a generated source), procs (null: from the log), time_zone,
-        description, and declared_at (file and line).
+        One row a source. The columns are name, format, path (null for a generated source), procs (null where the log
+        decides), time_zone, description, and declared_at (file and line).
 
     Raises
     ------

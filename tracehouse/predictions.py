@@ -1,4 +1,4 @@
-"""What the models of a source say: run times, waits, and wall times to request."""
+"""What the models of a source predict: run times, waits, and walltimes to request."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def predicted_runtimes(source: str) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        One row a job that can be replayed, in order of submission: job_index, job_id, submit_time (UTC), runtime_s,
-        requested_walltime_s, predicted_runtime_s, the quantiles runtime_p05_s to runtime_p95_s, predictor, and version
-        (null: from the evaluation). Times are seconds.
+        One row a job that can be replayed, in order of submission. The columns are job_index, job_id, submit_time
+        (UTC), runtime_s, requested_walltime_s, predicted_runtime_s, the quantiles runtime_p05_s to runtime_p95_s,
+        predictor, and version (null where the prediction is from the evaluation). Times are seconds.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def predict_queued_wait(
     Returns
     -------
     dict
-        As in `predict_wait`. The wait counts from the submission of the job; waited_s of it are over.
+        As in `predict_wait`. The wait counts from the submission of the job, and waited_s of it are over.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def predict_queued_wait(
 def advise_walltime(
     source: str, user: str, procs: int | None = None, executable: str | None = None, risk: float = 0.05
 ) -> dict[str, Any]:
-    """Which wall time to request, so that a job is killed with at most a given risk.
+    """Which walltime to request, so that a job is killed with at most a given risk.
 
     The advice comes from the run times of the user's jobs that ended last. `tracehouse walltime` does the same.
 
@@ -207,7 +207,7 @@ def _answer(source: str, question: WaitQuestion, settings: QueueSettings) -> dic
     usual: QueueSettings = {"samples": 200, "seed": 1, "policy": "FCFS", "backfill": "easy"}
     unknown = [name for name in settings if name not in usual]
     if unknown:
-        raise ValueError(f"unknown setting {unknown[0]!r}; expected one of {', '.join(usual)}")
+        raise ValueError(f"unknown setting {unknown[0]!r}: expected one of {', '.join(usual)}")
     chosen = QueueReplays(**(usual | settings))
     _check_range("samples", chosen.samples, *SAMPLES)
     chosen = chosen._replace(backfill=usual_backfill(chosen.backfill))
@@ -219,7 +219,7 @@ def _text(at: str | int | None) -> str | None:
 
 
 def _check_range(name: str, value: float, least: float, most: float = float("inf")) -> None:
-    """Raises ValueError for what the command line would refuse, too."""
+    """Raises ValueError for values that the command line would also refuse."""
     if not least <= value <= most:
         raise ValueError(
             f"{name} {value}: expected {least} to {most}"

@@ -1,4 +1,4 @@
-"""What would have happened: replays under a policy, and what comes of them."""
+"""What would have happened: replays under a policy, and their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_wallti
 
 
 class ReplaySettings(TypedDict, total=False):
-    """The settings of a replay besides policy and backfilling; `replay` says what each means."""
+    """The settings of a replay besides policy and backfilling. `replay` says what each means."""
 
     inspector: str | Path | PolicyFile | None
     estimates: str
@@ -64,14 +64,14 @@ class ReplaySettings(TypedDict, total=False):
 
 
 class Run:
-    """One replay; `replay` makes it. `print(run)` prints what `tracehouse replay` prints.
+    """One replay. `replay` makes it. `print(run)` prints what `tracehouse replay` prints.
 
     Attributes
     ----------
     log : str
-        What was replayed: the name of a source, or the path of a log.
+        The name of the source, or the path of the log, that was replayed.
     replayed : assets.what_if.run.ReplayRun
-        What the simulator was given and gave, as arrays.
+        Input and output of the simulator, as arrays.
     """
 
     def __init__(self, log: str, replayed: ReplayRun) -> None:
@@ -92,7 +92,7 @@ class Run:
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """All metrics over the jobs that started, by name, as docs/reference/semantics.md defines them; times are seconds."""
+        """All metrics over the jobs that started, by name, as docs/reference/semantics.md defines them. Times are seconds."""
         return self.replayed.metrics()
 
     @cached_property
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def placement(self) -> pl.DataFrame:
-        """Who ran where, one row a job in order of submission.
+        """On which nodes each job ran, one row a job in order of submission.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def series(self) -> pl.DataFrame:
-        """Use of the machine and the queue over time: time (UTC, begin of a step), step_s, and means over the step of
+        """Use of the machine and the queue over time. The columns are time (UTC, begin of a step), step_s, and means over the step of
         procs_in_use, jobs_waiting and procs_waiting."""
         return run_series("", self.replayed).drop("run")
 
@@ -166,13 +166,13 @@ class Run:
         return pl.DataFrame(self.replayed.by_class())
 
     def write_plots(self, folder: str | Path) -> list[Path]:
-        """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if need be. Returns
+        """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if it is missing. Returns
         their paths."""
         title = f"{Path(self.log).name}: {self.policy}, {self.replayed.settings.backfill}"
         return write_plots(self.replayed, title, Path(folder))
 
     def save(self, name: str) -> None:
-        """Keep the run of a source in the warehouse, as `tracehouse replay --save`; a run of that name is replaced.
+        """Keep the run of a source in the warehouse, as `tracehouse replay --save`. A run of that name is replaced.
 
         This loads Dagster, which records it. Raises ValueError for a bad name, for a log that is no source, and for a
         source that is not in the warehouse.
@@ -206,7 +206,7 @@ def replay(
         * `correction` ("requested"): or "increments", "doubling". `rules` ("standard"): or "rlscheduler", "rlscheduler-corrected".
         * `window` (None): only these jobs, `(first, length)`. `warm_start` (False): begin with the jobs that the log says were there.
         * `outages` ([]): a CSV file, or dicts of start, end, procs and announced, in seconds of the log's own clock.
-        * `cancelled` (False): replay cancelled jobs, too. `drop_wider` (False): leave out wider jobs.
+        * `cancelled` (False): also replay cancelled jobs. `drop_wider` (False): leave out wider jobs.
         * `trim` (0.0): share of the span cut for a second set of metrics.
         * `load` (1.0): how many times as densely jobs are submitted. `procs` (None): processors of the cluster.
         * `without_queue` ([]): queues left out. `partitions` ({}): queues and the processors that each owns, such as `{"gpu": 64}`.
@@ -255,7 +255,7 @@ def _settings_of(
     unknown = settings.keys() - ReplaySettings.__annotations__.keys()
     if unknown:
         expected = ", ".join(ReplaySettings.__annotations__)
-        raise TypeError(f"replay() knows no setting {', '.join(sorted(unknown))}; expected some of {expected}")
+        raise TypeError(f"replay() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
     values: dict[str, Any] = {**settings, "policy": str(policy), "backfill": str(backfill)}
     if values.get("inspector") is not None:
         values["inspector"] = str(values["inspector"])

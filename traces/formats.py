@@ -1,4 +1,4 @@
-"""Which format a log has, from the first lines of its files, and what to say of a file that has none."""
+"""Which format a log has, from the first lines of its files, and the message for a file that has none."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", " ": "blanks"}
 class FileLook:
     """What the first lines of a file look like.
 
-    format: "swf", "pbs" or "slurm"; None for none of them, and for an empty file. otherwise: what it looks like instead, or "".
-    few: how many lines look like its likeliest format, where these are some but less than half; else "". beginning: its first
+    format: "swf", "pbs" or "slurm". None for none of them, and for an empty file. otherwise: what it looks like instead, or "".
+    few: how many lines look like its likeliest format, where these are some but less than half, else "". beginning: its first
     lines, shortened, without anything that a terminal would act on.
     """
 
@@ -57,14 +57,14 @@ class FileLook:
 
 @dataclass(frozen=True)
 class LogLook:
-    """format: of the log. odd: its files that look like no log, or with more lines of no format than of this one."""
+    """format: of the log. odd: its files that do not look like a log, or have more lines of no format than of this one."""
 
     format: str
     odd: list[FileLook]
 
 
 def guess_format(path: Path) -> str:
-    """ "swf", "pbs" or "slurm"; see `look_at_log`. Raises LogError as it does."""
+    """ "swf", "pbs" or "slurm", see `look_at_log`. Raises LogError as it does."""
     return look_at_log(path).format
 
 
@@ -115,7 +115,7 @@ def shown(text: str) -> str:
 def _look_at_file_or_fault(path: Path) -> FileLook:
     try:
         return look_at_file(path, _HEAD_BYTES_OF_MANY)
-    except LogError as error:  # the reader says it again, if the format can be told from other files
+    except LogError as error:  # the reader reports it again, if other files show the format
         return FileLook(path, None, str(error).removeprefix(f"{path}: "))
 
 
@@ -143,7 +143,7 @@ def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
 
 def _kind_of(text: str, columns: int) -> str:
     """columns: how many | are in the header line of sacct, 0 without one."""
-    if _PBS.match(text):  # first: a record may well have 18 words
+    if _PBS.match(text):  # this comes first, because a record may have 18 words
         return "pbs"
     if looks_like_sacct(text) or (columns and text.count("|") >= columns):
         return "slurm"
@@ -158,7 +158,7 @@ def _kind_of(text: str, columns: int) -> str:
 
 
 def _other_kind(first: str, kinds: Counter[str], lines: int) -> str:
-    """What a file looks like that is no log, from its first line and the kinds of all."""
+    """What a file that is not a log looks like, from its first line and the kinds of all."""
     if 2 * kinds["pbs of another date"] >= lines:
         return "PBS accounting with another kind of date; write dates as MM/DD/YYYY HH:MM:SS"
     if 2 * kinds["sacct of other columns"] >= lines:

@@ -1,7 +1,7 @@
 """The one door to the DuckDB warehouse: `Warehouse.read()` and `Warehouse.write()`.
 
 DuckDB lets one process write or many read. A writer takes an exclusive lock on a file beside the database, opens
-one transaction, commits or rolls back, and always closes; a reader opens read-only. Both wait for each other.
+one transaction, commits or rolls back, and always closes. A reader opens read-only. Both wait for each other.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ POLL_S = 0.1
 MOST_OF_A_COMMAND = 60
 """Letters of the command of a process that holds the warehouse."""
 HEADERS_BYTES = 3 * 4096
-"""A DuckDB file begins with three headers; its tables come after them."""
+"""A DuckDB file begins with three headers. Its tables come after them."""
 _is_confined = [False]
-"""Whether connections are closed to other files, as the last item says."""
+"""Whether connections cannot open other files, as the last item says."""
 
 
 class Unfinished(NamedTuple):
-    """Work on the warehouse's files that goes on after a kill: nobody may read or write before it is done.
+    """Work on the warehouse's files that must be finished after a kill. No process may read or write before it is done.
 
     marker: a file that is there while some of it is left. finish: does it, under the warehouse's lock, and removes the marker.
     """
@@ -52,7 +52,7 @@ class Warehouse:
     path: the database file, which the first write makes.
     timeout_s: how long to wait for other processes before raising WarehouseBusy
         (default: TRACEHOUSE_TIMEOUT_S, or 600 s).
-    unfinished: what a killed process may have left, and whoever comes next has to do.
+    unfinished: work that a killed process may have left, and that the next process has to do.
     """
 
     def __init__(self, path: Path, timeout_s: float | None = None, unfinished: Unfinished | None = None) -> None:
@@ -77,7 +77,7 @@ class Warehouse:
             except duckdb.PermissionException as error:  # see `confined`
                 raise WarehouseError(
                     f"{self.path}: one of its views would read another file or the network, which none of tracehouse's does "
-                    f"({error}). Somebody has changed it. Use a copy from before, or ingest the logs into another TRACEHOUSE_HOME"
+                    f"({error}). The view was changed from outside. Use an earlier copy, or ingest the logs into another TRACEHOUSE_HOME"
                 ) from None
             finally:
                 connection.close()
@@ -115,7 +115,7 @@ class Warehouse:
 
     @contextmanager
     def paused(self) -> Iterator[Stored]:
-        """Nobody writes meanwhile, and readers go on: for copying the file. Gives what it says of its tables, which are not
+        """Blocks writers, while readers continue. For copying the file. Returns what the file says of its tables, which are not
         upgraded. Raises WarehouseError as `read` does."""
         self.settle()
         self.must_exist()
@@ -129,8 +129,8 @@ class Warehouse:
 
     @contextmanager
     def replacing(self) -> Iterator[None]:
-        """Nobody writes or ingests meanwhile: for putting another file in its place. Raises WarehouseBusy at once where somebody
-        does. The file may be damaged, or missing."""
+        """Blocks writers and ingests. For replacing the file by another. Raises WarehouseBusy at once where a process writes or ingests.
+        The file may be damaged, or missing."""
         now = time.monotonic()
         folder = self.path.parent
         with self._not_nested(), ExitStack() as held:
@@ -142,12 +142,12 @@ class Warehouse:
                     self._connect(read_only=True, deadline=now).close()
                 except WarehouseBusy:
                     raise
-                except (WarehouseError, duckdb.Error):  # damaged: whoever replaces it knows why
+                except (WarehouseError, duckdb.Error):  # the file is damaged, which may be why it is replaced
                     pass
             yield
 
     def settle(self) -> None:
-        """Finishes what a killed process has left. Raises WarehouseError where this account may not."""
+        """Finishes the work that a killed process has left. Raises WarehouseError where this account may not."""
         if self.unfinished is None or not self.unfinished.marker.exists():
             return
         try:
@@ -162,12 +162,12 @@ class Warehouse:
     def must_exist(self) -> None:
         """Raises WarehouseError where there is no warehouse yet."""
         if not self.path.exists() or self._is_half_made():
-            raise NoWarehouse(f"{self.path}: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`")
+            raise NoWarehouse(f"{self.path}: no warehouse yet: make one with `tracehouse run` or `tracehouse ingest`")
 
     def _stored_surely(self, connection: duckdb.DuckDBPyConnection) -> Stored:
         stored = self._stored(connection)
         if stored is None:  # its first writer was killed, or another program made the file
-            raise NoWarehouse(f"{self.path}: no warehouse yet; make one with `tracehouse run`")
+            raise NoWarehouse(f"{self.path}: no warehouse yet: make one with `tracehouse run`")
         return stored
 
     def _stored(self, connection: duckdb.DuckDBPyConnection) -> Stored | None:
@@ -177,7 +177,7 @@ class Warehouse:
             raise WarehouseError(f"{self.path}: {error}") from None
 
     def _bring_up_to_date(self, connection: duckdb.DuckDBPyConnection, stored: Stored | None) -> None:
-        """Makes the tables, or upgrades them in a transaction of its own: what fails later must not undo it."""
+        """Makes the tables, or upgrades them in a transaction of its own, so that a later failure does not undo it."""
         older = stored is not None and stored.version < CURRENT_VERSION
         try:
             create_schema(connection, stored)
@@ -187,11 +187,11 @@ class Warehouse:
             connection.execute("COMMIT")
             connection.execute("BEGIN")
             kept = "all rows are kept but those of rankings and of prediction searches, which the next evaluation computes again"
-            print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables; {kept}", file=sys.stderr)
+            print(f"warehouse: upgraded to version {CURRENT_VERSION} of its tables: {kept}", file=sys.stderr)
 
     def _is_half_made(self) -> bool:
-        """Whether the disk was full, or the process killed, while DuckDB wrote the headers of a new file: nothing else is in it,
-        and DuckDB opens it never again."""
+        """Whether the disk was full, or the process killed, while DuckDB wrote the headers of a new file. Nothing else is in it,
+        and DuckDB can never open it again."""
         try:
             # a whole file is never opened here: closing it would end the locks that DuckDB has on it in this process
             if self.path.stat().st_size >= HEADERS_BYTES:
@@ -237,7 +237,7 @@ class Warehouse:
         return self.path.parent / "staging"
 
     def _close_other_files(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """See `confined`. A connection of this process that is open already may have done so."""
+        """See `confined`. An open connection of this process may already have closed them."""
         if connection.execute("SELECT current_setting('enable_external_access')").fetchall() == [(True,)]:
             connection.execute("SET allowed_directories = [?]", [f"{self.staging.resolve()}/"])
             connection.execute("SET enable_external_access = false")
@@ -267,7 +267,9 @@ class Warehouse:
 
 @contextmanager
 def file_lock(path: Path, deadline: float | None = None, of: Path | None = None) -> Iterator[None]:
-    """Holds a lock that is a file; waits for other processes until the deadline (time.monotonic; TRACEHOUSE_TIMEOUT_S from now).
+    """Holds a lock that is a file. Waits for other processes until the deadline.
+
+    deadline: by time.monotonic, by default TRACEHOUSE_TIMEOUT_S from now.
 
     Raises WarehouseBusy, naming `of` (default: the file itself) and the process that holds it.
     """
@@ -285,14 +287,14 @@ def file_lock(path: Path, deadline: float | None = None, of: Path | None = None)
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        yield  # closing the file releases the lock, and so does the end of the process, however it comes
+        yield  # closing the file releases the lock, and so does the end of the process, whatever its reason
 
 
 @contextmanager
 def confined(on: bool = True) -> Iterator[None]:
     """Inside, warehouses are opened without access to the network, and to files other than those of `Warehouse.staging`. The views
-    of a warehouse that somebody else has made could read them. It counts for the whole process. Not for notebooks: DuckDB opens
-    a file with one setting at a time.
+    of a warehouse that another person has made could read them. It counts for the whole process. Do not use it in notebooks, because
+    DuckDB opens a file with one setting at a time.
     """
     _is_confined.append(on)
     try:
@@ -350,7 +352,7 @@ class _Waiting:
 
 
 def _process(number: str) -> str:
-    """A process, as people know it: its number and its command, where it is on this machine."""
+    """A process in words: its number and its command, where it is on this machine."""
     if not number.isdigit():
         return "process unknown"
     try:

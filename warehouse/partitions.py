@@ -15,7 +15,7 @@ def first_row(connection: duckdb.DuckDBPyConnection, query: str, parameters: obj
 
 
 def replace_partition(connection: duckdb.DuckDBPyConnection, table: str, source: str, rows: pl.DataFrame) -> int:
-    """Deletes the rows of `source` from `table` and inserts `rows` by name; call it inside `Warehouse.write()`.
+    """Deletes the rows of `source` from `table` and inserts `rows` by name. Call it inside `Warehouse.write()`.
 
     rows: every column of the table but `source`, in any order. Returns the number of rows written.
     """
@@ -23,7 +23,7 @@ def replace_partition(connection: duckdb.DuckDBPyConnection, table: str, source:
 
 
 def replace_rows(connection: duckdb.DuckDBPyConnection, table: str, key: dict[str, str], rows: pl.DataFrame) -> int:
-    """Like `replace_partition`, for the rows whose columns have the values in `key`; `rows` may hold those columns or not."""
+    """Like `replace_partition`, for the rows whose columns have the values in `key`. `rows` may hold those columns or not."""
     where = " AND ".join(f"{column} = ?" for column in key)
     connection.execute(f"DELETE FROM {table} WHERE {where}", list(key.values()))
     if rows.height:
@@ -37,7 +37,7 @@ def replace_rows(connection: duckdb.DuckDBPyConnection, table: str, key: dict[st
 def replace_partition_by_query(
     connection: duckdb.DuckDBPyConnection, table: str, source: str, query: str, parameters: dict[str, object]
 ) -> int:
-    """Like `replace_partition`, with the rows of a query over the warehouse; `parameters` are its `$name`s."""
+    """Like `replace_partition`, with the rows of a query over the warehouse. `parameters` are its `$name`s."""
     connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
     row = first_row(connection, f"INSERT INTO {table} BY NAME {query}", parameters)
     return int(row[0]) if row else 0

@@ -1,4 +1,4 @@
-"""Figures for the UI and the report. Each takes a frame or arrays and returns a matplotlib Figure; none reads data."""
+"""Figures for the UI and the report. Each function takes a frame or arrays and returns a matplotlib Figure. None reads data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POLICY_COLOURS = {
 
 
 def figure(width: float = 9.6, height: float = 3.2, rows: int = 1, share_x: bool = False) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes, shape (rows,); made without pyplot, so that nothing global is left behind."""
+    """A figure and its axes, shape (rows,). It is made without pyplot, so that nothing global is left behind."""
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(width, height), layout="constrained")
@@ -41,7 +41,7 @@ def figure(width: float = 9.6, height: float = 3.2, rows: int = 1, share_x: bool
 
 
 def plain_label(name: str | None) -> str:
-    """A name from a log as a label. matplotlib would take what stands between two `$` for a formula, and fail where it is none."""
+    """A name from a log as a label. matplotlib would read the text between two `$` as a formula, and fail where it is not one."""
     return str(name).replace("$", r"\$")
 
 
@@ -56,7 +56,7 @@ def daily_load(daily: pl.DataFrame) -> Figure:
 
 
 def log_axis(axis: Any) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    """A logarithmic axis whose labels are plain numbers: `1`, `2` and `5` times powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
@@ -77,7 +77,7 @@ def gantt(
 ) -> Figure:
     """A schedule as boxes of time x processors, from second `origin` to `until`.
 
-    Processors are drawn from the lowest free ones up, in pieces where need be. Arrays (jobs,), times in seconds;
+    Processors are drawn from the lowest free ones up, in several parts if necessary. Arrays (jobs,), times in seconds.
     width_class: an index into the palette.
     """
     from matplotlib.collections import PatchCollection
@@ -109,7 +109,7 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def heat_map(ax: Any, hours: np.ndarray) -> Any:
-    """A heat map of waits in hours, colours on a logarithmic scale from a minute on, since waits range over decades."""
+    """A heat map of waits in hours. Its colours are on a logarithmic scale from a minute on, since waits range over decades."""
     from matplotlib.colors import LogNorm
 
     largest = float(np.nanmax(hours)) if not np.isnan(hours).all() else 1.0

@@ -19,13 +19,13 @@ KEPT_UNUSED_S = 7 * 86_400
 
 
 def data_folder() -> Path:
-    """What tracehouse has written. Most of it can be computed from the logs again, but not histories, saved replays, models in use and
-    rows of logs that are gone."""
+    """The folder of all that tracehouse has written. Most of it can be computed from the logs again, but not histories, saved replays,
+    models in use and rows of logs that are gone."""
     return home() / "warehouse" / "data"
 
 
 def open_warehouse() -> Warehouse:
-    """The warehouse of `home()`; the file is made by the first write. A restore that was killed is finished first."""
+    """The warehouse of `home()`. The first write makes its file. A restore that was killed is finished first."""
     folder = data_folder()
     return Warehouse(folder / DATABASE, unfinished=Unfinished(folder / JOURNAL, lambda: finish_restore(folder)))
 
@@ -36,11 +36,11 @@ def report_path(source: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that appears complete or not at all, whatever else is running or dying, and whether the disk is full.
+    """Writes a file that appears complete or not at all, whatever other processes do, and whether or not the disk is full.
 
     A device or a pipe is written to as it is. Raises OSError, which names the file.
     """
-    path = path.resolve()  # a link stays one
+    path = path.resolve()  # a link stays a link
     # threads and other hosts may have the number of this process
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
@@ -51,7 +51,7 @@ def write_whole(path: Path, content: bytes) -> None:
         with temporary.open("xb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())  # a row that names the file must not outlive it
+            os.fsync(file.fileno())  # a row that names the file must not be there without it
         temporary.replace(path)
         sync(path.parent)
     except OSError as error:
@@ -62,9 +62,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:
-    """Keeps a model file; returns (path below the data folder, SHA-256), as the database stores them.
+    """Keeps a model file. Returns (path below the data folder, SHA-256), as the database stores them.
 
-    The name carries the hash, so that a file never changes under the row that names it.
+    The name has the hash in it, so that a file never changes under the row that names it.
     """
     digest = hashlib.sha256(content).hexdigest()
     path = data_folder() / "models" / source / f"{name}-{digest[:12]}.json"
@@ -73,20 +73,20 @@ def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:
 
 
 def read_model(file: str, sha256: str) -> bytes:
-    """The content of a model file that the database names. Raises ValueError when it is missing or not what it was, and for a file
-    that is not one of ours: the database may be somebody else's."""
+    """The content of a model file that the database names. Raises ValueError when it is missing or has changed. It also raises for a
+    file outside of our folder, because another person may have made the database."""
     path = data_folder() / file
     if not path.resolve().is_relative_to((data_folder() / "models").resolve()):
         raise ValueError(
-            f"{file}: the warehouse names a model outside of {data_folder() / 'models'}; train it again with `tracehouse run`"
+            f"{file}: the warehouse names a model outside of {data_folder() / 'models'}: train it again with `tracehouse run`"
         )
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise ValueError(f"{path}: the model file is gone; train it again with `tracehouse run`") from None
+        raise ValueError(f"{path}: the model file is gone: train it again with `tracehouse run`") from None
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(
-            f"{path}: the model file is not the one that was trained; train it again with `tracehouse run`"
+            f"{path}: the model file is not the one that was trained: train it again with `tracehouse run`"
         )
     return content
 
@@ -94,7 +94,7 @@ def read_model(file: str, sha256: str) -> bytes:
 def remove_unused_models(source: str, name: str, used: Iterable[str]) -> None:
     """Removes files of a model that no row names any more and that are older than KEPT_UNUSED_S.
 
-    Their age is counted up to the newest file of the source: the clock of a file server may differ from ours.
+    Their age is counted up to the newest file of the source, because the clock of a file server may differ from ours.
     """
     kept = set(used)
     changed: dict[Path, float] = {}

@@ -1,4 +1,4 @@
-"""The replayable jobs of a source, as the simulator takes them."""
+"""The replayable jobs of a source, in the form that the simulator takes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from warehouse import Warehouse, first_row
 JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
 SLICE_JOBS = 500_000
-"""Jobs are taken out of the warehouse so many at a time: beside the result only a slice is in memory."""
+"""How many jobs are taken out of the warehouse at a time. Besides the result, only one such slice is in memory."""
 TRACE_MEMORY = "512MiB"
-"""Of DuckDB meanwhile."""
+"""DuckDB's limit of memory meanwhile."""
 
 
 @dataclass(frozen=True)
 class Trace:
     """What a replay needs to know of a source.
 
-    rows: replayable jobs in replay order (sql/queries/core/replayable_jobs.sql); cluster_procs: processors of the cluster, and
-    where that number comes from; origin: see simulator.jobs.jobs.Jobs; jobs_left_out: canonical jobs that are not in `rows`;
-    test_position: position of the first job that no training has seen, among the rows that were not cancelled; None before
+    rows: replayable jobs in replay order (sql/queries/core/replayable_jobs.sql). cluster_procs: processors of the cluster.
+    cluster_procs_from: where that number comes from. origin: see simulator.jobs.jobs.Jobs. jobs_left_out: canonical jobs that are not
+    in `rows`.
+    test_position: position of the first held-out job, among the rows that were not cancelled. None before
     a run-time model exists.
-    clock_zero: UTC time of the log's second 0, without zone; has_calendar: whether that is known; time_zone: of the cluster.
+    clock_zero: UTC time of the log's second 0, without zone. has_calendar: whether that is known. time_zone: of the cluster.
     procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
-    node_procs: processors of a node by the header, or as core.clusters has it; None where nothing tells.
-    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading): docs/reference/semantics.md.
+    node_procs: processors of a node by the header, or as core.clusters has it. None where neither has it.
+    log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), see docs/reference/semantics.md.
     """
 
     source: str
@@ -60,11 +61,11 @@ class Trace:
 
     @property
     def clock(self) -> LogClock:
-        """How times of the log are said."""
+        """How times of the log are written."""
         return LogClock(self.clock_zero, self.time_zone, self.has_calendar)
 
     def jobs(self, estimates: Estimates | str = "requested") -> Jobs:
-        """All jobs in `rows`. Raises ValueError when predictions are asked for and a job has none."""
+        """All jobs in `rows`. Raises ValueError for predicted estimates when a job has no prediction."""
         return self.jobs_of(self.rows, estimates)
 
     def jobs_of(
@@ -74,7 +75,7 @@ class Trace:
         reserve_by: str = "estimate",
         admit_by: str = "estimate",
     ) -> Jobs:
-        """The simulator's jobs for some of the rows, which stay in their order. Raises as `jobs` does."""
+        """The simulator's jobs for some of the rows, in their order. Raises as `jobs` does."""
         believed, predicted = Estimates.of(estimates), None
         if believed.is_predicted:
             if rows[believed.column].null_count():
@@ -107,8 +108,8 @@ class Trace:
         estimates: Estimates | str = "requested",
         reserve_by: str = "estimate",
     ) -> RunningJobs:
-        """Jobs among `rows` that by the log's own start and run time had started before `moment` (a second of the log's clock) and
-        were running then; a job whose start the log does not know is not among them. Raises as `jobs`."""
+        """Jobs among `rows` that by the log's own times were running at `moment`, a second of the log's clock, and had started before.
+        A job whose start the log does not have is not among them. Raises as `jobs`."""
 
         running = rows.filter(
             pl.col("cancel_s").is_null(),
@@ -122,8 +123,8 @@ class Trace:
 
 
 def waiting_at(rows: pl.DataFrame, moment: int) -> pl.DataFrame:
-    """Those of `rows` that by the log's own times waited at `moment`, a second of the log's clock: they were submitted by then, and
-    started then or later, or left the queue later. A job whose start the log does not know is not among them."""
+    """Those of `rows` that by the log's own times waited at `moment`, a second of the log's clock. They were submitted by then, and
+    started then or later, or left the queue later. A job whose start the log does not have is not among them."""
     return rows.filter(
         pl.col("submit_s") <= moment,
         pl.when(pl.col("cancel_s").is_null()).then(pl.col("start_s") >= moment).otherwise(pl.col("cancel_s") > moment),
@@ -140,10 +141,10 @@ PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent 
 
 
 def logged_facts(rows: pl.DataFrame, estimates: Estimates) -> dict[str, NDArray[np.float32]]:
-    """What learned policies may read of these rows of a trace, as simulator.jobs.jobs.Jobs.facts has it.
+    """What learned policies may read of these rows of a trace, in the form of simulator.jobs.jobs.Jobs.facts.
 
-    There are no predictions where a job has none. A job without a request counts as having requested its run time, except
-    with predicted estimates, where it has requested the longest.
+    There are no predictions where a job has none. A job without a request counts as having requested its run time. With predicted
+    estimates it counts as having requested the longest time instead.
     """
     facts = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
     request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
@@ -169,7 +170,7 @@ def trace_sha256(rows: pl.DataFrame) -> str:
 
 def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, labels: Sequence[str] = ()) -> Trace:
     """cancelled: whether jobs that were cancelled before they started are among the rows. labels: further columns of core.jobs that the
-    rows are to have.
+    rows should have.
 
     Raises ValueError when the source is not in the warehouse or has no job that can be replayed.
     """
@@ -213,7 +214,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
 def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancelled: bool) -> pl.DataFrame:
     """Trace.rows, from the statements core.replay_names, core.replay_extremes and core.replayable_jobs.
 
-    A column with the same value in all rows takes no memory, such as predictions that there are none of.
+    A column with the same value in all rows takes no memory, such as the predictions where there are none.
     """
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
@@ -225,7 +226,7 @@ def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancell
     slices, constants = [], []
     for begin in range(0, max(last[0], 0) + 1, SLICE_JOBS):
         bounds |= {"from_index": begin, "to_index": begin + SLICE_JOBS}
-        # all columns of one batch share its memory: only as copies do those that stay let go of the others
+        # all columns of one batch share its memory, so copies of the kept ones are needed to free the others
         rows = connection.sql(sql.load("core.replayable_jobs"), params=bounds).pl(batch_size=SLICE_JOBS // 4 + 1)
         if rows.height:
             constants.append(_constants(rows))
@@ -246,7 +247,7 @@ def _with_labels(
 
 
 def _constants(rows: pl.DataFrame) -> dict[str, object]:
-    """The value of each numeric column that has the same in all rows, or none in all."""
+    """The value of each numeric column that has the same value in all rows, or none in all."""
     values: dict[str, object] = {}
     for column in rows:
         if column.null_count() == len(column) or (
@@ -257,7 +258,7 @@ def _constants(rows: pl.DataFrame) -> dict[str, object]:
 
 
 def _joined(schema: pl.Schema, slices: list[pl.DataFrame], constants: list[dict[str, object]]) -> pl.DataFrame:
-    """The slices with their constants as one frame; what is constant in all of them is kept as one value."""
+    """The slices with their constants as one frame. What is constant in all of them is kept as one value."""
     common = {name: value for name, value in constants[0].items() if all(c.get(name, c) == value for c in constants)}
     parts = [
         rows.with_columns(pl.lit(value, schema[name]).alias(name) for name, value in c.items() if name not in common)
@@ -271,7 +272,7 @@ def _joined(schema: pl.Schema, slices: list[pl.DataFrame], constants: list[dict[
 
 
 def load_clock(warehouse: Warehouse, source: str) -> LogClock:
-    """How times of a source are said. Raises ValueError for one that is not in the warehouse."""
+    """How times of a source are written. Raises ValueError for one that is not in the warehouse."""
     with warehouse.read() as connection:
         row = first_row(connection, sql.load("core.source_facts"), {"source": source})
     if row is None:
@@ -280,7 +281,7 @@ def load_clock(warehouse: Warehouse, source: str) -> LogClock:
 
 
 def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:
-    """The trace and its test position; raises ValueError before there is a run-time model."""
+    """The trace and its test position. Raises ValueError before there is a run-time model."""
     trace = load_trace(warehouse, source)
     if trace.test_position is None:
         raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")

@@ -1,4 +1,4 @@
-"""The asset replay/evaluation: every policy on later, unseen jobs."""
+"""The asset replay/evaluation: every policy on held-out jobs."""
 
 import dagster as dg
 
@@ -29,9 +29,9 @@ from warehouse import Warehouse, replace_partition
 def replay_evaluation(
     context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Every policy in a replay of the whole log, over the part that no training has seen, with a verdict on who should adopt it.
+    """Every policy in a replay of the whole log, scored on the held-out jobs, with a verdict on who should adopt it.
 
-    Backfilling is EASY, once with requested and once with predicted run times; the learned policy is the champion."""
+    Backfilling is EASY, once with requested and once with predicted run times. The learned policy is the champion."""
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)

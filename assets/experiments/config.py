@@ -10,7 +10,9 @@ from models.scheduling.options import ImitationOptions, InputLayout, Recipe
 class LearningConfig(dg.Config):
     methods: list[str] = Field(default=["ppo", "evolution", "imitation"], description="Ways of training")
     start: str = text_field(Recipe, "start")
-    cautious: bool = Field(default=True, description="Keep what it starts from unless better beyond noise")
+    cautious: bool = Field(
+        default=True, description="Keep what it starts from unless the policy is significantly better"
+    )
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     ppo: PPOConfig = PPOConfig(layout="informed")
     evolution: EvolutionConfig = EvolutionConfig()

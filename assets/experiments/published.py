@@ -24,7 +24,9 @@ class PublishedConfig(LearningConfig):
     ppo: PPOConfig = PPOConfig(layout="informed", trajectories=128)
     evolution: EvolutionConfig = EvolutionConfig(windows=24)
     start: str = text_field(Recipe, "start", default="key")
-    cautious: bool = Field(default=False, description="Keep what it starts from unless better beyond noise")
+    cautious: bool = Field(
+        default=False, description="Keep what it starts from unless the policy is significantly better"
+    )
     seen: bool = Field(
         default=False,
         description="Whether policies may learn from all 10,000 jobs, as in the paper, or not from those that judge",
@@ -48,13 +50,15 @@ class PublishedConfig(LearningConfig):
 def published(
     context: dg.AssetExecutionContext, config: PublishedConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs, which are kept
+    """RLScheduler's tables V, VI, VIII, X and XI: its replay rules and its ten windows of the first 10,000 jobs. These jobs are kept
     from training and choosing unless `seen`."""
 
     source = context.partition_key
     trace = load_trace(warehouse, source)
     if trace.rows.height < PUBLISHED_JOBS:
-        raise ValueError(f"source {source!r} has {trace.rows.height} jobs; the published windows need {PUBLISHED_JOBS}")
+        raise ValueError(
+            f"source {source!r} has {trace.rows.height} jobs, and the published windows need {PUBLISHED_JOBS}"
+        )
     split = published_split(trace.rows.height, config.training_window_jobs, config.seen)
     ten, experiment = split.judge, "published_seen" if config.seen else "published"
     all_costs, all_differences, all_policies = [], [], []

@@ -23,35 +23,37 @@ from warehouse import Warehouse, replace_partition
 
 
 class RLSchertTraining(dg.Config, RLSchertOptions):
-    """Settings of training, as a run takes them."""
+    """Settings of training, in the form that a run takes."""
 
 
 class RLSchertConfig(dg.Config):
-    """Settings of the experiment, as a run takes them."""
+    """Settings of the experiment, in the form that a run takes."""
 
     errors: str = Field(
         default="paper",
         pattern="^(paper|measured)$",
-        description="How predictions err: paper, as RLSchert's Table 5; measured, as the predictors of this folder of runs",
+        description="How predictions err: paper (as RLSchert's Table 5), or measured (as the predictors of this folder of runs)",
     )
     jobs_like: str = Field(
         default="paper",
         pattern="^(paper|runs)$",
-        description="What lengths and processors are like: paper, its statistics; runs, the finished runs of this folder",
+        description="What lengths and processors are like: paper (its statistics), or runs (the finished runs of this folder)",
     )
     seeds: list[int] = Field(
-        default=[1, 2, 3, 4, 5], description="Training seeds; []: heuristics alone, which takes a minute"
+        default=[1, 2, 3, 4, 5], description="Training seeds. [] takes heuristics alone, which takes a minute"
     )
     procs: int = Field(default=16, ge=10, le=64, description="Processors of the cluster, in units of ten")
     job_rate: float = Field(default=0.7, gt=0, le=1, description="Probability that a job arrives in a unit of time")
     jobs: int = Field(default=200, ge=10, description="Jobs in a sequence")
-    test_sequences: int = Field(default=16, ge=4, description="Sequences that judge, of unseen jobs")
+    test_sequences: int = Field(default=16, ge=4, description="Sequences of held-out jobs, which judge")
     training: RLSchertTraining = RLSchertTraining()
     completion_seeds: int = Field(
-        default=1, ge=0, description="So many of the seeds train for completion time too (Table 8, Figure 8); 0: none"
+        default=1, ge=0, description="How many of the seeds also train for completion time (Table 8, Figure 8)"
     )
     network_iterations: int = Field(
-        default=0, ge=0, description="Iterations in which the networks of Table 3 are trained on state images; 0: none"
+        default=0,
+        ge=0,
+        description="Iterations in which the networks of Table 3 are trained on state images, 0 for none",
     )
     job_rates: list[float] = Field(default=[0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95], description="Figure 10")
     cluster_sizes: list[int] = Field(default=[12, 14, 16, 18, 20, 22, 24], description="Figure 11")
@@ -60,8 +62,8 @@ class RLSchertConfig(dg.Config):
         default=1.212,
         ge=0,
         lt=3,
-        description="Error (MAPE, a share) of the general predictor on the half of the jobs of Table 11 that are not VASP; "
-        "default: RLSchert's Table 10",
+        description="Error (MAPE, a share) of the general predictor on the half of the jobs of Table 11 that are not VASP. "
+        "Default: RLSchert's Table 10",
     )
     preemption_cost: int = Field(
         default=0,
@@ -69,13 +71,13 @@ class RLSchertConfig(dg.Config):
         description="Units by which each run of a job after a kill is longer, where policies are trained and tried",
     )
     preemption_costs: list[int] = Field(
-        default=[0, 1, 2, 5, 10, 20], description="Such costs, tried without training again"
+        default=[0, 1, 2, 5, 10, 20], description="Such costs that are tried without training again"
     )
     stop_within: int = Field(
-        default=5, ge=1, description="The stopping rule stops jobs that have run for so many units at most"
+        default=5, ge=1, description="The stopping rule stops jobs that have run for at most this number of units"
     )
     stop_ratio: float = Field(
-        default=3.0, ge=1, description="It stops them when a job waits that is at least so many times shorter"
+        default=3.0, ge=1, description="It stops them when a job waits that is shorter by at least this factor"
     )
 
 
@@ -90,9 +92,9 @@ class RLSchertConfig(dg.Config):
 def rlschert(
     context: dg.AssetExecutionContext, config: RLSchertConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Trains DeepRM, RLSchert without killing, with killing by rule and with learned killing on synthetic VASP jobs, and tries
-    them beside the heuristics on unseen ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if asked for.
-    Policies are trained at one load on one cluster. Load, size, predictable jobs, mixed applications and what a kill costs vary
+    """Trains DeepRM, RLSchert without killing, with killing by rule and with learned killing on synthetic VASP jobs. Compares them
+    with the heuristics on held-out ones: Tables 6 to 9 and 11 and Figures 7 to 13 of RLSchert, Table 3 if the settings want it.
+    Policies are trained at one load on one cluster. Load, size, predictable jobs, mixed applications and the cost of a kill vary
     without training again."""
 
     source = context.partition_key

@@ -1,4 +1,4 @@
-"""What RLSchert's experiment reads of a folder of VASP runs: how predictions err there, and what its jobs are like."""
+"""What RLSchert's experiment reads of a folder of VASP runs: the errors of predictions there, and its jobs."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def observed_jobs(warehouse: Warehouse, source: str) -> tuple[tuple[int, int, bo
             params={"source": source},
         ).fetchall()
     if not runs:
-        raise ValueError(f"no finished run of {source!r} to draw jobs from: use jobs_like: paper")
+        raise ValueError(f"no finished run of {source!r} to draw jobs from. Set jobs_like to paper")
     return jobs_of_runs(runs)

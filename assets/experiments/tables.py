@@ -46,8 +46,8 @@ EXPERIMENT_CARD = (
 
 @dataclass(frozen=True)
 class ExperimentEntry:
-    """A policy on the judging windows. trained_on: its source; costs: float64 (windows,). rule: how it replays the whole log, where
-    it is judged by that, too."""
+    """A policy on the judging windows. trained_on: its source. costs: float64 (windows,). rule: how it replays the whole log, where
+    it is judged by that too."""
 
     policy: str
     estimates: str
@@ -109,9 +109,9 @@ def comparisons(
     labels: dict[str, str],
     rivals: Sequence[tuple[str, str]] = COMPARED_WITH,
 ) -> pl.DataFrame:
-    """Rows of experiments.comparisons: each policy, its seeds together, against each rival (policy and estimates) that is there.
+    """Rows of experiments.comparisons: each policy, with all its seeds, against each existing rival (policy and estimates).
 
-    A rival that was trained is that from the same source, all its seeds together.
+    A rival that was trained is the one from the same source, with all its seeds.
     """
     groups: dict[tuple[str, str, str | None], list[ExperimentEntry]] = {}
     for entry in entries:
@@ -195,15 +195,15 @@ def write_results(
     policies: list[dict[str, Any]],
     verdicts: pl.DataFrame | None = None,
 ) -> None:
-    """Replaces the rows of one experiment of a source for these goals and backfillings, verdicts for these goals; all others stay.
+    """Replaces the rows of one experiment of a source for these goals and backfillings, and verdicts for these goals. All others stay.
 
-    The rows of agents, whose backfilling is called so, are replaced for these goals altogether.
+    The rows of agents, whose backfilling has the agent's name, are all replaced for these goals.
     """
     stored = pl.DataFrame(policies, infer_schema_length=None)
     new = dict(zip(EXPERIMENT_TABLES, (costs, differences, stored, pl.DataFrame(verdicts)), strict=True))
     again = costs.select("experiment", "goal", "backfill").unique()
     files: list[str] = []
-    with warehouse.write() as connection:  # which makes the tables where an older tracehouse had none
+    with warehouse.write() as connection:  # this makes the tables where an older tracehouse had none
         for name in EXPERIMENT_TABLES:
             kept = connection.sql(
                 f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
@@ -225,7 +225,7 @@ def write_results(
 def curve_rows(
     arena: Arena, lessons: Lessons, options: PPOOptions, networks: list[str], filtering: bool, seeds: list[int]
 ) -> pl.DataFrame:
-    """Rows of experiments.curves. Raises ValueError when nothing is asked for."""
+    """Rows of experiments.curves. Raises ValueError when there is nothing to compare."""
     half = max(options.epochs // 2, 1)
     variants: list[tuple[str, str, PPOOptions]] = [("networks", name, options) for name in networks]
     if filtering:

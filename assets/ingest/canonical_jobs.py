@@ -1,7 +1,7 @@
 """Raw records into canonical jobs.
 
 Only jobs from the first submission on that new records are about are written again. Jobs before it stay as they are.
-The statements are listed in `assets.ingest.versions`: when one of them changes, all jobs are written again.
+The statements are listed in `assets.ingest.versions`. When one of them changes, all jobs are written again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from traces.common.log import LARGEST_S
 from warehouse import Warehouse, first_row
 
 SLICE_ROWS = 500_000
-"""Jobs are put in order so many at a time, whatever their number."""
+"""How many jobs are sorted at a time, however many there are."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class _Replacement:
 
 
 def write_jobs(warehouse: Warehouse, source: str) -> int:
-    """Brings the canonical jobs of a source up to date with its raw tables; returns how many jobs there are.
+    """Brings the canonical jobs of a source up to date with its raw tables. Returns how many jobs there are.
 
-    Jobs submitted before anything that has changed stay as they are. The later ones are computed again while others may read
+    Jobs submitted before anything that has changed stay as they are. The later ones are computed again while other processes may read
     the warehouse, and then written at once. `job_index` is the order of submission, whatever the order in which files came.
     Raises ValueError when there is no raw log, or when the size of the cluster is in neither catalogue nor log.
     """
@@ -136,7 +136,7 @@ class _Computation:
         return row[0] if row and row[0] is not None else LARGEST_S
 
     def _first_requeued(self) -> int:
-        """First submission of a job that the changed files may make an attempt of another job, or may part from it.
+        """First submission of a job that the changed files may make an attempt of another job, or may separate from it.
 
         Unix seconds. The job itself may be in an older file. LARGEST_S when there is no such job.
         """
@@ -188,7 +188,7 @@ class _Computation:
     def _capacity(self, from_s: int) -> _Replacement:
         """The use of the cluster by day, from the day of the first job that was computed again.
 
-        The last day that was there is always computed again: its end may have been the end of the log, and be so no more.
+        The last day that was there is always computed again. The log may have ended in it, and may continue now.
         """
         first = first_row(self.connection, "SELECT min(submit_time) FROM core.jobs")
         last_day = first_row(self.connection, "SELECT max(day) FROM core.capacity WHERE source = ?", [self.source])
@@ -222,8 +222,10 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     if procs_from == "peak":
         procs = widest
         if peak is None or procs is None:
-            raise ValueError(f"source {source!r} needs `procs` (or --procs): its log does not tell the cluster's size")
-    # a clock that counts from 1970: policies count from the first submission instead
+            raise ValueError(
+                f"source {source!r} needs `procs` (or --procs): its log does not say how large the cluster is"
+            )
+    # the clock counts from 1970, so policies count from the first submission instead
     origin_s = 0 if log_format == "swf" else first_submit_s or 0
     connection.execute(
         "UPDATE core.sources SET cluster_procs = ?, origin_s = ? WHERE source = ?", [procs, origin_s, source]
@@ -251,5 +253,5 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
 
 
 def _origin(given: int | None, inferred: int | None, how: str) -> str | None:
-    """Where an amount comes from: the catalogue, else as `how` says; None where it is unknown."""
+    """Where an amount comes from: the catalogue, else as `how` says. None where the amount is unknown."""
     return "catalogue" if given else how if inferred else None

@@ -15,14 +15,14 @@ from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row
 
 COUNTED = ("MaxJobs", "MaxRecords")
-"""Keys of a header that say how many jobs there are: told anew, since rejected lines are not exported."""
+"""Keys of a header that say how many jobs there are. They are counted again, since rejected lines are not exported."""
 
 
 def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFrame | None = None) -> int:
-    """Writes the jobs of a source as SWF (gzipped for `.gz`); returns how many. Read back, it gives the same jobs.
+    """Writes the jobs of a source as SWF (gzipped for `.gz`). Returns how many. Read back, the file gives the same jobs.
 
-    A source that was SWF keeps all 18 fields and its header. Other formats lose names, job ids, and what SWF has no field for;
-    second 0 is then the first submission. chosen: job_index, file and line of the jobs to write, None for all. Raises ValueError when the
+    A source that was SWF keeps all 18 fields and its header. Other formats lose names, job ids, and what SWF has no field for.
+    Second 0 is then the first submission. chosen: job_index, file and line of the jobs to write, None for all. Raises ValueError when the
     source is not in the warehouse.
     """
     with warehouse.read() as connection:

@@ -40,7 +40,7 @@ class Reader:
     settings: what of the catalogue gives the records their meaning. former_settings: their hash, as the first releases wrote it.
     version: of the format's reader, and of the statements that make jobs of its records.
     procs, procs_from: processors of the cluster, if they are known before the jobs are. They come from the "catalogue", the
-        "command line" or the "header"; otherwise it is None and "peak".
+        "command line" or the "header". Otherwise it is None and "peak".
     key, renames: of pseudonyms. key is None where names stay as they are.
     """
 
@@ -57,11 +57,11 @@ class Reader:
 
     @property
     def grows(self) -> bool:
-        """Whether a file of this format is appended to: PBS servers do that, the others write whole files."""
+        """Whether a file of this format is appended to. PBS servers do that, the others write whole files."""
         return self.source.format == "pbs"
 
     def stream(self, path: Path, seen: Seen | None = None) -> LogStream:
-        """The blocks of one file. seen: what was read of it before; without effect where files do not grow."""
+        """The blocks of one file. seen: what was read of it before. It has no effect where files do not grow."""
         if self.source.format == "slurm":
             return LogStream(path, slurm_cut(path, first_bytes(path), self.source.columns))
         return LogStream(path, seen=seen if self.grows else None)
@@ -115,8 +115,8 @@ class Reader:
                 "leave them out with --drop-wider" if typed else "set `drop_wider = true` on the source to reject them"
             )
             raise LogError(
-                f"{path}:{line}: a job of {procs} processors on a cluster of {self.procs} (from the {self.procs_from}); "
-                f"{wide.height} such job(s) here, the widest {wide['width'].to_numpy().max():d}. Give the cluster's true size "
+                f"{path}:{line}: a job of {procs} processors on a cluster of {self.procs} (from the {self.procs_from}). "
+                f"There are {wide.height} such job(s), the widest {wide['width'].to_numpy().max():d}. Give the cluster's true size "
                 f"(--procs, or `procs` of source {source.name!r}), or {reject}"
             )
         lines = wide["line"].to_list()
@@ -125,7 +125,7 @@ class Reader:
 
 
 def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
-    """How to read a source; the default time zone counts where neither source nor log names one. A generated source writes
+    """How to read a source. The default time zone counts where neither source nor log names one. A generated source writes
     its log first. Raises LogError when there is no log, or when its format is not known."""
     path = source.path or generated_log(source)
     source = replace(source, format=guess_format(path) if source.format == "auto" else source.format)
@@ -152,7 +152,7 @@ def _known_procs(source: Source, files: list[Path]) -> tuple[int | None, str]:
 
 
 def _swf_procs() -> pl.Expr:
-    """Processors of an SWF job: those it was given, else those it asked for; null when neither is above 0."""
+    """Processors of an SWF job: those that were allocated, else those requested. Null when neither is above 0."""
     given, requested = pl.col("allocated_procs"), pl.col("requested_procs")
     return pl.when(given > 0).then(given).when(requested > 0).then(requested)
 
@@ -181,7 +181,7 @@ def parsed_files(reader: Reader, files: Iterable[tuple[Path, Seen | None]]) -> I
                 yield path, stream, future.result() if future else None
         finally:
             stop.set()
-            while thread.is_alive():  # it may wait for a place in the queue
+            while thread.is_alive():  # the thread may wait for a place in the queue
                 with suppress(Empty):
                     waiting.get(timeout=0.1)
 
@@ -203,6 +203,6 @@ def _read(
                 parse = parse or reader.parse(path)
                 waiting.put((path, stream, pool.submit(parse_block, block, parse)))
             waiting.put((path, stream, None))
-    except Exception as error:  # raised again by who reads the queue
+    except Exception as error:  # the reader of the queue raises it again
         waiting.put(error)
     waiting.put(None)

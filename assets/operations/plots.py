@@ -1,4 +1,4 @@
-"""Figures of the real system. Each takes rows of a mart and returns a matplotlib Figure; none reads data."""
+"""Figures of the real system. Each function takes rows of a mart and returns a matplotlib Figure. None reads data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SHOWN = 7
-"""Queues or accounts with a colour of their own; the rest are `other`."""
+"""Queues or accounts with a colour of their own. The rest are `other`."""
 
 
 def waits_by_queue(waits: pl.DataFrame) -> Figure:
-    """waits: rows of marts.waits_by_queue of one source; the queues with most jobs, median and 95th percentile a month."""
+    """waits: rows of marts.waits_by_queue of one source. Shows median and 95th percentile a month of the queues with most jobs."""
     canvas, (top, bottom) = figure(height=4.6, rows=2, share_x=True)
     busiest = waits.group_by("queue").agg(pl.col("jobs").sum()).sort("jobs", "queue", descending=[True, False])
     for k, queue in enumerate(busiest["queue"].head(MOST_SHOWN)):
@@ -34,7 +34,7 @@ def waits_by_queue(waits: pl.DataFrame) -> Figure:
 
 
 def capacity(days: pl.DataFrame) -> Figure:
-    """days: rows of core.capacity of one source and cluster_procs; most and mean processors in use by day."""
+    """days: rows of core.capacity of one source and cluster_procs. Shows most and mean processors in use by day."""
     canvas, (ax,) = figure(height=2.6)
     day = days["day"].to_numpy()
     ax.fill_between(day, days["mean_procs"].to_numpy(), color=BLUE, alpha=0.35, linewidth=0, label="mean")
@@ -87,7 +87,7 @@ def submissions(jobs: pl.DataFrame) -> Figure:
 
 
 def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
-    """core_hours: month, account, core_hours; stacked by account."""
+    """core_hours: month, account, core_hours. The areas of the accounts are stacked."""
     canvas, (ax,) = figure(height=3.0)
     total = (
         core_hours.group_by("account")
@@ -118,7 +118,7 @@ def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
 
 
 def walltime_used(share: np.ndarray) -> Figure:
-    """share: run time over requested wall time, float64 (jobs,)."""
+    """share: run time over requested time, float64 (jobs,)."""
     canvas, (ax,) = figure(height=2.8)
     if len(share):
         weights = np.full(len(share), 100 / len(share))
@@ -128,6 +128,6 @@ def walltime_used(share: np.ndarray) -> Figure:
         ax.legend(frameon=False, fontsize=9)
     ax.axvline(1, color=INK, linewidth=0.8)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1, 1.2], ["0", "25 %", "50 %", "75 %", "100 %", "more"])
-    ax.set_xlabel("run time over requested wall time", fontsize=9)
+    ax.set_xlabel("run time over requested time", fontsize=9)
     ax.set_ylabel("% of jobs", fontsize=9)
     return canvas

@@ -29,12 +29,10 @@ class TaskConfig(dg.Config):
     """What policies are trained for. The assets of the group `policies` must all have the same."""
 
     goal: str = Field(
-        default="bsld", description="What to make small: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
+        default="bsld", description="What to minimize: bsld, wait, 0.7*bsld + 0.001*wait, bsld:max_user, ..."
     )
     backfill: str = Field(default="easy", description="Backfilling: none, any, easy or easy-sjbf")
-    estimates: str = Field(
-        default="predicted", description="Run times the scheduler believes: requested, predicted, ..."
-    )
+    estimates: str = Field(default="predicted", description="Run times the scheduler uses: requested, predicted, ...")
 
 
 class KeyConfig(dg.Config, KeySearchOptions):

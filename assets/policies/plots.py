@@ -1,4 +1,4 @@
-"""Figures of training. Each takes a frame or arrays and returns a matplotlib Figure; none reads data."""
+"""Figures of training. Each function takes a frame or arrays and returns a matplotlib Figure. None reads data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def trajectory_distribution(score: np.ndarray, low: float, high: float, goal: str) -> Figure:
-    """Histogram of the goal on each window under SJF. score: (windows,); low, high: the filter's range."""
+    """Histogram of the goal on each window under SJF. score: (windows,). low, high: the filter's range."""
     canvas, (ax,) = figure()
     top = float(np.percentile(score, 99.5)) * 1.05 + 1e-9
     ax.hist(np.minimum(score, top), bins=60, color=GREY)

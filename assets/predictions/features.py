@@ -13,7 +13,7 @@ from models.runtime.histories import histories
 from warehouse import Warehouse, first_row, replace_partition
 
 PART_JOBS = 250_000
-"""Jobs are read, and features written, so many at a time."""
+"""How many jobs are read, and features written, at a time."""
 
 
 def write_job_features(warehouse: Warehouse, source: str) -> int:
@@ -32,7 +32,7 @@ def job_features_in_parts(connection: duckdb.DuckDBPyConnection, source: str) ->
     if not moments:
         return
     parts = histories(pl.concat(moments), [rows.height for rows in moments])
-    del moments  # so that the pass can let go of them
+    del moments  # so that the pass can free them
     for requests, history in zip(_in_slices(connection, source, "features.job_requests"), parts, strict=True):
         yield requests.hstack(history)
 
@@ -47,7 +47,7 @@ def _in_slices(connection: duckdb.DuckDBPyConnection, source: str, statement: st
 
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
-    """Computes and stores features.similar_jobs of a source; returns the number of rows."""
+    """Computes and stores features.similar_jobs of a source. Returns the number of rows."""
     with warehouse.read() as connection:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
@@ -65,7 +65,7 @@ def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:
 
 
 def column_summary(warehouse: Warehouse, name: str, source: str) -> pl.DataFrame:
-    """What the columns of a table hold for a source: share of nulls, distinct values, least, median and largest; a row each."""
+    """A row for each column of a table, over the rows of a source: share of nulls, distinct values, least, median and largest."""
     with warehouse.read() as connection:
         return connection.sql(
             "SELECT column_name, null_percentage, approx_unique, min, try_cast(q50 AS DOUBLE) AS median, max "

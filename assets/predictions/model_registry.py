@@ -1,4 +1,4 @@
-"""The registry of run-time models in the warehouse: versions, events, the champion, and the way back to an earlier one."""
+"""The registry of run-time models in the warehouse: versions, events, the champion, and the return to an earlier one."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ KEPT_VERSIONS = 30
 def challenge_champion(
     warehouse: Warehouse, source: str, rows: pl.DataFrame, predictor: str, test_days: int, seed: int = 1
 ) -> str:
-    """Trains and judges one challenger and records what happened; says it in words. The same data and settings again change
-    nothing.
+    """Trains and judges one challenger, and records the outcome. Returns it in words. Doing it again with the same data and settings
+    changes nothing.
 
     rows: of `assets.predictions.features.runtime_rows`. predictor: its name. test_days: newest days on which champion and challenger
-    are compared. seed: of the bootstrap. Raises ValueError for an unknown name and for nothing to learn from.
+    are compared. seed: of the bootstrap. Raises ValueError for an unknown name, and where there is nothing to learn from.
     """
     contest = new_challenge(rows, predictor, test_days)
     _convert_pickles(warehouse, source)
@@ -43,22 +43,22 @@ def challenge_champion(
     event |= {"reason": verdict.reason, "data_until": card["tested_until"]}
     event |= {"mae_gain_s": verdict.gain, "mae_gain_low_s": verdict.low, "mae_gain_high_s": verdict.high}
     if not _append(warehouse, source, last, event, card | {"version": version}):
-        # another run or a rollback came first: judge again
+        # another run or a rollback came first, so it is judged again
         return challenge_champion(warehouse, source, rows, predictor, test_days, seed)
     with (
         warehouse.write() as connection
-    ):  # under the lock: a rollback to one of the files waits, and then looks for it again
+    ):  # under the lock, so that a rollback to one of the files waits, and then looks for it again
         remove_unused_models(source, MODEL, _files(connection, source))
     return f"version {version} ({predictor}): {kind}, {verdict.reason}"
 
 
 def _settled(warehouse: Warehouse, source: str, contest: Challenge, present: int, seed: int) -> tuple[str, Verdict]:
-    """(kind of the event, verdict) of a challenger against the champion `present`; 0: there is none."""
+    """(kind of the event, verdict) of a challenger against the champion `present`, or 0 where there is none."""
     if not present:
         return "first", Verdict(True, None, None, None, "the first model of this source")
     try:
         champion = load_champion(warehouse, source)[1]
-    except ValueError as error:  # its file is lost, or of another tracehouse: nothing to compare with, ever again
+    except ValueError as error:  # its file is lost, or of another tracehouse, so it can never be compared again
         reason = f"version {present} cannot be used any more: {error}"
         return "first", Verdict(True, None, None, None, reason)
     verdict = contest.verdict(champion, trained_until(warehouse, source, present), seed)
@@ -67,7 +67,7 @@ def _settled(warehouse: Warehouse, source: str, contest: Challenge, present: int
 
 def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> tuple[int, int]:
     """Makes an earlier version champion again: `version`, or the champion before the present one. Returns (version that was
-    champion, version that is). Raises ValueError when there is none such, or its file is not what it was."""
+    champion, version that is). Raises ValueError when there is no such version, or its file has changed."""
     with warehouse.read() as connection:
         events = connection.execute(
             "SELECT champion, data_until FROM predictions.model_events WHERE source = ? ORDER BY event", [source]
@@ -89,7 +89,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
         )
     target = line[-2] if version is None else version
     if target not in files:
-        raise ValueError(f"source {source!r} has no version {target}; it has {', '.join(map(str, files))}")
+        raise ValueError(f"source {source!r} has no version {target}. It has {', '.join(map(str, files))}")
     if target == present:
         raise ValueError(f"version {target} is the champion of source {source!r} already")
     _load(warehouse, source, *files[target])
@@ -98,13 +98,13 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
     event |= {"mae_gain_s": None, "mae_gain_low_s": None, "mae_gain_high_s": None}
     if not _append(warehouse, source, len(events), event, needed=files[target][0]):
         raise ValueError(
-            f"the models of source {source!r} have changed this moment; see `tracehouse models`, try again"
+            f"the models of source {source!r} have changed this moment: see `tracehouse models`, and try again"
         )
     return present, target
 
 
 def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
-    """(version, the predictor). Raises ValueError before there is one, and when its file is not what it was.
+    """(version, the predictor). Raises ValueError before there is one, and when its file has changed.
 
     A file of an older tracehouse that holds a pickle is converted first, see `_convert`."""
     with warehouse.read() as connection:
@@ -118,7 +118,7 @@ def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
 
 
 def trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
-    """The moment by which all that a version learned from had ended, UTC."""
+    """The moment by which all jobs that a version learned from had ended, UTC."""
     with warehouse.read() as connection:
         row = first_row(
             connection,
@@ -130,10 +130,10 @@ def trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
 
 
 def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Compares the newest jobs with those that the champion learned from; returns the rows of predictions.model_drift."""
+    """Compares the newest jobs with those that the champion learned from. Returns the rows of predictions.model_drift."""
     version, champion = load_champion(warehouse, source)
     with warehouse.read() as connection:
-        card = first_row(  # of the version that was loaded: a rollback may just have named another champion
+        card = first_row(  # of the version that was loaded, since a rollback may just have named another champion
             connection,
             "SELECT trained_until, jobs_tested, mean_absolute_error_s FROM predictions.model_versions "
             "WHERE source = ? AND version = ?",
@@ -148,16 +148,16 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
 
 
 def _load(warehouse: Warehouse, source: str, file: str, sha256: str) -> Predictor:
-    """The predictor of a file that the warehouse names. Raises ValueError when the file is not what it was."""
+    """The predictor of a file that the warehouse names. Raises ValueError when the file has changed."""
     content = read_model(file, sha256)
     return predictor_from_bytes(_convert(warehouse, source, content, sha256) if holds_pickle(content) else content)
 
 
 def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> bytes:
-    """Replaces the file of an older tracehouse, which holds a pickle, by one that holds numbers; returns its content.
+    """Replaces the file of an older tracehouse, which holds a pickle, by one that holds numbers. Returns its content.
 
-    content: of the file, whose hash is `sha256` and stands in the warehouse. Every version with that file gets the new one in one
-    transaction; nothing else of it changes. The old file stays until the next challenge, because another process may have read
+    content: of the file, whose hash is `sha256` and is in the warehouse. Every version with that file gets the new one in one
+    transaction. Nothing else of it changes. The old file stays until the next challenge, because another process may have read
     its name just before. Raises ValueError, with the remedy, when the pickle is not one of ours.
     """
     converted = without_pickle(content)
@@ -183,7 +183,7 @@ def _convert_pickles(warehouse: Warehouse, source: str) -> None:
             content = read_model(file, sha256)
             if holds_pickle(content):
                 _convert(warehouse, source, content, sha256)
-        except ValueError:  # lost, damaged or not of ours: whoever needs it is told so
+        except ValueError:  # lost, damaged or not of ours: an error says so where the file is needed
             continue
 
 
@@ -202,7 +202,7 @@ def _state(warehouse: Warehouse, source: str) -> tuple[int, int, int]:
 
 
 def _seen_before(warehouse: Warehouse, source: str, card: dict[str, Any]) -> str | None:
-    """What to say when this very model was judged on these very jobs before; None when it was not."""
+    """The message when this very model was judged on these very jobs before. None when it was not."""
     same = ("sha256", "data_sha256", "trained_until", "tested_until", "jobs_tested")
     with warehouse.read() as connection:
         row = first_row(

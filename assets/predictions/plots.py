@@ -1,4 +1,4 @@
-"""Figures of run-time and wait-time predictions. Each takes a frame or arrays and returns a matplotlib Figure; none reads data."""
+"""Figures of run-time and wait-time predictions. Each takes a frame or arrays and returns a matplotlib Figure. None reads data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def error_over_time(by_period: pl.DataFrame) -> Figure:
 
 
 def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
-    """quantiles: (jobs, levels) in seconds, as predicted; true: run times, (jobs,)."""
+    """quantiles: (jobs, levels) in seconds, as predicted. true: run times, (jobs,)."""
 
     canvas, (ax,) = figure(width=4.8, height=3.6)
     observed = [100 * float((true <= quantiles[:, k]).mean()) for k in range(len(LEVELS))]
@@ -55,7 +55,7 @@ def quantile_coverage(quantiles: np.ndarray, true: np.ndarray) -> Figure:
 
 
 def estimates_over_true(predicted: np.ndarray, true: np.ndarray, requested: np.ndarray) -> Figure:
-    """Distribution of predicted over true run time, beside that of requested over true; seconds in, (jobs,)."""
+    """Distribution of predicted over true run time, beside that of requested over true. All are in seconds, (jobs,)."""
     canvas, (ax,) = figure()
     bins = np.linspace(-3, 3, 61)
     has_request = np.isfinite(requested.astype(np.float64))
@@ -83,7 +83,7 @@ def estimates_over_true(predicted: np.ndarray, true: np.ndarray, requested: np.n
 
 
 def calibration_plot(rows: pl.DataFrame) -> Figure:
-    """rows: of `predict_history`. Share of true waits up to each predicted quantile, beside the level; ties count half,
+    """rows: of `predict_history`. Shows the share of true waits up to each predicted quantile, beside the level. Ties count half,
     since many jobs start in the very second that is predicted."""
 
     canvas, (ax,) = figure(width=4.2, height=3.6)

@@ -32,13 +32,13 @@ SHOWN_BY_CLASS = (
 
 class RuntimeEvaluationConfig(dg.Config):
     predictors: list[str] = Field(
-        default=list(PREDICTORS), description="Predictors to evaluate; the serving one is always among them"
+        default=list(PREDICTORS), description="Predictors to evaluate. The serving one is always among them"
     )
     predictor: str = Field(
         default=SERVING, description="The predictor that serves: its predictions are kept job by job"
     )
-    days: int = Field(default=30, ge=1, description="Length of a period: models are trained anew at its beginning")
-    threads: int = Field(default=2, ge=1, description="Periods worked on at once; results do not depend on it")
+    days: int = Field(default=30, ge=1, description="Length of a period, at whose beginning models are trained again")
+    threads: int = Field(default=2, ge=1, description="Periods computed at once. Results do not depend on it")
     seed: int = Field(default=1, ge=0, description="Seed of the bootstrap over users")
 
 

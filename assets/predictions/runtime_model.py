@@ -41,8 +41,8 @@ class RuntimeModelConfig(dg.Config):
 def runtime_model(
     context: dg.AssetExecutionContext, config: RuntimeModelConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
-    """Trains a challenger on all but the newest days and compares it with the champion on those days, job by job; the
-    champion changes only if the challenger is better beyond noise. Also cuts the trace for the training of policies."""
+    """Trains a challenger on all but the newest days and compares it with the champion on those days, job by job. The
+    champion changes only if the challenger is significantly better. Also cuts the trace for the training of policies."""
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)

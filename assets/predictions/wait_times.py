@@ -21,9 +21,7 @@ class WaitTimesConfig(dg.Config):
     jobs: int = Field(
         default=1000, ge=LEAST_SCORED, description="Jobs of the last part of the log to predict and score"
     )
-    last_share: float = Field(
-        default=0.4, gt=0, lt=1, description="Share of the log, its end, that they are drawn from"
-    )
+    last_share: float = Field(default=0.4, gt=0, lt=1, description="Last share of the log, from which they are drawn")
     policy: str = Field(
         default="FCFS", description="Order of the queue in the replays, as `tracehouse replay --policy`"
     )
@@ -43,15 +41,15 @@ def wait_times(
     context: dg.AssetExecutionContext, config: WaitTimesConfig, warehouse: dg.ResourceParam[Warehouse]
 ) -> dg.MaterializeResult:
     """Waits predicted at submission for jobs drawn from the last part of the log, scored against the mean wait of similar
-    recent jobs: replays of the queue with run times drawn from their predicted quantiles, corrected by what became of jobs
-    alike."""
+    recent jobs. A prediction comes from replays of the queue with run times drawn from their predicted quantiles. It is corrected by
+    the waits of jobs that were alike."""
     source = context.partition_key
     try:
         log = load_wait_source(warehouse, source)
         rows = predict_history(
             log.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill, progress
         )
-    except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
+    except WaitsUnknown as error:  # a log of submissions alone is not a fault, but there is nothing to score
         with warehouse.write() as connection:
             for name in ("predictions.wait_predictions", "predictions.wait_scores"):
                 replace_partition(connection, name, source, pl.DataFrame())

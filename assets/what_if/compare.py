@@ -42,13 +42,13 @@ COMPARED_SETTINGS = (
 def compare_runs(
     warehouse: Warehouse, source: str, run_a: str, run_b: str, part: PartOptions | None = None
 ) -> dict[str, Any]:
-    """How run B of a source differs from run A over the same jobs; all differences are B minus A. part: which jobs are compared, None
+    """How run B of a source differs from run A over the same jobs. All differences are B minus A. part: which jobs are compared, None
     for all.
 
     settings: by name, the pair of values that differ. metrics: for each of METRICS a, b and difference. paired: the means of
     PAIRED over the jobs that started in both, for all jobs and by size class of run A's cluster. Each has the shares of jobs
-    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`. Of a part there are no metrics,
-    and scored says which it is.
+    that wait less (better), as long (equal) and longer (worse) under B. verdict: see `verdict_of_runs`. For a part of the jobs there are
+    no metrics, and scored says which part it is.
 
     Raises ValueError for unknown runs and for runs that were not over the same jobs.
     """
@@ -119,7 +119,7 @@ def _rows(warehouse: Warehouse, source: str, run_a: str, run_b: str) -> tuple[di
     for run in (run_a, run_b):
         if run not in names:
             raise ValueError(
-                f"source {source!r} has no saved run {run!r}; it has {', '.join(names)}. Save one with `tracehouse replay "
+                f"source {source!r} has no saved run {run!r}. It has {', '.join(names)}. Save one with `tracehouse replay "
                 f"{source} ... --save {run}`"
             )
     with warehouse.read() as connection:
@@ -147,7 +147,7 @@ def _check_comparable(source: str, a: dict[str, Any], b: dict[str, Any]) -> None
         )
         raise ValueError(
             f"{names} were not run over the same jobs (trace_sha256 {a['trace_sha256'][:12]} and "
-            f"{b['trace_sha256'][:12]}): {why}; {again}"
+            f"{b['trace_sha256'][:12]}), because {why}: {again}"
         )
     if a["semantics"] != b["semantics"]:
         raise ValueError(

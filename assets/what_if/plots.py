@@ -1,4 +1,4 @@
-"""Figures of what-if replays: a stretch of the schedule, use and queue over time, who waits and when. None reads data."""
+"""Figures of what-if replays: a stretch of the schedule, use and queue over time, and waits by job and by time. None reads data."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GANTT_STARTS = 300
-"""Starts in the stretch that the Gantt chart shows: more would be too narrow to be seen."""
+"""Starts in the stretch that the Gantt chart shows. More would be too narrow to be seen."""
 
 SPREAD_COLOURS = ("#9aa5b1", "#4f8fc0", "#e08a3c")
 """Jobs that have no more hops than on an empty machine, up to SPREAD times as many, and more."""
 SPREAD = 1.25
 
 MOST_POINTS = 500
-"""Points of a curve: neighbouring steps are averaged, so that it can be read."""
+"""Points of a curve. Neighbouring steps are averaged, so that it can be read."""
 
 
 def gantt_of(run: ReplayRun, title: str) -> Figure:
-    """The schedule around the time when most jobs wait, jobs of a warm start included; colours as in the report."""
+    """The schedule around the time when most jobs wait, jobs of a warm start included. Colours are as in the report."""
     jobs, running, started = run.all_jobs, run.cluster.running, run.all_starts.started
     start = np.concatenate([running.start, run.all_starts.start[started]])
     runtime = np.concatenate([running.runtime, jobs.runtime[started]])
@@ -46,7 +46,7 @@ def gantt_of(run: ReplayRun, title: str) -> Figure:
 
 
 def nodes_of_run(run: ReplayRun, title: str) -> Figure:
-    """Which units each job holds around the time when most jobs wait: time to the right, units up, leaves apart by lines."""
+    """Which units each job holds around the time when most jobs wait. Time goes to the right and units go up. Lines separate leaves."""
     assert run.ground is not None and run.placement is not None
     from matplotlib.collections import PolyCollection
 
@@ -99,7 +99,7 @@ def _busy_stretch(run: ReplayRun) -> tuple[int, int, str]:
 
 def use_and_queue(series: dict[str, pl.DataFrame], run_procs: dict[str, int], has_calendar: bool = True) -> Figure:
     """Utilisation of each run, and the queues of all. series: by run, rows of replay.run_series (time, step_s,
-    procs_in_use, jobs_waiting); run_procs: processors of each run's cluster. Without a calendar, time is drawn in days."""
+    procs_in_use, jobs_waiting). run_procs: processors of each run's cluster. Without a calendar, time is drawn in days."""
     canvas, axes = figure(height=1.3 * len(series) + 2.4, rows=len(series) + 1, share_x=True)
     waiting = axes[-1]
     for k, (name, rows) in enumerate(series.items()):
@@ -124,8 +124,8 @@ def use_and_queue(series: dict[str, pl.DataFrame], run_procs: dict[str, int], ha
 
 
 def waits(runs: dict[str, ReplayRun]) -> Figure:
-    """Who waits, and when: for every run the mean wait by size and run time, and by weekday and hour of submission (local
-    time of the cluster; left out where the log does not tell the date of its second 0)."""
+    """For every run the mean wait by size and run time, and by weekday and hour of submission in local time of the cluster. The latter
+    is left out where the log does not have the date of its second 0."""
     from matplotlib.figure import Figure
 
     with_hours = all(run.trace.has_calendar for run in runs.values())

@@ -37,20 +37,20 @@ class OutageConfig(dg.Config, Outage):
 
 
 class RunConfig(dg.Config, RunSettings):
-    name: str = Field(description="Name of the run in replay.runs; a run of the same name is replaced")
+    name: str = Field(description="Name of the run in replay.runs. A run of the same name is replaced")
     outages: list[OutageConfig] = Field(default=[], description="Processors that are missing for a while")  # type: ignore[assignment]
 
 
 class ReplayRunsConfig(dg.Config):
     runs: list[RunConfig] = Field(
-        default=[  # Dagster takes defaults as they would stand in the launchpad
+        default=[  # Dagster takes defaults in the form of the launchpad
             {"name": "fcfs", "policy": "FCFS", "backfill": "none"},  # type: ignore[list-item]
             {"name": "fcfs-easy", "policy": "FCFS", "backfill": "easy"},  # type: ignore[list-item]
             {"name": "fcfs-conservative", "policy": "FCFS", "backfill": "conservative"},  # type: ignore[list-item]
             {"name": "saf-easy", "policy": "SAF", "backfill": "easy"},  # type: ignore[list-item]
         ],
         min_length=1,
-        description="What-if replays; other saved runs of the source stay as they are",
+        description="What-if replays. Other saved runs of the source stay as they are",
     )
 
 
@@ -100,7 +100,7 @@ def replay_runs(
 
 
 def settings_of(run: RunConfig) -> RunSettings:
-    """The settings of a run as the launchpad gives them."""
+    """The settings of a run that the launchpad has set."""
     return RunSettings(**run.model_dump(exclude={"name"}))
 
 

@@ -45,8 +45,8 @@ SETTINGS_GIVE_PROCS = "command line"
 
 @dataclass(frozen=True)
 class ChosenPolicy:
-    """text: as the user wrote it, names in their usual case; policy: what the simulator takes (None for the RLScheduler rules,
-    which take `text`); sha256: of the file of a plug-in or a learned policy, else None; trained_jobs: replayable jobs of
+    """text: as the user wrote it, names in their usual case. policy: in the form that the simulator takes, None for the RLScheduler
+    rules, which take `text`. sha256: of the file of a plug-in or a learned policy, else None. trained_jobs: replayable jobs of
     this trace before this position were open to its training, or to that of an agent. agent_sha256: of the file of a learned agent.
     placing: the agent that decides all starts by itself, None where the policy decides."""
 
@@ -68,10 +68,10 @@ class ChosenPolicy:
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """settings: in their usual form. rows: of Trace.rows, the jobs asked for, in replay order. all_jobs, cluster, all_starts: what
-    the simulator was given and gave; the first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
-    of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and what came with the settings. ground, placement: the nodes,
-    and those of each of all_jobs, where jobs were placed."""
+    """settings: in their usual form. rows: of Trace.rows, the jobs to replay, in replay order. all_jobs, cluster: what the simulator
+    took. all_starts: what it returned. The first `cluster.waiting` of all_jobs are the queue of a warm start, the others are those
+    of `rows`. counts: jobs, faults of the log (docs/reference/semantics.md) and counts that the settings add.
+    ground, placement: the nodes, and those of each of all_jobs, where jobs were placed."""
 
     settings: RunSettings
     trace: Trace
@@ -97,7 +97,7 @@ class ReplayRun:
 
     @property
     def logged_rows(self) -> pl.DataFrame:
-        """`rows`, submitted when the log says: under another load, too, a period is one of the log."""
+        """`rows`, submitted when the log says. So a period is one of the log, under another load too."""
         if self.settings.load == 1:
             return self.rows
         logged = self.trace.rows.select("job_index", "submit_s")
@@ -110,7 +110,7 @@ class ReplayRun:
 
     @property
     def estimates(self) -> str:
-        """The run times that the scheduler believed, as tables hold them."""
+        """The run times that the scheduler used, as tables hold them."""
         return str(self.settings.believed)
 
     @property
@@ -127,38 +127,38 @@ class ReplayRun:
         return metrics(self.all_jobs, self.all_starts, self.cluster, np.concatenate([queue, scored]))
 
     def trimmed_metrics(self) -> dict[str, float] | None:
-        """The same over the jobs between warm-up and cool-down; None where the settings trim nothing."""
+        """The same over the jobs between warm-up and cool-down. None where the settings trim nothing."""
         return self.metrics(measured_jobs(self.jobs, self.settings.trim)) if self.settings.trim else None
 
     def rlscheduler_metrics(self) -> dict[str, float | None]:
-        """The figures that only the RLScheduler code knows; empty under the standard rules."""
+        """The figures that only the RLScheduler code has. Empty under the standard rules."""
         if self.settings.is_standard:
             return {}
         figures = rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
         return {name: None if math.isnan(x) else x for name, x in figures.items() if name not in METRICS}
 
     def hindsight(self) -> dict[str, float]:
-        """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s: no schedule has less."""
+        """hindsight_least_average_wait_s and hindsight_least_average_turnaround_s. No schedule has less."""
         return {f"hindsight_{name}": value for name, value in hindsight_bound(self.all_jobs, self.cluster).items()}
 
     def placement_metrics(self) -> dict[str, float]:
-        """What the nodes of the jobs cost, see assets.what_if.on_nodes; empty where jobs were not placed."""
+        """The cost of the jobs' nodes, see assets.what_if.on_nodes. Empty where jobs were not placed."""
         if self.ground is None or self.placement is None:
             return {}
         return placement_metrics(self.ground.units, self.placement, self.all_jobs, self.cluster.waiting)
 
     def by_class(self, scored: NDArray[np.bool_] | None = None) -> list[dict[str, str | int | float]]:
-        """Scored jobs and their waits by size and run time, as simulator.metrics.metrics.metrics_by_class gives them."""
+        """Scored jobs and their waits by size and run time, as simulator.metrics.metrics.metrics_by_class returns them."""
         return metrics_by_class(self.jobs, self.schedule, self.cluster.procs, scored)
 
 
 def engine_version() -> str:
-    """Version of tracehouse and hash of the engine's source: with equal ones, equal settings give equal schedules."""
+    """Version of tracehouse and hash of the engine's source. If both are equal, equal settings give equal schedules."""
     return f"{version('tracehouse')}+{SOURCE_HASH}"
 
 
 def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The policy of the settings, with the agents beside it. warehouse: holds the source's learned policies; None where there is
+    """The policy of the settings, with the agents beside it. warehouse: holds the source's learned policies. None where there is
     none, for a bare log.
 
     Raises ValueError with the remedy.
@@ -237,7 +237,7 @@ def _of_rlscheduler(text: str) -> ChosenPolicy:
 def replay_run(
     trace: Trace, settings: RunSettings, policy: ChosenPolicy, nodes: NodeSettings | None = None
 ) -> ReplayRun:
-    """Replays a trace. trace: loaded with the cancelled jobs if the settings ask for them. nodes: where jobs are placed, if they are.
+    """Replays a trace. trace: loaded with the cancelled jobs if the settings want them. nodes: where jobs are placed, if they are.
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
@@ -278,7 +278,7 @@ def replay_run(
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
     if settings.partitions and (nodes is not None or policy.placing is not None):
         raise ValueError(
-            "partitions go neither with nodes nor with an agent that decides all starts: leave one of them out"
+            "partitions cannot be combined with nodes, nor with an agent that decides all starts: leave one of them out"
         )
     if nodes is None:
         schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
@@ -296,7 +296,7 @@ def _on_nodes(
     rounded: tuple[Jobs, Cluster],
     rows: pl.DataFrame,
 ) -> tuple[Schedule, Placement, dict[str, int]]:
-    """Schedule, nodes of all jobs, and fate of underestimated ones. rounded: jobs and cluster as `Ground.rounded` gives them."""
+    """Schedule, nodes of all jobs, and outcome of underestimated ones. rounded: jobs and cluster as `Ground.rounded` returns them."""
     if ground.settings.place == TOGETHER:
         return *ground.replay_looking_ahead(rounded[0]), {}
     if ground.settings.switches is None:
@@ -339,7 +339,7 @@ def _without_wider(
 def _cluster(
     trace: Trace, ahead: pl.DataFrame, begin: int, waiting: int, cluster_procs: int, settings: RunSettings
 ) -> Cluster:
-    """ahead: rows before the first job of the replay that a warm start looks at; waiting: how many of them wait at `begin`."""
+    """ahead: rows before the first job of the replay that a warm start looks at. waiting: how many of them wait at `begin`."""
     running = trace.running_at(ahead, begin, settings.believed, settings.reserve_by) if ahead.height else RunningJobs()
     held = int(running.procs.sum())
     if held > cluster_procs:
@@ -354,7 +354,7 @@ def _cluster(
 def _schedule(
     trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
 ) -> tuple[Schedule, dict[str, int]]:
-    """The schedule, and what became of underestimated jobs where the scheduler believed predictions."""
+    """The schedule, and the outcome of underestimated jobs where the scheduler used predictions."""
     if not settings.is_standard:
         wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
         return replay_rlscheduler(
@@ -389,15 +389,15 @@ def _schedule(
 
 
 def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
-    """Whether reservations are watched for delays by underestimates: where predictions are believed, under EASY rules, on a
-    cluster that is whole and empty, without a queue."""
+    """Whether reservations are watched for delays by underestimates. They are where estimates are predictions, under EASY rules, on an
+    empty cluster without outages and without a queue."""
     plain = not (len(cluster.running) or cluster.waiting or len(cluster.outages) or settings.cancelled)
     plain = plain and settings.inspector is None
     return settings.believed.may_underestimate and plain and settings.backfill in ("none", "any", "easy", "easy-sjbf")
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:
-    """Jobs of the replay from this position of the replayable jobs on; cancelled jobs have no position and do not count."""
+    """Jobs of the replay from this position of the replayable jobs on. Cancelled jobs have no position and do not count."""
     replayable = trace.rows.filter(pl.col("cancel_s").is_null())["job_index"]
     if position is None or position >= len(replayable):
         return 0

@@ -27,13 +27,13 @@ RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,63}")
 
 
 class Outage(BaseModel):
-    """Processors that are missing for a while; times in seconds of the log's own clock."""
+    """Processors that are missing for a while. Times are in seconds of the log's own clock."""
 
     start: int = Field(description="First second of the outage, in the log's own clock")
-    end: int | None = Field(default=None, description="End of the outage in the same clock; left out: for good")
+    end: int | None = Field(default=None, description="End of the outage in the same clock. Default: it has no end")
     procs: int = Field(description="Processors missing")
     announced: int | None = Field(
-        default=None, description="Second from which the scheduler knows of it; left out: its start"
+        default=None, description="Second from which the scheduler knows of it. Default: its start"
     )
     _where: str = PrivateAttr(default="")  # file and line that it comes from, for messages
 
@@ -49,7 +49,7 @@ class Outage(BaseModel):
 
 
 class RunSettings(BaseModel):
-    """Everything that decides what a replay does with a trace; docs/reference/semantics.md defines every word."""
+    """Everything that decides what a replay does with a trace. docs/reference/semantics.md defines every word."""
 
     policy: str = Field(
         default="FCFS", description="As `tracehouse replay --policy`: a name, formula:TEXT, FILE.py:NAME, ..."
@@ -66,15 +66,15 @@ class RunSettings(BaseModel):
     )
     estimates: str = Field(
         default="requested",
-        description="Run times the scheduler believes: requested, actual, predicted or predicted:p80, live or live:median, ...",
+        description="Run times the scheduler uses: requested, actual, predicted or predicted:p80, live or live:median, ...",
     )
     correction: str = Field(
         default="requested",
-        description="What it believes of a job past its estimate: requested, increments or doubling",
+        description="Estimate of a job that has run longer than its estimate: requested, increments or doubling",
     )
     reserve_by: str = Field(
         default="estimate",
-        description="What a reservation believes of jobs that run: their estimate, or what they requested",
+        description="Time that reservations use for running jobs: their estimate, or what they requested",
     )
     admit_by: str = Field(
         default="estimate",
@@ -82,28 +82,28 @@ class RunSettings(BaseModel):
     )
     rules: str = Field(default="standard", description="standard, rlscheduler or rlscheduler-corrected")
     window: str | None = Field(
-        default=None, description="START:LENGTH, positions among the replayable jobs from 0; left out: all"
+        default=None, description="START:LENGTH, positions among the replayable jobs from 0. Default: all"
     )
     warm_start: bool = Field(
         default=False, description="Begin with the jobs that were running or waiting by the log's own times"
     )
     outages: list[Outage] = Field(default=[], description="Processors that are missing for a while")
-    cancelled: bool = Field(default=False, description="Replay jobs that were cancelled before they started, too")
+    cancelled: bool = Field(default=False, description="Also replay jobs that were cancelled before they started")
     drop_wider: bool = Field(default=False, description="Leave out jobs wider than the cluster instead of failing")
     trim: float = Field(
         default=0.0, description="Share of the submission span cut at both ends for the trimmed metrics"
     )
-    procs: int | None = Field(default=None, description="Processors of the cluster; left out: those of the source")
+    procs: int | None = Field(default=None, description="Processors of the cluster. Default: those of the source")
     load: float = Field(
         default=1.0, description="How many times as densely jobs are submitted: 1.1 for 10 % more work in the same time"
     )
     without_queue: list[str] = Field(default=[], description="Queues, or partitions, whose jobs are left out")
     round_walltimes: str | None = Field(
-        default=None, description="Round requested times up to a multiple of this, such as 4h (left out: not at all)"
+        default=None, description="Round requested times up to a multiple of this, such as 4h. Default: not at all"
     )
 
     partitions: dict[str, int] = Field(
-        default={}, description="Queues, and the processors that each owns; jobs of other queues have the rest"
+        default={}, description="Queues, and the processors that each owns. Jobs of other queues have the rest"
     )
 
     @property
@@ -118,27 +118,27 @@ class RunSettings(BaseModel):
 
     @property
     def backfill_rule(self) -> str:
-        """The rule that the engine takes: beside an agent that picks it is not read."""
+        """The rule that the engine takes. With an agent that picks it is not read."""
         return "easy" if self.backfill_file or self.backfill == CHAMPION else self.backfill
 
     @property
     def portable_backfill(self) -> str:
-        """The rule, or the agent's file without its folder, as it is stored: rows hold no path of the machine."""
+        """The rule, or the agent's file without its folder. That is what is stored, because rows hold no path of the machine."""
         return Path(self.backfill).name if self.backfill_file else self.backfill
 
     @property
     def portable_inspector(self) -> str | None:
-        """The rule of the inspector, or its file without the folder; None without one."""
+        """The rule of the inspector, or its file without the folder. None without one."""
         return Path(self.inspector).name if self.inspector else None
 
     @property
     def believed(self) -> Estimates:
-        """What the scheduler believes of run times. Raises ValueError where `estimates` names none."""
+        """The run times that the scheduler uses. Raises ValueError where `estimates` names none."""
         return Estimates.parse(self.estimates) if self.is_standard else AS_LOGGED
 
     @property
     def rounding_s(self) -> int | None:
-        """What requested times are rounded up to a multiple of, seconds; None where they are as logged. Raises ValueError for other
+        """What requested times are rounded up to a multiple of, seconds. None where they are as logged. Raises ValueError for other
         texts."""
         if self.round_walltimes is None:
             return None
@@ -165,7 +165,7 @@ class RunSettings(BaseModel):
         return first, length
 
     def outages_json(self) -> str | None:
-        """The outages as they are stored: JSON, None for none."""
+        """The outages in the form that is stored: JSON, None for none."""
         return json.dumps([outage.model_dump() for outage in self.outages]) if self.outages else None
 
 
@@ -199,7 +199,7 @@ def check_settings(settings: RunSettings) -> RunSettings:
             settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
             if settings.inspector != CHAMPION:
                 parse_inspecting(str(settings.inspector))
-        _check_beliefs(settings)
+        _check_estimates(settings)
         return settings
     _check_rlscheduler(settings)
     return settings
@@ -219,7 +219,7 @@ def _check_partitions(settings: RunSettings) -> None:
     for name, given in refused.items():
         if given and settings.partitions:
             raise ValueError(
-                f"--{name} does not go with partitions, each of which is replayed alone: leave one of them out"
+                f"--{name} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
             )
 
 
@@ -243,35 +243,35 @@ def _check_rlscheduler(settings: RunSettings) -> None:
     for name, given in refused.items():
         if given:
             raise ValueError(
-                f"the RLScheduler rules know no --{name} (that code takes requests as logged, on a cluster that is whole and "
+                f"the RLScheduler rules have no --{name} (that code takes requests as logged, on a cluster that is whole and "
                 "empty): leave it out, or replay with --rules standard"
             )
 
 
-def _check_beliefs(settings: RunSettings) -> None:
-    """Raises ValueError where what the scheduler believes does not go with the rest."""
+def _check_estimates(settings: RunSettings) -> None:
+    """Raises ValueError where the estimates cannot be combined with the other settings."""
     plans = settings.backfill.partition(":")[0] in ("conservative", "selective")
     for option, word in (("reserve-by", settings.reserve_by), ("admit-by", settings.admit_by)):
         if plans and word != "estimate":
             raise ValueError(
-                f"--{option} {word} does not go with {settings.backfill} backfilling, which plans every job by its estimate: use "
+                f"--{option} {word} cannot be combined with {settings.backfill} backfilling, which plans every job by its estimate: use "
                 "--backfill none, any, easy or easy-sjbf"
             )
     if not settings.believed.is_live:
         return
     if plans:
         raise ValueError(
-            f"live estimates do not go with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
+            f"live estimates cannot be combined with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
             "--backfill none, any, easy or easy-sjbf, or --estimates predicted"
         )
     refused = {"warm-start": settings.warm_start, "outages": bool(settings.outages), "cancelled": settings.cancelled}
     for name, given in refused.items():
         if given:
-            raise ValueError(f"live estimates know no --{name}: leave it out, or replay with --estimates predicted")
+            raise ValueError(f"live estimates have no --{name}: leave it out, or replay with --estimates predicted")
 
 
 def usual_backfill(text: str) -> str:
-    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for what is none."""
+    """A backfilling rule in its usual form, with the options that are not usual, or CHAMPION. Raises ValueError for other texts."""
     if text.strip().lower() == CHAMPION:
         return CHAMPION
     rules_of(text, "requested", 1)
@@ -304,10 +304,10 @@ def check_run_name(name: str) -> str:
 
 
 def check_saved_settings(settings: RunSettings) -> RunSettings:
-    """The settings. Raises ValueError where a saved run could not say what it was of."""
+    """The settings. Raises ValueError where a saved run could not say which settings it had."""
     if settings.without_queue or settings.round_walltimes is not None or settings.partitions:
         raise ValueError(
-            "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not tell of these: "
+            "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings
@@ -349,12 +349,12 @@ def read_outages(path: Path) -> list[Outage]:
         values = {name: _whole(cell, name, where) for name, cell in zip(header, cells, strict=True)}
         outages.append(_checked_outage(values, where))
     if not outages:
-        raise ValueError(f"{path}: holds no outage; expected a line start,end,procs and one line per outage")
+        raise ValueError(f"{path}: holds no outage: expected a line start,end,procs and one line per outage")
     return outages
 
 
 def outages_of(settings: RunSettings, cluster_procs: int) -> Outages:
-    """The outages as the simulator takes them. Raises ValueError that says which is wrong, counted from 1."""
+    """The outages in the form that the simulator takes. Raises ValueError that says which is wrong, counted from 1."""
     rows = []
     for number, outage in enumerate(settings.outages, start=1):
         where = outage.where or f"outage {number}"

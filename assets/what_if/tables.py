@@ -14,7 +14,7 @@ from simulator.metrics.metrics import SEMANTICS
 
 STEPS_S = (60, 300, 900, 3600, 6 * 3600, 86_400)
 MOST_STEPS = 20_000
-"""A series has hourly steps where that gives between a hundred and this many of them (two years), else shorter or longer."""
+"""A series has hourly steps where that gives between a hundred and this many of them (two years). Otherwise steps are shorter or longer."""
 LEAST_STEPS = 100
 COUNT_COLUMNS = (
     "jobs",
@@ -83,7 +83,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
 
 
 def run_jobs(name: str, run: ReplayRun) -> pl.DataFrame:
-    """The rows of replay.run_jobs (without `source`), one per job of the replay; no start for a cancelled one."""
+    """The rows of replay.run_jobs (without `source`), one per job of the replay. A cancelled job has no start."""
     start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
     zero = pl.lit(run.trace.clock_zero)
     return run.rows.select(
@@ -111,7 +111,7 @@ def with_time(series: pl.DataFrame, run: ReplayRun) -> pl.DataFrame:
 
 def series_of(run: ReplayRun) -> pl.DataFrame:
     """time_s (begin of a step, second of the log's clock), step_s, and means over the step: procs_in_use, jobs_waiting,
-    procs_waiting (what they ask for). All have jobs of a warm start included, from the first submission of the others to their last
+    procs_waiting (what they need). All have jobs of a warm start included, from the first submission of the others to their last
     completion. A step is a whole number of steps from the clock's second 0."""
     jobs, start, started = run.all_jobs, run.all_starts.start, run.all_starts.started
     running, asked = run.cluster.running, slice(run.cluster.waiting, None)
@@ -138,7 +138,7 @@ def series_of(run: ReplayRun) -> pl.DataFrame:
 
 
 def step_for(span_s: int) -> int:
-    """Length of a step, seconds: one hour where that gives a fair number of steps, else the nearest that does."""
+    """Length of a step in seconds: one hour where that gives a fair number of steps, else the nearest that does."""
     step = next((step for step in reversed(STEPS_S[:4]) if span_s >= LEAST_STEPS * step), STEPS_S[0])
     return next((longer for longer in STEPS_S if longer >= step and span_s <= MOST_STEPS * longer), STEPS_S[-1])
 
@@ -146,7 +146,7 @@ def step_for(span_s: int) -> int:
 def mean_level(edges: np.ndarray, begin: np.ndarray, end: np.ndarray, amount: np.ndarray) -> np.ndarray:
     """Mean over each step of the sum of `amount` over what lasts from `begin` to `end`, float64 (len(edges) - 1,).
 
-    edges: int64 seconds, ascending; begin, end, amount: int64 (num_intervals,). Exact: sums are of whole numbers.
+    edges: int64 seconds, ascending. begin, end, amount: int64 (num_intervals,). Exact, because sums are of whole numbers.
     """
     time = np.concatenate([begin, end, edges])
     change = np.concatenate([amount, -amount, np.zeros(len(edges), dtype=np.int64)])

@@ -28,9 +28,9 @@ _TRIES = 16
 class AnnealingRules:
     """How the search moves.
 
-    steps: moves. first_temperature, last_temperature: of the first and behind the last move, in the unit of the cost; between them it
+    steps: moves. first_temperature, last_temperature: of the first move and after the last one, in the unit of the cost. Between them it
     falls exponentially. removed: most jobs that a move takes out. undo: take back a rejected move. largest_first: put the removed jobs
-    back by descending size, otherwise in their order in the window. entries: a job begins at one of so many first entries; 0 is all.
+    back by descending size, otherwise in their order in the window. entries: from how many first entries a job may begin, 0 for all.
 
     Raises ValueError for values that make no search.
     """
@@ -51,13 +51,13 @@ class AnnealingRules:
 
 
 PAPERS_ANNEALING = AnnealingRules()
-"""Table I. The paper counts 1,000 for a hop; so 2,500 and 2.5 there are a thousandth here."""
+"""Table I. The paper counts 1,000 for a hop, so its temperatures are divided by that here."""
 PUBLISHED_ANNEALING = AnnealingRules(first_temperature=25.0, undo=False, largest_first=False, entries=100)
-"""The public code: rejected moves stay, removed jobs return in the order of the queue, and begin at one of the first 100 entries."""
+"""The public code: rejected moves are kept, removed jobs return in the order of the queue, and begin at one of the first 100 entries."""
 
 
 def annealed_allocation(window: Window, rules: AnnealingRules, seed: int) -> Allocation:
-    """The best allocation that the search meets; it begins at the sequential one. The same seed gives the same allocation."""
+    """The best allocation that the search meets. It begins at the sequential one. The same seed gives the same allocation."""
     return annealing_path(window, rules, seed)[0]
 
 
@@ -212,7 +212,7 @@ def _put(idle, size, integer, state, job, choice, scratch):
 
 @lean
 def _entry(idle, free, entries, left):
-    """(leaf, free nodes of it to skip) of a random entry: each of the free nodes is as likely."""
+    """(leaf, free nodes of it to skip) of a random entry. Each of the free nodes has the same probability."""
     first, leaf_of = idle[1], idle[2]
     if entries < 0:
         for _ in range(_TRIES):

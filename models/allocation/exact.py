@@ -4,8 +4,8 @@ An arc of the flow is a job of some size at some entry, or one entry that is ski
 sequence. Jobs of one size are alike, and the flow has as many arcs of a size as there are jobs (section IV-B: a constrained path).
 
 Most arcs can be left out. Lagrange's relaxation gives every size a price instead of a number. Then the least path is a short dynamic
-programme, and its cost is a bound. It also says what a path through each arc costs at least. Arcs above the best assignment so far
-change no result. HiGHS first searches the cheapest arcs, then all that are left.
+programme, and its cost is a bound. It also gives a bound for the paths through each arc. Arcs above the best assignment so far
+cannot change the result. HiGHS first searches the cheapest arcs, then all that are left.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 _RELAXATIONS = 2000
-"""Rounds of the relaxation: with 40 jobs on 900 idle nodes the bound is then that of the linear programme, to 0.001 %."""
+"""Rounds of the relaxation. With 40 jobs on 900 idle nodes, the bound then almost equals that of the linear programme."""
 _PATIENCE = 80
 """Rounds without a better bound after which the steps halve."""
 _SEGMENT_JOBS = 6
 """Neighbours in the ring that the search before HiGHS orders best at once."""
 _ARCS_PER_JOB = (10, 40)
-"""Arcs for each job in the first searches of HiGHS; each has a third of the time that is left."""
+"""Arcs for each job in the first searches of HiGHS. Each search has a third of the time that is left."""
 _HALF = 0.5
 
 
 def flow_allocation(window: Window, seconds: float, seed: int = 0) -> Allocation:
     """The least cost of static continuity assignments, or the best found in time with a bound.
 
-    seconds: limit of the solver, about; there is an assignment from the start. The same seed gives the same allocation where the
+    seconds: approximate limit of the solver. There is an assignment from the start. The same seed gives the same allocation where the
     limit is not reached. Raises ValueError for a limit that is not above 0.
     """
     if not seconds > 0.0:
@@ -109,7 +109,7 @@ def relaxed_arcs(costs, sizes, jobs, best, rounds):
     """A bound on every assignment, and one on those with each arc, float64 (sizes, entries).
 
     costs: of a job of each size at each entry, float64 (sizes, entries). jobs: of each size. best: cost of an assignment. A round
-    moves the price of each size by how many jobs of it the least path lacks.
+    moves the price of each size by the number of its jobs that are missing in the least path.
     """
     kinds, entries = costs.shape
     prices, best_prices = np.zeros(kinds), np.zeros(kinds)
@@ -140,7 +140,7 @@ def relaxed_arcs(costs, sizes, jobs, best, rounds):
                 from_start[k] = min(
                     from_start[k], from_start[k - sizes[kind]] + costs[kind, k - sizes[kind]] + best_prices[kind]
                 )
-    across = 0.0  # what a job across the end adds at least to a path of all others, which is a path without it
+    across = 0.0  # the least that a job across the end adds to a path of all others
     for kind in range(kinds):
         for k in range(entries - sizes[kind] + 1, entries):
             across = min(across, costs[kind, k] + best_prices[kind])

@@ -18,11 +18,12 @@ from models.allocation.window import Allocation, IntArray, Window, cost_of_hops
 from simulator.topology.hops import ring_hops
 
 MOST_SCAS_CELLS = 1 << 24
-"""Of the table of the dynamic programme: 128 MB, which 12 jobs of different sizes on 4,000 idle nodes just fill."""
+"""Most cells in the table of the dynamic programme, which is 128 MB. It is just enough for 12 jobs of different sizes on thousands of
+idle nodes."""
 
 
 def scas_cells(window: Window) -> int:
-    """Cells of the table that `scas_allocation` needs; more than MOST_SCAS_CELLS are too many."""
+    """Cells of the table that `scas_allocation` needs. More than MOST_SCAS_CELLS are too many."""
     counts = np.unique(window.sizes, return_counts=True)[1]
     return (len(window.idle) + 1) * math.prod((counts + 1).tolist())
 
@@ -64,7 +65,7 @@ def ring_costs(switch, hops, idle, sizes, integer):
 
 @compiled
 def least_starts(costs, sizes, counts):
-    """First entries of all jobs in an assignment of least cost, int64 (jobs,), in the order of the sizes; and that cost.
+    """First entries of all jobs in an assignment of least cost, int64 (jobs,), in the order of the sizes, and that cost.
 
     costs: of a job of each size at each entry, float64 (sizes, idle). sizes: ascending, all different. counts: jobs of each size.
     """
@@ -122,7 +123,7 @@ def _pass(costs, jobs, first, last, table):
 
 @lean
 def _place(row, before, cost, step, count, states):
-    """Places one job more of a size: the states that have room for it are those whose count of the size is not yet full."""
+    """Places one more job of a size. The states that have room for it are those that do not have all jobs of this size."""
     for block in range(0, states, step * (count + 1)):
         for state in range(block + step, block + step * (count + 1)):
             total = before[state - step] + cost

@@ -1,7 +1,7 @@
 """A window as a JSON file: `{"tree": "16x8x4", "idle": [0, 1, 2], "jobs": [2, 1]}`, as users write it for `tracehouse place`.
 
-The tree is a text as above, the path of a Slurm `topology.conf`, or an object with `nodes_per_leaf`, `leaves_per_pod` and `pods`, and
-with `hops` for each level if they are not 2, 4 and 6. Idle nodes are numbers from 0 on. With a `topology.conf` they are names.
+The tree is a text as above, the path of a Slurm `topology.conf`, or an object with `nodes_per_leaf`, `leaves_per_pod` and `pods`. The
+object has `hops` for each level if they are not `[2, 4, 6]`. Idle nodes are numbers from 0 on. With a `topology.conf` they are names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simulator.topology.tree import MOST_HOPS, SwitchTree, default_hops, parse_t
 
 WINDOW_EXAMPLE = '{"tree": "16x8x4", "idle": [0, 1, 2], "jobs": [2, 1]}'
 MOST_TREE_NODES = 1_000_000
-"""Of a tree: a slip of the pen would fill the memory."""
+"""Most nodes of a tree. A typing error would otherwise fill the memory."""
 
 _KEYS = ("tree", "idle", "jobs")
 _SIZES = ("nodes_per_leaf", "leaves_per_pod", "pods")
@@ -46,7 +46,7 @@ def read_window(path: Path) -> Window:
 def window_of_json(content: bytes, name: str, folder: Path) -> Window:
     """The window that a JSON document describes. name: for messages. folder: that the path of a topology.conf begins in.
 
-    Idle nodes may be in any order. Raises ValueError with name, what was expected and what to do; for bad JSON with line and column.
+    Idle nodes may be in any order. Raises ValueError with name, what was expected and what to do. For bad JSON it has line and column.
     """
     document = _document(content, name)
     try:
@@ -91,7 +91,7 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _check_keys(document: Any, what: str, keys: Sequence[str], optional: str = "") -> None:
-    """Raises ValueError for what is no object, for a key that is missing, and for one that nobody knows."""
+    """Raises ValueError for a value that is not an object, for a missing key, and for an unknown one."""
     expected = ", ".join(f'"{key}"' for key in keys)
     if not isinstance(document, dict):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How well a replay gives back the waits that a log holds, as a grade. Definitions: docs/reference/semantics.md, "Fidelity"."""
+"""How well a replay reproduces the waits in a log, as a grade. Definitions: docs/reference/semantics.md, "Fidelity"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 ALIKE_S, ALIKE_SHARE = 60, 0.1
 """Two waits of a job are alike if they differ by at most a minute, or by a tenth of the longer."""
 OFFSET_S = 60.0
-"""Added to waits before their logarithm is taken: a second or a minute is the same to whoever waits."""
+"""Added to waits before their logarithm is taken. For a person who waits, a second and a minute are the same."""
 FEWEST_WAITING = 100
 """Jobs that must have waited longer than ALIKE_S in the log, so that there is a grade."""
 GRADES = ("A", "B", "C", "D")
@@ -30,9 +30,9 @@ MEANING = {
 class Agreement:
     """How the waits of the same jobs agree, in the log and in a replay. Times in seconds.
 
-    alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's; None where all waits are equal in one of the two.
-    distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by how much a wait is off, up or
-    down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
+    alike: share of the jobs whose two waits are alike. rank_correlation: Spearman's. None where all waits are equal in one of the two.
+    distance: largest difference of the two distribution functions (Kolmogorov and Smirnov). factor: by which factor a wait is off, up
+    or down: e to the mean |ln((replayed + 60) / (logged + 60))|. waited: jobs that waited longer than a minute in the log.
     """
 
     jobs: int
@@ -57,7 +57,7 @@ class Agreement:
 
     @property
     def grade(self) -> str | None:
-        """One of GRADES; None where too few jobs waited to say anything."""
+        """One of GRADES. None where too few jobs waited for a grade."""
         if self.waited < FEWEST_WAITING:
             return None
         off = max(self.wait_ratio, 1 / self.wait_ratio)
@@ -99,5 +99,5 @@ def agreement_of(logged: IntArray, replayed: IntArray, runtime: IntArray) -> Agr
 
 
 def error_of(logged: IntArray, replayed: IntArray) -> float:
-    """What the search for a configuration makes small: mean |ln((replayed + 60) / (logged + 60))| over jobs, 0 for equal waits."""
+    """What the search for a configuration minimizes: the mean over jobs of `|ln((replayed + 60) / (logged + 60))|`, 0 for equal waits."""
     return float(np.abs(np.log((replayed + OFFSET_S) / (logged + OFFSET_S))).mean())

@@ -1,8 +1,8 @@
 """The ratio of two policies in the typical block of a replay, with an interval for blocks that are like their neighbours.
 
 Blocks of one replay are few, and a starving queue spans several of them. So the t interval counts them as fewer than they
-are, by their lag-1 autocorrelation. The ratio is that of the typical block, which is not the ratio of the means of all jobs:
-one burst can turn the latter around. `python -m benchmarks.coverage` shows how often such intervals hold.
+are, by their lag-1 autocorrelation. The ratio is that of the typical block, which is not the ratio of the means of all jobs.
+One burst can reverse the latter. `python -m benchmarks.coverage` shows how often such intervals hold.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEWEST_EFFECTIVE = 2.0
 
 
 class MeanEstimate(NamedTuple):
-    """What series of neighbouring values tell of their means, each (...).
+    """What series of neighbouring values say about their means, each (...).
 
     mean, standard_error: float64, in the unit of the values. effective_size: how many independent values the mean is worth,
     float64. blocks: how many values the standard error comes from, int64."""
@@ -75,8 +75,8 @@ class RatioInterval:
         return self.high is not None and self.high < 1
 
     def p_value(self, is_below: bool) -> float:
-        """Of the hypothesis that the ratio is not below 1, or with `is_below=False` not above 1: by the t distribution,
-        one-sided. 1 where there is no interval."""
+        """Of the hypothesis that the ratio is not below 1, or with `is_below=False` not above 1. It is one-sided, by the t
+        distribution, and 1 where there is no interval."""
         if self.why_none is not None:
             return 1.0
         distance = np.log(self.ratio) if is_below else -np.log(self.ratio)
@@ -105,8 +105,8 @@ def log_ratios(ours: FloatArray, theirs: FloatArray, offset: float = 0.0) -> Flo
 def plain_estimate(series: FloatArray) -> MeanEstimate:
     """The means of series of neighbouring values, float64 (..., blocks), with blocks >= 1.
 
-    effective_size: blocks * (1 - r) / (1 + r), at least FEWEST_EFFECTIVE. r is the lag-1 autocorrelation, raised by its bias in
-    short series, (1 + 3 r) / blocks (Marriott and Pope 1954; Kendall 1954), and no less than 0. A constant series has the
+    effective_size: blocks * (1 - r) / (1 + r), at least FEWEST_EFFECTIVE. r is the lag-1 autocorrelation plus its bias in
+    short series, `(1 + 3 r) / blocks` (Marriott and Pope 1954, Kendall 1954), and at least 0. A constant series has the
     standard error 0, and r is then the bias alone.
     """
     blocks = series.shape[-1]
@@ -122,10 +122,10 @@ def plain_estimate(series: FloatArray) -> MeanEstimate:
 
 
 def estimate_mean(series: FloatArray) -> MeanEstimate:
-    """As `plain_estimate`, but where blocks are too much alike for an interval, pairs of neighbours are joined, if that suffices.
+    """As `plain_estimate`. But where blocks are too much alike for an interval, pairs of neighbours are joined, if that is enough.
 
-    A joined value is the mean of two, so the mean of all is the same. An odd number of blocks is not joined. A lag-1
-    autocorrelation above .39 takes the interval of 16 blocks away. In the study of coverage, pairs then give an interval to
+    A joined value is the mean of two, so the mean of all is the same. An odd number of blocks is not joined. With a lag-1
+    autocorrelation above .39, 16 blocks have no interval. In the study of coverage, pairs then give an interval in
     more than a quarter of these cases, and it holds more often than those of 16 blocks.
     """
     whole = plain_estimate(series)
@@ -141,9 +141,9 @@ def ratio_interval(ours: FloatArray, theirs: FloatArray, offset: float = 0.0) ->
     """One policy's block means over another's, in the typical block.
 
     ours, theirs: float64 (blocks,), from the same `Blocks`. offset: WAIT_OFFSET_S for waits, HOP_OFFSET for hop costs, 0 for the
-    bounded slowdown. Swapping the two gives the reciprocal ratio and interval. Blocks that are all equal give low = high = ratio. There
-    is no interval with fewer than FEWEST_BLOCKS blocks or an effective size below LEAST_EFFECTIVE_SIZE. Raises ValueError as
-    `log_ratios`, and without any block.
+    bounded slowdown. Swapping the two policies gives the reciprocal ratio and interval. Blocks that are all equal give
+    low = high = ratio. There is no interval with fewer than FEWEST_BLOCKS blocks or an effective size below
+    LEAST_EFFECTIVE_SIZE. Raises ValueError as `log_ratios`, and without any block.
     """
     series = log_ratios(ours, theirs, offset)
     if series.ndim != 1 or len(series) == 0:
@@ -153,7 +153,7 @@ def ratio_interval(ours: FloatArray, theirs: FloatArray, offset: float = 0.0) ->
     blocks = int(estimate.blocks)
     low = high = why_none = None
     if blocks < FEWEST_BLOCKS:
-        why_none = f"{blocks} blocks; an interval needs at least {FEWEST_BLOCKS}"
+        why_none = f"{blocks} blocks, and an interval needs at least {FEWEST_BLOCKS}"
     elif not estimate.has_interval:
         why_none = (
             f"neighbouring blocks are alike: {blocks} of them are worth {size:.1f} independent ones, and an interval needs at "
@@ -169,7 +169,7 @@ def holm_adjusted(p_values: Sequence[float]) -> FloatArray:
     """Holm's step-down adjustment of p-values, float64 (hypotheses,), in the order given.
 
     Rejecting what is below `alpha` rejects a true hypothesis with probability `alpha` at most, whatever the dependence. The
-    smallest p-value is multiplied by the number of hypotheses, the next one by one less, and so on; none may be smaller than the one
+    smallest p-value is multiplied by the number of hypotheses, the next one by one less, and so on. None may be smaller than the one
     before (S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979).
     """
     values = np.asarray(p_values, dtype=np.float64)

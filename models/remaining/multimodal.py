@@ -1,7 +1,7 @@
-"""RLSchert's predictor of remaining time: a recurrent encoder of the step series beside a dense encoder of the parameters.
+"""RLSchert's predictor of remaining time: a recurrent encoder of the step series and a dense encoder of the parameters.
 
-Guo et al. 2021, section 3.2 and figure 2. The paper gives neither sizes nor loss. Here: a GRU over the last electronic steps, two
-dense layers over the parameters, and quantiles of the remaining time in steps of the run's own duration, with the pinball loss.
+Guo et al. 2021, section 3.2 and figure 2. The paper gives neither sizes nor loss. Here it is a GRU over the last electronic steps, and
+two dense layers over the parameters. They give quantiles of the remaining time in steps of the run's own duration, with the pinball loss.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from models.remaining.runs import FloatArray, IntArray, Runs
 from models.remaining.snapshots import REMAINING_LEVELS, Moments, Snapshots, drawn, snapshots_at
 
 SERIES = 48
-"""Electronic steps that the recurrent encoder reads: the last ones."""
+"""Electronic steps that the recurrent encoder reads. They are the last ones."""
 CHANNELS = 6
 NETWORK_SNAPSHOTS = 8
 EPOCHS, MINIBATCH, RATE = 20, 256, 3e-3
 
 
 class Multimodal(StoredPredictor):
-    """The network; before the first step, what the parameters say."""
+    """The network. Before the first step, its prediction comes from the parameters alone."""
 
     name = "multimodal"
 
@@ -43,7 +43,7 @@ class Multimodal(StoredPredictor):
         self._centre, self._spread = _scales(_log_inputs(runs, which))
         inputs, series = self._encoded(runs, moments, seen)
         group = runs.group[moments.run]
-        held = held_out_groups(group, seed)[0]  # one part: learning all of them again would take FOLDS times as long
+        held = held_out_groups(group, seed)[0]  # one part: with all of them it would take FOLDS times as long
         first = _learn(inputs[~held], series[~held], target[~held], seed)
         missed = target[held, None] - _quantiles(first, inputs[held], series[held])
         self._shift = np.array([np.quantile(missed[:, k], level) for k, level in enumerate(REMAINING_LEVELS)])
@@ -79,9 +79,9 @@ class Multimodal(StoredPredictor):
     def _encoded(
         self, runs: Runs, moments: Moments, seen: Snapshots
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """(parameters (moments, 2 * inputs + 2), series (moments, SERIES, CHANNELS)).
+        """Parameters, `(moments, 2 * inputs + 2)`, and series, `(moments, SERIES, CHANNELS)`.
 
-        Parameters: scaled, then whether each is given, then what was used and seen. Series: the last step last."""
+        Parameters: first scaled, then whether each is given, then the time used and the steps seen. Series: the last step is last."""
         given = ~np.isnan(runs.inputs[moments.run])
         scaled = np.clip((_log_inputs(runs, moments.run) - self._centre) / self._spread, -5, 5)
         used = np.log1p(moments.used_s / seen.step_s)

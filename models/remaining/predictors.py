@@ -22,15 +22,15 @@ from models.remaining.snapshots import (
 
 TREE_SNAPSHOTS = 12
 FOLDS = 4
-"""Parts of the systems; each is held out once to see how far the others' quantiles hold."""
+"""Parts of the systems. Each is held out once to see how far the others' quantiles hold."""
 LEAST_WEIGHT = 0.02
-"""Of a moment, so that none is without any."""
+"""Least weight of a moment, so that every moment has some."""
 FEWEST_RUNS = 20
-"""With fewer finished runs nothing is learned: an error says so."""
+"""With fewer finished runs nothing is learned, and an error says so."""
 
 
 class RemainingPredictor(ABC):
-    """Learns from finished runs; predicts the remaining time of any run at any moment."""
+    """Learns from finished runs. Predicts the remaining time of any run at any moment."""
 
     name: str
 
@@ -61,7 +61,7 @@ class StoredPredictor(RemainingPredictor):
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What `fit` has learned, as JSON takes it."""
+        """What `fit` has learned, as values that JSON can hold."""
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
@@ -69,9 +69,9 @@ class StoredPredictor(RemainingPredictor):
 
 
 class InputsOnly(StoredPredictor):
-    """The whole run time from the parameters, before the run: what is left of it is what has not been used.
+    """The whole run time from the parameters, before the run. The remaining time is what of it has not been used.
 
-    It does not learn from what it sees: a run that takes longer than was predicted has nothing left.
+    It does not learn from the run itself. A run that takes longer than predicted has a remaining time of 0.
     """
 
     name = "inputs_only"
@@ -101,11 +101,11 @@ class InputsOnly(StoredPredictor):
 
 
 class ProgressTrees(StoredPredictor):
-    """Boosted trees over the parameters and the steps seen; before the first step, what the parameters say.
+    """Boosted trees over the parameters and the steps seen. Before the first step, its prediction comes from the parameters alone.
 
-    Learned is by how much the extrapolation of the convergence (`guess` in snapshots.SNAPSHOT_FEATURES) errs, on a logarithmic scale
-    of steps of the run's own duration: that is alike for small and large systems, and for one that was never seen. The error is
-    relative to the whole run time, so that a moment weighs as much as the share of the run that was over then.
+    The trees learn the error of the extrapolated convergence (`guess` in snapshots.SNAPSHOT_FEATURES), on a logarithmic scale
+    of steps of the run's own duration. On that scale small and large systems are alike, also those that were never seen. The error is
+    relative to the whole run time, so a moment weighs as much as the share of the run that was over then.
     """
 
     name = "progress"
@@ -149,7 +149,7 @@ class CalibratedTrees:
 
     Each level is shifted by what it misses on held-out groups (conformalised quantile regression, Romano et al. 2019, with
     groups held out), and the trees then learn from all. Where rows have weights, the trees learn with them, and so does the shift
-    of the median. The other levels are shifted by what all rows miss alike: they are to hold at any moment.
+    of the median. The other levels are shifted by what all rows miss without weights, because they should hold at any moment.
     """
 
     def __init__(self, trees: int, rate: float) -> None:
@@ -165,7 +165,7 @@ class CalibratedTrees:
         seed: int,
         weight: FloatArray | None = None,
     ) -> None:
-        """matrix: (rows, features); target, group, weight (one for each row where left out): (rows,)."""
+        """matrix: (rows, features). target, group: (rows,). weight: (rows,), by default one for each row."""
         missed = np.empty((len(target), len(REMAINING_LEVELS)))
         for held in held_out_groups(group, seed):
             model = self._learn(matrix[~held], target[~held], seed, None if weight is None else weight[~held])
@@ -226,7 +226,7 @@ def held_out_groups(group: IntArray, seed: int, folds: int = FOLDS) -> list[NDAr
 
 
 def weighted_levels(values: FloatArray, weight: FloatArray) -> FloatArray:
-    """For each of REMAINING_LEVELS the least value up to which at least so large a share of the weight lies."""
+    """For each of REMAINING_LEVELS the least value up to which at least this share of the weight lies."""
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order]) / weight.sum()
     places = np.searchsorted(share, np.array(REMAINING_LEVELS) - 1e-9)
@@ -240,7 +240,7 @@ def steps_left(runs: Runs, moments: Moments, seen: Snapshots) -> FloatArray:
 
 
 def guess_of(seen: Snapshots) -> FloatArray:
-    """The same as the convergence so far tells it, (moments,)."""
+    """The same by the convergence so far, (moments,)."""
     return seen.features[:, SNAPSHOT_FEATURES.index("guess")].astype(np.float64)
 
 

@@ -52,29 +52,30 @@ NUMERIC_SETTINGS = (
     "lwave",
     "lcharg",
 )
-"""Settings that are numbers: those of RLSchert's Table 1 (the group of hosts is the accounting's), and what else costs time."""
+"""Settings that are numbers: those of RLSchert's Table 1 (the group of hosts is the accounting's), and others that cost time."""
 WORD_SETTINGS = {
     "prec": ("l", "m", "n", "a", "h", "s"),
     "gga": ("--", "PE", "PS", "RP", "91", "CA"),
     "kpoints_method": ("gamma", "monkhorst-pack", "automatic", "line", "explicit"),
 }
-"""Settings that are words, and the words that get a number; others are missing."""
+"""Settings that are words, and the words that get a number. Other words count as missing."""
 INPUTS = (*NUMERIC_SETTINGS, *WORD_SETTINGS, "grid", "log_work", "log_work_per_core")
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Launches, and their steps in order; every array has one row per launch unless said otherwise.
+    """Launches, and their steps in order. Every array has one row per launch unless said otherwise.
 
     inputs: float32 (runs, len(INPUTS)), NaN where not known. total_s: wall time from start to end, NaN where not known or where
     a part of the OUTCAR is missing.
-    single: no more than one ionic step was asked for. group: number of the system (elements, ions, electrons).
-    electronic steps of run r are the rows step[r] : step[r + 1] of the step_* arrays; ionic steps likewise by ionic[r].
+    single: the input allows one ionic step at most. group: number of the system (elements, ions, electrons).
+    The electronic steps of run r are the rows from step[r] to before step[r + 1] of the step_* arrays. ionic[r] does the same for
+    ionic steps.
     step_s: duration, seconds. step_end_s: its end, seconds after the start. No line says when the first step began. The part of a
-    run's time that is in no step is taken as set-up before them. Where wave functions or charge are written after them, a share of
-    it is, drawn for each run, so that the one does not give the other away. step_change, step_residual: log10 of |dE|
-    in eV and of the residual, NaN where not told. step_ionic: ionic steps that were over before it. ionic_end_s, ionic_s,
-    ionic_force (eV/A), ionic_energy (eV).
+    run's time that is in no step counts as set-up before the steps. Where wave functions or charge are written after them, a share of
+    it counts as this writing. The share is drawn for each run, so that one part does not reveal the other. step_change,
+    step_residual: log10 of |dE| in eV and of the residual, NaN where the run does not say it. step_ionic: ionic steps that were over
+    before it. ionic_end_s, ionic_s, ionic_force (eV/A), ionic_energy (eV).
     """
 
     keys: pl.DataFrame
@@ -105,7 +106,7 @@ class Runs:
 def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -> Runs:
     """From rows of raw.vasp_runs, raw.vasp_electronic_steps and raw.vasp_ionic_steps of one source.
 
-    Runs come in the order of `runs`. A step whose time overflowed counts as long as the mean of its run's others.
+    Runs are in the order of `runs`. A step whose time overflowed counts as long as the mean of its run's others.
     """
     runs = runs.with_row_index("run")
     number = runs.select("run", *KEY)
@@ -118,7 +119,7 @@ def runs_of(runs: pl.DataFrame, electronic: pl.DataFrame, ionic: pl.DataFrame) -
     first_move = _offsets(move_run, runs.height)
     move_steps = moves["electronic_steps"].to_numpy().astype(np.int64)
     move_s = moves["seconds"].fill_null(0.0).to_numpy().astype(np.float64)
-    # where steps are missing, the time is not the time of those that are left
+    # where steps are missing, the total time is not that of the steps that are left
     elapsed = pl.when(pl.col("missing").is_null()).then(pl.col("elapsed_s").cast(pl.Float64))
     total = runs.select(elapsed.fill_null(float("nan"))).to_series().to_numpy()
     loops = runs["loops_s"].to_numpy()
@@ -168,7 +169,7 @@ def _clock(
     move_s: FloatArray,
     before: FloatArray,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """(ionic steps over before each electronic step, end of each electronic step, end of each ionic step)."""
+    """Three arrays: ionic steps over before each electronic step, end of each electronic step, and end of each ionic step."""
     ionic, end, move_end = np.zeros(len(step_s), np.int64), np.zeros(len(step_s)), np.zeros(len(move_s))
     for run in range(len(first) - 1):
         now, step = float(before[run]), int(first[run])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from models.remaining.runs import FloatArray, IntArray, Runs
 
 REMAINING_LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Levels of the quantiles that every predictor of remaining time gives."""
+"""Levels of the quantiles that every predictor of remaining time returns."""
 MEDIAN_LEVEL = REMAINING_LEVELS.index(0.5)
 PROGRESS_SHARES = np.arange(1, 11) / 10
 """Shares of its electronic steps at which a run is judged."""
@@ -39,13 +39,13 @@ SNAPSHOT_FEATURES = (
     "overhead",
     "guess",
 )
-"""Features of a snapshot beside the run's inputs, all free of the run's own scale of time but log_used and log_step."""
+"""Features of a snapshot in addition to the run's inputs. All but log_used and log_step are free of the run's own scale of time."""
 _RECENT = 5
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Moments of runs: run: int64 (moments,); used_s: seconds since its start, float64 (moments,)."""
+    """Moments of runs. run: int64 (moments,). used_s: seconds since its start, float64 (moments,)."""
 
     run: IntArray
     used_s: FloatArray
@@ -55,22 +55,22 @@ class Moments:
 
 
 def at_shares(runs: Runs, which: IntArray, shares: FloatArray) -> Moments:
-    """Every run of `which` when so large a share of its electronic steps was over (RLSchert, section 4.2), run by run."""
+    """Every run of `which` at the moments when these shares of its electronic steps were over (RLSchert, section 4.2), run by run."""
     first, steps = runs.step[which], np.diff(runs.step)[which]
     seen = np.ceil(steps[:, None] * shares[None] - 1e-9).astype(np.int64)
     return Moments(np.repeat(which, len(shares)), runs.step_end_s[(first[:, None] + seen - 1)].ravel())
 
 
 def drawn(runs: Runs, which: IntArray, each: int, rng: np.random.Generator) -> Moments:
-    """Every run of `which` at `each` moments, one in every equal part of its time, so that nothing tells how far it was."""
+    """Every run of `which` at `each` moments, one in every equal part of its time, so that nothing reveals how far it was."""
     shares = (np.arange(each) + rng.random((len(which), each))) / each
     return Moments(np.repeat(which, each), (runs.total_s[which][:, None] * shares).ravel())
 
 
 @dataclass(frozen=True)
 class Snapshots:
-    """features: float32 (moments, len(SNAPSHOT_FEATURES)), NaN where nothing can be said. step_s: mean duration of the electronic steps
-    seen, seconds, NaN before the first; remaining times are learned as a number of such steps. seen: electronic steps seen."""
+    """features: float32 (moments, len(SNAPSHOT_FEATURES)), NaN where not known. step_s: mean duration of the electronic steps
+    seen, seconds, NaN before the first. Remaining times are learned as a number of such steps. seen: electronic steps seen."""
 
     features: NDArray[np.float32]
     step_s: FloatArray
@@ -84,7 +84,7 @@ def snapshots_at(runs: Runs, moments: Moments) -> Snapshots:
     limits = {name: runs.input(name) for name in ("nsw", "nelm", "ediff", "ediffg", "ibrion")}
     for k, (run, used) in enumerate(zip(moments.run, moments.used_s, strict=True)):
         first, last = runs.step[run], runs.step[run + 1]
-        # a step that ends with the run is seen although sums of floats may put its end an instant later
+        # a step that ends with the run counts as seen, although rounding may put its end an instant later
         done = int(np.searchsorted(runs.step_end_s[first:last], used * (1 + 1e-9), side="right"))
         begin, end = runs.ionic[run], runs.ionic[run + 1]
         moved = int(np.searchsorted(runs.ionic_end_s[begin:end], used * (1 + 1e-9), side="right"))
@@ -155,7 +155,7 @@ def _features(
 
 
 def _slope(values: FloatArray) -> float:
-    """Change per step of the least-squares line; NaN for fewer than two values that are numbers."""
+    """Change per step of the least-squares line. NaN for fewer than two values that are numbers."""
     numbers = ~np.isnan(values)
     if numbers.sum() < 2:
         return np.nan
@@ -167,7 +167,7 @@ def _slope(values: FloatArray) -> float:
 
 def _steps_to_go(gap: float, slope: float, most: float, done: int) -> float:
     """Steps until a quantity that falls by -slope a step, in decades, has fallen by `gap`. Where it does not fall, or nothing is
-    known, as many as were done and some: what may be left at most (NSW = 9999) says nothing of what is left."""
+    known, it is a little more than the steps done so far. The most that may be left (NSW = 9999) says nothing of what is left."""
     likely = min(float(done + _RECENT), most)
     if np.isnan(gap) or np.isnan(slope):
         return likely

@@ -1,4 +1,4 @@
-"""How well remaining times of one folder's runs are predicted by what was learned from another's."""
+"""How well remaining times of one folder's runs are predicted by a predictor that learned from another folder's."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from models.remaining.runs import IntArray, Runs
 from models.remaining.score_tables import trial_rows
 
 FEWEST_JUDGED = 10
-"""With fewer finished runs nothing is judged: their mean would say too little."""
+"""With fewer finished runs nothing is judged, because their mean would say too little."""
 
 
 def transfer_scores(
     runs: Runs, learned: IntArray, judged: IntArray, names: list[str], seed: int, on_fit: Callable[[], None]
 ) -> pl.DataFrame:
-    """Errors of predictors, and of all rivals before them, that were fitted on the runs `learned` and judged on the runs `judged`.
+    """Errors of predictors that were fitted on the runs `learned` and judged on the runs `judged`, and of all rivals before them.
 
-    Columns: predictor, split (all, unseen, seen), ionic (all, single, multiple), progress (0.1 to 1, null: the mean over the run),
-    runs, systems, mean_error and median_error (percent of the whole run time), coverage (share of true remaining times between
-    the 10 % and the 90 % quantile). Raises ValueError for too few runs.
+    Columns: predictor. split (all, unseen, seen). ionic (all, single, multiple). progress: from 0.1 to 1, null for the mean over the
+    run. runs, systems. mean_error, median_error: percent of the whole run time. coverage: share of true remaining times between the
+    10 % and the 90 % quantile. Raises ValueError for too few runs.
     """
     if len(judged) < FEWEST_JUDGED:
         raise ValueError(

@@ -44,8 +44,8 @@ class Setting:
     """What kind of cluster it is.
 
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
-    by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most so many
-    units when a job waits that is so many times shorter (0 units is no such rule). preemption_cost: units by which every run
+    by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most
+    `stop_within` units when a job waits that is `stop_ratio` times shorter (0 units means no such rule). preemption_cost: units by which every run
     of a job after a kill is longer. Raises ValueError for numbers that make no sense.
     """
 
@@ -61,14 +61,14 @@ class Setting:
     def __post_init__(self) -> None:
         if self.stop_within < 0 or self.preemption_cost < 0:
             raise ValueError(
-                "stop_within and preemption_cost are units of time, 0 or more; "
+                "stop_within and preemption_cost are units of time, 0 or more: "
                 f"got {self.stop_within} and {self.preemption_cost}"
             )
         if self.stop_ratio < 1:
-            raise ValueError(f"stop_ratio is how many times shorter a job must be, 1 or more; got {self.stop_ratio}")
+            raise ValueError(f"stop_ratio is how many times shorter a job must be, 1 or more: got {self.stop_ratio}")
 
     def rules(self) -> ClusterRules:
-        """The same as the simulator takes it."""
+        """The same in the form that the simulator takes."""
         goal = {"slowdown": SLOWDOWN, "completion": COMPLETION}[self.goal]
         return ClusterRules(
             self.procs,
@@ -96,7 +96,7 @@ class SlotOutcome:
     over: NDArray[np.bool_]  # (sequences,) all jobs are done
 
     def slowdowns(self) -> FloatArray:
-        """Mean of each sequence (equation 13), (sequences,); NaN where it did not come to its end."""
+        """Mean of each sequence (equation 13), (sequences,). NaN where the sequence did not reach its end."""
         return self._mean((self.finish - self.sequences.arrive) / self.sequences.length)
 
     def completions(self) -> FloatArray:
@@ -112,7 +112,7 @@ class SlotOutcome:
 
 
 class SlotCluster:
-    """Sequences side by side. Every step overwrites `seen`, `mask` and `over`: copy what must outlast the next one.
+    """Sequences side by side. Every step overwrites `seen`, `mask` and `over`. Copy what you need after the next step.
 
     images: whether observations are state images, or facts. mask: bool (sequences, ACTIONS), the actions that are offered.
     over: bool (sequences,), whether all jobs of a sequence are done.
@@ -140,7 +140,7 @@ class SlotCluster:
         return self._state
 
     def begin(self) -> None:
-        """Puts every sequence at time 0."""
+        """Sets every sequence to time 0."""
         begin_all(self.sequences, self._rules, self._state, self.over)
         self._look()
 
@@ -158,7 +158,7 @@ class SlotCluster:
         return future
 
     def outcome(self) -> SlotOutcome:
-        """What has become of the jobs so far."""
+        """The outcome of the jobs so far."""
         state = self._state
         columns: tuple[Any, ...] = (
             state.start,
@@ -181,7 +181,7 @@ def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: in
     """One of HEURISTICS or WHOLE_QUEUE_HEURISTICS on every sequence. Raises ValueError for another name."""
     if name not in HEURISTICS + WHOLE_QUEUE_HEURISTICS:
         names = "; ".join(HEURISTICS + WHOLE_QUEUE_HEURISTICS)
-        raise ValueError(f"unknown heuristic {name!r}; expected one of {names}")
+        raise ValueError(f"unknown heuristic {name!r}: expected one of {names}")
     if sequences.procs.max() > setting.procs:
         raise ValueError(
             f"a job of {sequences.procs.max()} processors never fits on {setting.procs}: take a larger cluster"
@@ -199,7 +199,7 @@ def run_heuristic_on(sequences: Sequences, setting: Setting, name: str, seed: in
 
 
 def cost_of(outcome: SlotOutcome, goal: str) -> FloatArray:
-    """Mean slowdown or completion time of each sequence, (sequences,); infinite where it did not come to its end."""
+    """Mean slowdown or completion time of each sequence, (sequences,). Infinite where the sequence did not reach its end."""
     costs = outcome.slowdowns() if goal == "slowdown" else outcome.completions()
     return np.where(np.isnan(costs), np.inf, costs)
 

@@ -1,7 +1,7 @@
 """RLSchert's cluster as Gymnasium environments, so that other libraries can train on it (extra `gym`).
 
-One step is one action: select a slot, kill a place, or let time go on. Rewards come when time goes on (equations 9 and 10).
-Actions that are not offered are masked: one of them is the same as waiting; `info["action_mask"]` says which there are.
+One step is one action: select a slot, kill a place, or let time pass. Rewards come when time passes (equations 9 and 10).
+Actions that are not offered are masked, and one of them is the same as waiting. `info["action_mask"]` says which are offered.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from simulator.published.rlschert_view import IMAGE_COLUMNS_BESIDE, SIGHT_FACTS
 
 
 class ClusterVectorEnv(OneByOneEnv):
-    """`episodes` sequences side by side. Each is drawn anew from the workload when it begins.
+    """`episodes` sequences side by side. Each is drawn from the workload when it begins.
 
     Observation: facts, float32 (episodes, SIGHT_FACTS), or with `images` state images, float32 (episodes, HORIZON, columns).
         See `simulator.published.rlschert_view.look` and `draw_image`.
-    Action: an integer below ACTIONS for each episode: a slot whose job is selected, a place whose job is killed, or, the
-        last, to let a unit of time go on. An action that `info["action_mask"]` does not offer lets time go on.
+    Action: an integer below ACTIONS for each episode. It is a slot whose job is selected, a place whose job is killed, or, the
+        last, to let a unit of time pass. An action that `info["action_mask"]` does not offer lets time pass.
     Reward: for a unit of time, minus the sum over the jobs in the system of 1 / estimate (goal slowdown, equation 9) or of 1
-        (goal completion, equation 10); 0 for actions that take no time.
+        (goal completion, equation 10). Actions that take no time have the reward 0.
     Termination: all jobs of the sequence are done. Truncation: after `most_actions` actions.
     """
 
@@ -64,7 +64,7 @@ class ClusterVectorEnv(OneByOneEnv):
 
 
 class ClusterEnv(EpisodeEnv):
-    """One sequence at a time; see `ClusterVectorEnv` for observation, action, reward and termination.
+    """One sequence at a time. `ClusterVectorEnv` describes observation, action, reward and termination.
 
     Observation: float32 (SIGHT_FACTS,) or (HORIZON, columns). Action: one integer.
     """

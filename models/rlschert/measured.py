@@ -1,4 +1,4 @@
-"""Inputs of RLSchert's experiment that come from real VASP runs: how predictions err there, and what its jobs are like."""
+"""Inputs of RLSchert's experiment that come from real VASP runs: the errors of predictions there, and their jobs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def errors_of_scores(scores: pl.DataFrame, source: str) -> Errors:
         error = matching["error"].mean()
         if error is None:
             raise ValueError(
-                f"no errors of {predictor} on runs of {ionic} ionic steps of {source!r}: materialize "
-                "predictions/remaining_time_evaluation with the predictors inputs_only and progress first, or use errors: paper"
+                f"no errors of {predictor} on runs of {ionic} ionic steps of {source!r}. Materialize "
+                "predictions/remaining_time_evaluation with the predictors inputs_only and progress first, or set errors to paper"
             )
         return min(float(error), _LARGEST_ERROR)  # type: ignore[arg-type]
 

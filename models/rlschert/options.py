@@ -1,4 +1,4 @@
-"""Hyper-parameters of RLSchert's training; every field says what it is."""
+"""Hyper-parameters of RLSchert's training. Every field says what it is."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ RLSCHERT_NETWORKS = ("facts", "image_mlp", "image_cnn")
 
 
 class RLSchertOptions(BaseModel):
-    """Defaults: ours, which reach the score of the paper's in a small part of the time. PAPER_OPTIONS: Table 4."""
+    """The defaults are ours. They reach the score of the paper's in a small part of the time. PAPER_OPTIONS: Table 4."""
 
     network: str = Field(
         default="facts",
         pattern="^(facts|image_mlp|image_cnn)$",
-        description="facts: shared weights over what a scheduler would ask for; image_mlp, image_cnn: over the state image, as "
+        description="facts: shared weights over what a scheduler needs to know. image_mlp, image_cnn: over the state image, as "
         "in the paper",
     )
     algorithm: str = Field(
         default="ppo",
         pattern="^(ppo|pg)$",
-        description="ppo: clipped, several passes; pg: the plain policy gradient, one pass",
+        description="ppo: clipped, several passes. pg: the plain policy gradient, one pass",
     )
-    iterations: int = Field(default=150, ge=1, description="Iterations: sequences sampled, then passes over them")
+    iterations: int = Field(
+        default=150, ge=1, description="Iterations, each of which samples sequences and then passes over them"
+    )
     sequences: int = Field(default=48, ge=1, description="Parallel simulators, one sequence each an iteration")
     pool: int = Field(default=256, ge=1, description="Training sequences, from which they are drawn")
     passes: int = Field(default=4, ge=1, description="Most passes over an iteration's decisions")
@@ -30,7 +32,7 @@ class RLSchertOptions(BaseModel):
     clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
     kl_target: float = Field(default=0.01, gt=0, description="Passes stop at 1.5 times this approximate KL divergence")
     gamma: float = Field(
-        default=0.99, gt=0, le=1, description="Discount of a unit of time; actions that take none are free"
+        default=0.99, gt=0, le=1, description="Discount of a unit of time. Actions that take no time are not discounted"
     )
     gae_lambda: float = Field(default=0.99, ge=0, le=1, description="Lambda of the advantages")
     value_weight: float = Field(default=0.25, ge=0, description="Weight of the value loss")
@@ -65,4 +67,4 @@ PAPER_OPTIONS = RLSchertOptions(
     entropy_weight=0.02,
     averaging=0.0,
 )
-"""Table 4. Its 16 sequences are all the training there is."""
+"""Table 4. It trains on 16 sequences only."""

@@ -27,12 +27,12 @@ VALIDATION_SEQUENCES = 32
 
 @dataclass(frozen=True)
 class RLSchertPlan:
-    """Settings of the experiment; docs/results/rlschert.md tells of each table and figure.
+    """Settings of the experiment. docs/reference/rlschert.md explains each table and figure.
 
-    workload: of the training and of the main trials. options: of training. procs: of the cluster. test_sequences: so many
-    judge. completion_seeds: so many of the seeds train for completion time too. network_iterations: of the networks of Table 3;
-    0: none. job_rates, cluster_sizes, predictable_shares: what is varied without training again. other_error: of predictions
-    for the half of the jobs of Table 11 that are not VASP. preemption_cost: of the cluster on which is trained and tried;
+    workload: of the training and of the main trials. options: of training. procs: of the cluster. test_sequences: how many
+    judge. completion_seeds: how many of the seeds also train for completion time. network_iterations: of the networks of Table 3,
+    0 for none. job_rates, cluster_sizes, predictable_shares: varied without training again. other_error: of predictions
+    for the half of the jobs of Table 11 that are not VASP. preemption_cost: of the cluster that trains and tries.
     preemption_costs: tried without training again. stop_within, stop_ratio: of the stopping rule. Costs and stop_within in units.
     Raises ValueError for settings that make no sense, before hours of training.
     """
@@ -60,7 +60,7 @@ class RLSchertPlan:
             )
         if self.options.network != "facts" and any(size != self.procs for size in self.cluster_sizes):
             raise ValueError(
-                "cluster_sizes: a network over state images fits one cluster size only; give [] or [procs]"
+                "cluster_sizes: a network over state images fits one cluster size only, so give [] or [procs]"
             )
         if any(size < WIDEST for size in self.cluster_sizes):
             raise ValueError(f"cluster_sizes: jobs have up to {WIDEST} processors, got {list(self.cluster_sizes)}")
@@ -77,7 +77,7 @@ class RLSchertPlan:
         return draw_sequences(self.workload, self.options.pool, POOL_SEED)
 
     def test(self) -> Sequences:
-        """The sequences that judge, of unseen jobs."""
+        """The sequences that judge. Their jobs are held out from training."""
         return draw_sequences(self.workload, self.test_sequences, TEST_SEED)
 
 

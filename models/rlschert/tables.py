@@ -1,4 +1,4 @@
-"""Rows of RLSchert's experiment, as they stand in the warehouse."""
+"""Rows of RLSchert's experiment, as they are in the warehouse."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RLSchertTables:
 
 
 def make_tables(plan: RLSchertPlan, trained: Sequence[TrainedScheduler], groups: Iterable[Trials]) -> RLSchertTables:
-    """All rows; reads the groups one by one, so that their outcomes need not fit into memory together."""
+    """All rows. It reads the groups one by one, so that their outcomes need not fit into memory together."""
     results: list[dict[str, Any]] = []
     comparisons: list[dict[str, Any]] = []
     jobs: list[pl.DataFrame] = []
@@ -134,7 +134,7 @@ def _job_rows(outcome: SlotOutcome, policy: str, kill: str) -> pl.DataFrame:
 
 
 def _hole_rows(outcome: SlotOutcome, policy: str, kill: str, procs: int) -> pl.DataFrame:
-    """Free processors so far, by unit of time; mean of the sequences."""
+    """Free processors so far, by unit of time, as the mean of the sequences."""
     last = outcome.finish.max(axis=1)
     units = np.arange(int(min(last.max(), outcome.busy.shape[1])))
     free = np.where(units[None] < last[:, None], procs - outcome.busy[:, : len(units)], 0)

@@ -21,12 +21,12 @@ from simulator.published.rlschert import KILLABLE, SLOTS, Sequences
 from simulator.published.rlschert_view import teacher_kills
 
 REWARD_SCALE = 0.02
-"""Rewards are sums over tens of jobs: so scaled, values are of the size that networks are good at."""
+"""Rewards are sums over tens of jobs. With this scale, values have a size that networks learn well."""
 
 
 @dataclass(frozen=True)
 class RLSchertPolicy:
-    """A trained scheduler. kind: which of options.RLSCHERT_NETWORKS the network is. kills: whether it may kill; otherwise these
+    """A trained scheduler. kind: which of options.RLSCHERT_NETWORKS the network is. kills: whether it may kill. If not, these
     actions are masked."""
 
     network: Facts | Image
@@ -35,7 +35,7 @@ class RLSchertPolicy:
 
     @property
     def images(self) -> bool:
-        """Whether its network reads state images; facts otherwise."""
+        """Whether its network reads state images. Otherwise it reads facts."""
         return self.kind.startswith("image")
 
     def logits(self, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> torch.Tensor:
@@ -58,7 +58,7 @@ class RLSchertPolicy:
 
 @dataclass(frozen=True)
 class IterationReport:
-    """One row of the training curve. sampled, validation: mean cost (slowdown or completion time) of these sequences; validation
+    """One row of the training curve. sampled, validation: mean cost (slowdown or completion time) of these sequences. validation
     is None where it was not measured. kl: approximate divergence. entropy: nats. teacher_weight: of the imitation loss."""
 
     iteration: int
@@ -80,11 +80,11 @@ def train_rlschert(
     teacher: RLSchertPolicy | None = None,
     on_iteration: Callable[[IterationReport], None] = lambda report: None,
 ) -> tuple[RLSchertPolicy, list[IterationReport]]:
-    """Trains one policy on sequences drawn from `pool`, and keeps that of the best validation.
+    """Trains one policy on sequences drawn from `pool`, and keeps the one with the best validation.
 
-    kills: whether it may kill. teacher: the policy whose selections are imitated first, beside the rule that kills; none: no
-    imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last iterations. Same
-    arguments and seed, same policy.
+    kills: whether it may kill. teacher: the policy whose selections are imitated first, together with the rule that kills. Without
+    one there is no imitation. What is tried on `validation`, and kept, is an average of the network's weights over the last
+    iterations. The same arguments and seed give the same policy.
     """
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def train_rlschert(
         on_iteration(report)
     if not np.isfinite(best):
         raise ValueError(
-            f"no validation sequence came to its end within max_actions ({options.max_actions}): raise it, or take fewer jobs or "
+            f"no validation sequence reached its end within max_actions ({options.max_actions}): raise it, or take fewer jobs or "
             "a higher job_rate"
         )
     return kept, curve
@@ -204,7 +204,7 @@ def _shown_actions(teacher: RLSchertPolicy, cluster: SlotCluster, kills: bool) -
 
 
 def cost_of_unfinished(cluster: SlotCluster, goal: str) -> NDArray[np.float64]:
-    """As `cost_of`; of a sequence that was cut off, jobs count as if they ended now."""
+    """As `cost_of`, but in a sequence that was cut off, jobs count as if they ended now."""
     outcome, now = cluster.outcome(), cluster.state.now[:, None]
     finish = np.where(outcome.finish >= 0, outcome.finish, np.maximum(now, outcome.sequences.arrive + 1))
     taken = finish - outcome.sequences.arrive
@@ -214,7 +214,7 @@ def cost_of_unfinished(cluster: SlotCluster, goal: str) -> NDArray[np.float64]:
 def _advantages(
     columns: dict[str, NDArray[Any]], cut: NDArray[np.bool_], options: RLSchertOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """GAE over actions of which only some take time, (steps, sequences); a sequence that was cut off goes on as valued last."""
+    """GAE over actions of which only some take time, (steps, sequences). A cut-off sequence continues with its last value."""
     reward, value, live = columns["reward"], columns["value"].astype(np.float64), columns["live"]
     gamma = options.gamma ** columns["time"]
     advantage = np.zeros_like(reward)
@@ -236,7 +236,7 @@ def _update(
     entropy_weight: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Passes over the decisions; returns the KL divergence and the entropy of the last pass."""
+    """Passes over the decisions. Returns the KL divergence and the entropy of the last pass."""
     advantage = (sampled.advantage - sampled.advantage.mean()) / (sampled.advantage.std() + 1e-8)
     kl = entropy_now = 0.0
     for _ in range(options.passes if options.algorithm == "ppo" else 1):
@@ -266,6 +266,6 @@ def _update(
                 moved.append(float((ratio - 1 - log_ratio).mean()))
                 entropies.append(float(entropy))
         kl, entropy_now = float(np.mean(moved)), float(np.mean(entropies))
-        if kl > 1.5 * options.kl_target and weight == 0:  # imitation is meant to move it far
+        if kl > 1.5 * options.kl_target and weight == 0:  # imitation should move it far
             break
     return kl, entropy_now

@@ -1,7 +1,7 @@
 """Synthetic VASP jobs for RLSchert's cluster: lengths, processors, and predictions with given errors.
 
-Nothing here is a log. Few real VASP runs have an accounting that we can read, and the paper's are private. Lengths and processors
-follow the paper's statistics (section 4.1.1), or those of runs that are at hand. Predictions err as its Table 5 says, or as
+Nothing here comes from a log. Few real VASP runs have an accounting that we can read, and the paper's are private. Lengths and
+processors follow the paper's statistics (section 4.1.1), or those of runs that are at hand. Predictions err as its Table 5 says, or as
 predictors measured here do.
 """
 
@@ -22,16 +22,16 @@ _CALIBRATION_JOBS = 20_000
 _LENGTH_SPREAD = 0.8
 """Standard deviation of the logarithm of lengths of one kind."""
 _CAP_TAKES = 1.02
-"""What the longest length takes off the mean is given back."""
+"""Corrects the mean for the jobs that the longest length cuts."""
 _MEMORY = 0.3
-"""Share of a run after which its prediction's error has mostly forgotten what it was."""
+"""Share of a run after which its prediction's error is almost independent of what it was."""
 
 
 @dataclass(frozen=True)
 class Errors:
     """Mean absolute percentage errors of predicted run times, as shares, for jobs of single and of multiple ionic steps.
 
-    before: from the parameters alone. running, at_end: with the steps so far: the mean over the run, and at its end. The
+    before: from the parameters alone. running: with the steps so far, the mean over the run. at_end: the same at its end. The
     error falls on a straight line from the beginning to the end (figure 6 of the paper shows nearly that).
     """
 
@@ -53,12 +53,12 @@ PAPER_ERRORS = Errors(before=(0.299, 0.673), running=(0.049, 0.254), at_end=(0.0
 
 @dataclass(frozen=True)
 class Workload:
-    """What jobs are like. Defaults: the paper's statistics.
+    """What jobs are like. The defaults are the paper's statistics.
 
-    mean_length, mean_procs: units; single_share: of jobs with a single ionic step, which are shorter: `multiple_ratio` times
-    shorter in the mean. predictable_share: of jobs whose steps can be read; the others keep what was predicted before.
-    job_rate: probability that a job arrives in a unit of time. lengths, procs: instead of the distributions, values to draw
-    from (rows of real runs: length, procs, whether single).
+    mean_length, mean_procs: units. single_share: of jobs with a single ionic step. Their mean length is `multiple_ratio` times
+    shorter. predictable_share: of jobs whose steps can be read. The others keep the prediction from before the run.
+    job_rate: probability that a job arrives in a unit of time. lengths, procs: values to draw from instead of the distributions
+    (rows of real runs: length, procs, whether single).
     """
 
     jobs: int = 200
@@ -86,7 +86,7 @@ class Workload:
 
 
 def draw_sequences(workload: Workload, sequences: int, seed: int) -> Sequences:
-    """So many independent sequences. Same arguments, same jobs."""
+    """So many independent sequences. The same arguments give the same jobs."""
     rng = np.random.default_rng([seed, sequences])
     shape = (sequences, workload.jobs)
     length, procs, single = _draw_jobs(workload, shape, rng)
@@ -121,7 +121,7 @@ def measured_errors(sequences: Sequences) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Scales:
-    """Standard deviations of the logarithm of predicted over true: before; at the beginning and the end of a run; by kind."""
+    """Standard deviations of the logarithm of predicted over true: before a run, at its beginning and at its end, by kind."""
 
     before: tuple[float, float]
     begin: tuple[float, float]
@@ -130,7 +130,7 @@ class _Scales:
 
 @lru_cache(maxsize=64)
 def _scales_of(workload: Workload) -> _Scales:
-    """The deviations that give the asked errors after rounding to units, which short jobs feel most."""
+    """The deviations that give the wanted errors after rounding to units, which affects short jobs most."""
     rng = np.random.default_rng(2021)
     shape = (1, _CALIBRATION_JOBS)
     length, _, single = _draw_jobs(workload, shape, rng)
@@ -158,9 +158,9 @@ def _factor_of_others(workload: Workload) -> float:
 
 
 def _factor(length: NDArray[np.int64], noise: FloatArray, targets: FloatArray) -> float:
-    """What errors are to be multiplied by so that their mean is that of `targets` after rounding to units.
+    """By what to multiply errors so that their mean is that of `targets` after rounding to units.
 
-    length: (jobs,); noise: (moments, jobs); targets: (moments,).
+    length: (jobs,). noise: (moments, jobs). targets: (moments,).
     """
     if not targets.any():
         return 1.0
@@ -174,7 +174,7 @@ def _factor(length: NDArray[np.int64], noise: FloatArray, targets: FloatArray) -
 
 
 def _spread_of(error: float) -> float:
-    """sigma for which E|exp(sigma z) - 1| is `error`, z standard normal: exp(sigma^2 / 2) (2 Phi(sigma) - 1)."""
+    """The sigma for which `E|exp(sigma z) - 1|` is `error`, z standard normal: `exp(sigma^2 / 2) * (2 Phi(sigma) - 1)`."""
     low, high = 0.0, 3.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -213,7 +213,7 @@ def _geometric_weights(mean: float) -> FloatArray:
 def _remaining(
     length: NDArray[np.int64], single: NDArray[np.bool_], scale: _Scales, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Remaining times as predicted after 0, 1, ... units, (sequences, jobs, LONGEST); errors of neighbouring units are alike."""
+    """Remaining times as predicted after 0, 1, ... units, (sequences, jobs, LONGEST). Errors of neighbouring units are alike."""
     progress = np.minimum(np.arange(LONGEST) / length[:, :, None], 1.0)
     begin = np.where(single, scale.begin[0], scale.begin[1])[:, :, None]
     end = np.where(single, scale.end[0], scale.end[1])[:, :, None]

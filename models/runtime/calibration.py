@@ -1,8 +1,8 @@
-"""Quantiles that hold what they promise: adaptive conformal inference (Gibbs and Candes 2021) over a stream of jobs.
+"""Quantiles that keep their promise: adaptive conformal inference (Gibbs and Candes 2021) over a stream of jobs.
 
-A predictor's 80 % quantile may hold in 70 % of jobs, the more so when users change their ways. So each level keeps the level
-that it really asks the predictor for. A job that outlived its quantile raises it a little; a job that did not lowers it. In the
-long run the share of covered jobs is the nominal one, whatever the predictor.
+A predictor's 80 % quantile may hold for 70 % of the jobs only, above all when users change their habits. So each level keeps the
+level that it really requests from the predictor. A job that ran longer than its quantile raises it a little, and any other job lowers
+it. In the long run the share of covered jobs is the nominal one, whatever the predictor.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from models.compiled import compiled
 from models.runtime.predictor import LEVELS, FloatArray, Prediction, requests, runtimes
 
 LEVEL_STEP = 0.01
-"""How far a level moves for one job; about as many jobs as 1 / LEVEL_STEP are remembered."""
+"""How far a level moves for one job. It remembers about 1 / LEVEL_STEP jobs."""
 
 OVERRUN = 1.05
-"""Systems let jobs run on for a while past their request; quantiles need not go further."""
+"""Systems let jobs run a little longer than their request. Quantiles need not be longer than that."""
 
 LOWEST, HIGHEST = -0.1, 1.25
-"""Levels may leave 0 to 1: beyond the outermost of LEVELS the logarithm of the quantile goes on on a straight line."""
+"""Levels may leave 0 to 1. Beyond the outermost of LEVELS, the logarithm of the quantile continues on a straight line."""
 
 
 class _Stream(NamedTuple):
@@ -37,10 +37,10 @@ class _Stream(NamedTuple):
 
 
 def calibrated(prediction: Prediction, rows: pl.DataFrame, step: float = LEVEL_STEP) -> Prediction:
-    """The same points with quantiles corrected by what became of earlier jobs.
+    """The same points, with quantiles corrected by the outcome of earlier jobs.
 
-    rows: as for `Predictor.predict`, in order of submission, with end_time and runtime_s where known; a row's quantiles depend on
-    rows that ended before its submission alone.
+    rows: as for `Predictor.predict`, in order of submission, with end_time and runtime_s where known. A row's quantiles depend only on
+    rows that ended before its submission.
     """
     has_ended = rows.select(pl.col("end_time").is_not_null() & (pl.col("runtime_s") > 0)).to_series().to_numpy()
     ended = np.flatnonzero(has_ended)
@@ -78,7 +78,7 @@ def _adapt(
         while waiting < len(by_end) and end[by_end[waiting]] < submit[row]:
             job = by_end[waiting]
             waiting += 1
-            if job >= row:  # a log can hold an end before the submission: there is no quantile to judge yet
+            if job >= row:  # a log can hold an end before the submission. Then there is no quantile to judge yet
                 continue
             for q in range(len(levels)):
                 covered = 1.0 if log_true[job] <= corrected[job, q] else 0.0
@@ -92,13 +92,13 @@ def _adapt(
 
 @compiled
 def at_level(log_quantile: FloatArray, levels: FloatArray, level: float) -> float:
-    """The logarithm of the quantile at any level, from those at `levels`: on straight lines, also beyond the ends."""
+    """The logarithm of the quantile at any level, from those at `levels`. It lies on straight lines, also beyond the ends."""
     last = len(levels) - 1
     k = 0
     while k < last - 1 and levels[k + 1] < level:
         k += 1
     if level > levels[last]:
-        # a distribution whose upper quantiles coincide (jobs killed at their limit) must be able to grow all the same
+        # a distribution whose upper quantiles coincide (jobs killed at their limit) must be able to grow too
         slope = max(log_quantile[last] - log_quantile[last // 2], 0.05) / (levels[last] - levels[last // 2])
         return log_quantile[last] + (level - levels[last]) * slope
     if level < levels[0]:

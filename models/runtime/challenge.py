@@ -1,4 +1,4 @@
-"""A challenger against the champion, on the newest jobs that neither has seen: who is trained on what, and who wins."""
+"""A challenger against the champion, on the newest jobs that neither has seen: which jobs each learns from, and which is better."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from models.runtime.prequential import ended_by
 from models.runtime.scores import gain_interval, score
 
 LEAST_TESTED = 100
-"""A test on fewer jobs says nothing; the days are extended back to as many, but never beyond half of the jobs."""
+"""A test on fewer jobs says nothing. The test goes back more days to have as many, but never beyond half of the jobs."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     """Whether the challenger takes over, and why.
 
-    gain, low, high: mean absolute error of the champion minus the challenger's in seconds, and its 95 % interval; None where there
+    gain, low, high: mean absolute error of the champion minus the challenger's in seconds, and its 95 % interval. None where there
     is no such number."""
 
     promote: bool
@@ -35,7 +35,7 @@ class Verdict:
 
 
 def test_start(rows: pl.DataFrame, days: int) -> datetime:
-    """From when on jobs are kept for the test: the newest `days`, more where they hold fewer than LEAST_TESTED jobs."""
+    """The moment from which jobs are kept for the test: the newest `days`, or more where they have fewer than LEAST_TESTED jobs."""
     submit = rows["submit_time"]
     newest: datetime = submit[-1]
     by_days = newest - timedelta(days=days)
@@ -56,7 +56,7 @@ def train_challenger(rows: pl.DataFrame, name: str, moment: datetime) -> tuple[P
 
 
 def judge_predictor(champion: Prediction, challenger: Prediction, rows: pl.DataFrame, seed: int) -> Verdict:
-    """Paired on the same jobs; the challenger must be better beyond noise.
+    """Compares both on the same jobs. The challenger must be significantly better.
 
     rows: the jobs that were predicted. Users are resampled whole, or days where there are fewer than five users."""
     true = runtimes(rows)
@@ -76,13 +76,13 @@ def judge_predictor(champion: Prediction, challenger: Prediction, rows: pl.DataF
         f"gain {low:,.0f} to {high:,.0f} s over {by}"
     )
     if low > 0:
-        return Verdict(True, gain, low, high, f"better beyond noise: {difference}")
-    return Verdict(False, gain, low, high, f"{'worse' if high < 0 else 'not better beyond noise'}: {difference}")
+        return Verdict(True, gain, low, high, f"significantly better: {difference}")
+    return Verdict(False, gain, low, high, f"{'worse' if high < 0 else 'not significantly better'}: {difference}")
 
 
 @dataclass(frozen=True)
 class Challenge:
-    """A trained challenger. fitted: rows that it learned from; moment: when they had ended; test: rows submitted from then on."""
+    """A trained challenger. fitted: rows that it learned from. moment: when they had ended. test: rows submitted from then on."""
 
     challenger: Predictor
     fitted: pl.DataFrame
@@ -106,10 +106,10 @@ class Challenge:
         } | {name: values[name] for name in kept}
 
     def verdict(self, champion: Predictor, champion_until: datetime, seed: int) -> Verdict:
-        """Of the jobs that neither has seen. champion_until: what the champion learned from had ended by then."""
+        """On the jobs that neither has seen. champion_until: all jobs that the champion learned from had ended by then."""
         shared = self.test.filter(pl.col("submit_time") >= champion_until)
         if shared.is_empty():
-            reason = "the champion has learned from all newest jobs: nothing is unseen by both"
+            reason = "the champion has learned from all newest jobs: no job is left that neither has seen"
             return Verdict(False, None, None, None, reason)
         return judge_predictor(champion.predict(shared), self.challenger.predict(shared), shared, seed)
 
@@ -124,7 +124,7 @@ def new_challenge(rows: pl.DataFrame, name: str, test_days: int) -> Challenge:
 
 
 def line_of_champions(champions: list[int]) -> list[int]:
-    """Champions, each after the one before it; the last is the present one."""
+    """Champions, each after its predecessor. The last is the present one."""
     line: list[int] = []
     for champion in champions:
         line = [*line[: line.index(champion)], champion] if champion in line else [*line, champion]

@@ -1,4 +1,4 @@
-"""The run times that a scheduler believes, as users name them: parsed once, here."""
+"""The run times that a scheduler uses, as users name them. They are parsed once, here."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ ESTIMATE_KINDS = ("requested", "actual", "predicted", "live")
 LIVE_STATISTICS = ("mean", "slowdown", "last_two", "median", "p60", "p70", "p75", "p80", "p90", "p95")
 """What live estimates take from the run times of similar jobs.
 
-The mean. Slowdown: the run time with which a job's bounded slowdown is what it is on average, sqrt(mean / mean of
+The mean. Slowdown: the run time with which a job's bounded slowdown equals its average over the similar jobs, sqrt(mean / mean of
 1 / max(run time, 10 s)). The mean of the user's last two (Tsafrir et al. 2007). A quantile.
 """
 USUAL_STATISTIC = "mean"
 GIVEN_STATISTIC = "given"
-"""The statistic of estimates that stay as the jobs have them."""
+"""The statistic of estimates that do not change after submission."""
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What the scheduler believes of run times; docs/reference/semantics.md defines every kind.
+    """The run times that the scheduler uses. docs/reference/semantics.md defines every kind.
 
-    kind: one of ESTIMATE_KINDS, or "as logged", which the RLScheduler rules have and no user can ask for.
-    detail: the quantile of predicted estimates, one of PERCENTS, empty for the point. The statistic of live ones, one of
+    kind: one of ESTIMATE_KINDS, or "as logged", which the RLScheduler rules have and no user can choose.
+    detail: for predicted estimates the quantile, one of PERCENTS, or empty for the point. For live ones the statistic, one of
     LIVE_STATISTICS. Empty for the others.
     """
 
@@ -33,7 +33,7 @@ class Estimates:
 
     @classmethod
     def parse(cls, text: str) -> Estimates:
-        """What a user wrote, such as `requested`, `predicted:p80` or `live`. Raises ValueError for what is none."""
+        """What a user wrote, such as `requested`, `predicted:p80` or `live`. Raises ValueError for other texts."""
         kind, colon, detail = text.strip().lower().partition(":")
         if kind not in ESTIMATE_KINDS or (colon and kind not in ("predicted", "live")):
             raise ValueError(
@@ -71,12 +71,12 @@ class Estimates:
 
     @property
     def may_underestimate(self) -> bool:
-        """Whether a job can outlive them: they come from other jobs' run times."""
+        """Whether a job can run longer than them. That is so if they come from other jobs' run times."""
         return self.is_live or self.is_predicted
 
     @property
     def at_submission(self) -> str:
-        """The word for simulator.jobs.jobs.jobs_from_log: live estimates begin with what was requested."""
+        """The word for simulator.jobs.jobs.jobs_from_log. Live estimates begin with the request."""
         return "requested" if self.is_live else self.kind
 
     @property
@@ -86,7 +86,7 @@ class Estimates:
 
     @property
     def statistic(self) -> str:
-        """What LiveSettings takes: the statistic of live estimates, GIVEN_STATISTIC for the others."""
+        """The statistic of LiveSettings: that of live estimates, and GIVEN_STATISTIC for the others."""
         return self.detail if self.is_live else GIVEN_STATISTIC
 
 

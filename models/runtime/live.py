@@ -1,9 +1,9 @@
-"""Replays with live estimates: the estimate of a waiting job is renewed whenever a job of its user has ended.
+"""Replays with live estimates: the estimate of a waiting job is computed again whenever a job of its user has ended.
 
 Estimates come from similar jobs (models/runtime/similar.py) that have ended *in the replay*. So the scheduler uses nothing that
 the replayed system would not have known. Predictions made from the log may: where the replayed schedule is slower than the real
-one, they know of jobs that have not ended yet. Live estimates also change after submission: of a hundred jobs that a user submits
-at once, the first that ends teaches the scheduler about the other ninety-nine.
+one, they use jobs that have not ended yet. Live estimates also change after submission. If a user submits a hundred jobs
+at once, the first that ends improves the estimates of the other ninety-nine.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _NOT_BY_ESTIMATE = ("FCFS", "LCFS", "smallest", "largest", "random")
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """statistic: one of LIVE_STATISTICS in models/runtime/estimates.py, or "given" for estimates that stay as the jobs have them.
-    factor: by which it is multiplied.
+    """statistic: one of LIVE_STATISTICS in models/runtime/estimates.py, or "given" for estimates that do not change.
+    factor: multiplies the statistic.
     reserve_by, admit_by: see simulator.jobs.jobs.jobs_from_log."""
 
     statistic: str = "mean"
@@ -72,20 +72,20 @@ class LiveSettings:
 
 @dataclass(frozen=True)
 class LiveReplay:
-    """The schedule and what the scheduler believed.
+    """The schedule, and the estimates that the scheduler used.
 
     estimate: of each job when it started, seconds, int64 (jobs,). promised: when each job was to start, by its reservation when it
-    first was a blocked head of a pass, -1 for one that never was. There is none while no waiting job fits."""
+    first was a blocked head of a pass, -1 for one that never was. There is no blocked head while no waiting job fits."""
 
     schedule: Schedule
     estimate: IntArray
     promised: IntArray
 
     def fate(self, jobs: Jobs, scored: NDArray[np.bool_] | None = None) -> dict[str, int]:
-        """What underestimates did, in jobs and whole seconds. No prediction ends a job: each holds its processors for its
+        """The effect of underestimates, in jobs and whole seconds. No prediction ends a job: each holds its processors for its
         whole run time.
 
-        scored: the jobs that count, bool (jobs,); default, all."""
+        scored: the jobs that count, bool (jobs,). Default: all."""
         counted = np.ones(len(jobs), dtype=np.bool_) if scored is None else scored
         under = counted & (jobs.runtime > self.estimate)
         headed = counted & (self.promised >= 0)
@@ -99,22 +99,22 @@ class LiveReplay:
 
 
 class LiveState(NamedTuple):
-    """A state of the engine, and what the scheduler has learned and believes then."""
+    """A state of the engine, and what the scheduler has learned and estimates then."""
 
     state: ReplayState
     estimate: IntArray  # (queued + running,), seconds, of the tasks in `state.queue` and in `state.running`
     hold: IntArray  # (queued + running,), as in simulator.jobs.jobs.Jobs
     admit: IntArray  # (queued + running,)
-    heard: IntArray  # (queued,), how many ends of its user's jobs an estimate knows, -1 for none
+    heard: IntArray  # (queued,), how many ends of its user's jobs an estimate includes, -1 for none
     ended: IntArray  # (ended,), jobs in the order in which they were learned from
 
 
 class _Learner(NamedTuple):
-    """What renews estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
-    who may go before a blocked head, follow the estimates, too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
-    (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate knows. learned: (2,), jobs learned
-    from, and how many these were when estimates were renewed last. alike, alike_at: by narrowest class, the last estimate of its
-    jobs, seconds, and `learned` then."""
+    """What recomputes estimates. kind, level: the statistic, see `_statistic`. holds_follow, admits_follow: whether reservations, and
+    the rule for passing a blocked head, follow the estimates too. estimate, hold, admit: the arrays behind those of `Tasks`, int64
+    (jobs,). news: by user, jobs that have ended. heard: by job, the news that its estimate includes. learned: (2,), jobs learned
+    from, and how many these were when estimates were last recomputed. alike, alike_at: by narrowest class, the last estimate of its
+    jobs, seconds, and `learned` at that moment."""
 
     likeness: Likeness
     memory: Memory
@@ -143,7 +143,7 @@ def replay_live(
     correction: str = "requested",
     settings: LiveSettings | None = None,
 ) -> LiveReplay:
-    """Replays all jobs on an empty cluster with estimates that are renewed on the way.
+    """Replays all jobs on an empty cluster with estimates that are recomputed on the way.
 
     rows: of the same jobs in the same order, with the columns of `similar.likeness_of`. Raises ValueError for a policy or a
     backfilling rule that cannot follow changing estimates, with the remedy.
@@ -154,7 +154,7 @@ def replay_live(
 
 
 class StoppableLiveReplay:
-    """A replay with live estimates that may stop between two events, be kept, and go on: see
+    """A replay with live estimates that may stop between two events, be kept, and continue, as
     simulator.engine.replay.StoppableReplay. What was learned is part of its state."""
 
     def __init__(
@@ -177,16 +177,16 @@ class StoppableLiveReplay:
         rules = rules_for(chosen, backfill, correction, cluster_procs)._replace(live=live, promises=True)
         if rules.backfill == RESERVE:
             raise ValueError(
-                f"backfilling {backfill!r} holds reservations made with earlier estimates; live estimates need none, any, easy or easy-sjbf"
+                f"backfilling {backfill!r} holds reservations made with earlier estimates: live estimates need none, any, easy or easy-sjbf"
             )
         likeness = likeness_of(rows)
         limit = jobs.limit.copy()
         if live:
-            limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # else the limit would be the run time
+            limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # otherwise the limit would be the run time
         estimate = jobs.estimate.copy()
         hold = _believed_by(settings.reserve_by, jobs, limit, likeness.request)
         admit = _believed_by(settings.admit_by, jobs, limit, likeness.request)
-        # the engine reads them as it reads those of every replay, without write access; the learner renews them below it
+        # the engine reads them without write access, as in every replay. The learner changes the arrays below
         self._tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
             estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
         )
@@ -218,7 +218,7 @@ class StoppableLiveReplay:
         )
 
     def run(self, until: int | None = None) -> bool:
-        """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
+        """Continues to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
         self._episode.counters[at.PAUSE] = 0 if until is None else until + 1
         why = _drive(self._tasks, self._rules, self._scoring, self._episode, no_recorder(), self._learner)
         check_outcome(int(why), self._tasks, self._rules, self._policy, self._episode)
@@ -226,12 +226,12 @@ class StoppableLiveReplay:
 
     @property
     def outcome(self) -> LiveReplay:
-        """What has become of the jobs so far."""
+        """The outcome of the jobs so far."""
         episode = self._episode
         return LiveReplay(Schedule(episode.start, episode.backfilled), self._learner.estimate, episode.promised)
 
     def keep(self) -> LiveState:
-        """The state of a replay that has stopped on the way."""
+        """The state of a replay that has stopped on its way."""
         learner, state = self._learner, keep_state(self._episode)
         _sort_ties(self._tasks, self._episode, learner.learned[0])
         jobs = np.concatenate([state.queue, state.running])
@@ -240,7 +240,7 @@ class StoppableLiveReplay:
         return LiveState(state, *believed, learner.heard[state.queue], ended)
 
     def take_up(self, kept: LiveState, jobs: int | None = None) -> None:
-        """Goes on from a state. jobs: how many of all jobs are submitted; default, all."""
+        """Continues from a state. jobs: how many of all jobs are submitted, by default all."""
         learner, episode, ended = self._learner, self._episode, len(kept.ended)
         last = self._tasks.last if jobs is None else jobs
         take_up(kept.state, self._tasks, self._rules.cluster_procs, self._scoring, episode, last)
@@ -254,7 +254,7 @@ class StoppableLiveReplay:
 
 
 def live_policy(policy: Policy) -> Policy:
-    """The policy in a form whose order follows the estimates. Raises ValueError for one that has none."""
+    """The policy in a form whose order follows the estimates. Raises ValueError for a policy without such a form."""
     if policy.plug_in is not None:
         raise ValueError(
             f"policy {policy.name!r} is a plug-in, which cannot follow live estimates: write it as formula:TEXT"
@@ -283,7 +283,7 @@ def _statistic(name: str) -> tuple[int, float]:
     if name == GIVEN_STATISTIC:
         return GIVEN, 0.0
     if name not in LIVE_STATISTICS:
-        raise ValueError(f"unknown statistic {name!r} of similar jobs; expected one of {', '.join(LIVE_STATISTICS)}")
+        raise ValueError(f"unknown statistic {name!r} of similar jobs: expected one of {', '.join(LIVE_STATISTICS)}")
     kinds = {"mean": MEAN, "slowdown": SLOWDOWN, "last_two": LAST_TWO}
     if name in kinds:
         return kinds[name], 0.0
@@ -291,7 +291,7 @@ def _statistic(name: str) -> tuple[int, float]:
 
 
 def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.float64]) -> IntArray:
-    """What is believed at submission by one of RESERVE_BY or ADMIT_BY, seconds, int64 (jobs,)."""
+    """The estimate at submission by one of RESERVE_BY or ADMIT_BY, seconds, int64 (jobs,)."""
     if word == "requested":
         return np.where(request < NO_REQUEST_S, limit, jobs.estimate)
     return jobs.estimate.copy()
@@ -299,8 +299,8 @@ def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.flo
 
 @compiled
 def _drive(tasks, rules, scoring, episode, recorder, learner):
-    """Steps the engine; before every pass it learns from the jobs that have ended and renews the estimates of waiting jobs whose
-    user has learned something. Returns why the engine stopped."""
+    """Steps the engine. Before every pass it learns from the jobs that have ended. Then it recomputes the estimates of the waiting
+    jobs of their users. Returns why the engine stopped."""
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
     while True:
@@ -314,7 +314,7 @@ def _drive(tasks, rules, scoring, episode, recorder, learner):
 
 @lean
 def _renew(tasks, scoring, episode, learner, value, weight):
-    """Renews the estimates of waiting jobs whose user has learned something. value, weight: scratch, (MOST_VALUES,)."""
+    """Recomputes the estimates of waiting jobs whose user has an ended job more. value, weight: scratch, (MOST_VALUES,)."""
     likeness, news, heard, learned = learner.likeness, learner.news, learner.heard, learner.learned
     nothing_new = learned[0] == learned[1] and scoring.kind != FIXED
     learned[1] = learned[0]
@@ -322,7 +322,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
         job = episode.queue[k]
         user = likeness.class_of[4, job]
         if heard[job] == news[user]:
-            if nothing_new:  # the queue is in submit order: those before have been here as well
+            if nothing_new:  # the queue is in submit order, so those before have been here as well
                 break
             continue
         heard[job] = news[user]
@@ -341,8 +341,8 @@ def _renew(tasks, scoring, episode, learner, value, weight):
 
 @lean
 def _estimate_of_alike(learner, job, value, weight):
-    """The statistic, computed once for all jobs of a narrowest class until something is learned: they are in the same wider
-    classes, too."""
+    """The statistic, computed once for all jobs of a narrowest class until another job has ended. These jobs are also in the same
+    wider classes."""
     c = learner.likeness.class_of[0, job]
     if learner.alike_at[c] != learner.learned[0]:
         learner.alike[c] = _estimate(learner, job, value, weight)
@@ -362,8 +362,8 @@ def _learn(tasks, episode, learner):
 
 @lean
 def _sort_ties(tasks, episode, first):
-    """Ends in the same second come in the order of a heap: puts those from `first` on in that of the log, as `similar_job_features`
-    has them."""
+    """Sorts the ends of one second, which come in the order of a heap. Puts those from `first` on into the order of the log, as in
+    `similar_job_features`."""
     for k in range(first + 1, episode.counters[at.ENDED]):
         job = episode.ended[k]
         end = episode.start[job] + tasks.runtime[job]

@@ -1,7 +1,8 @@
 """The file of a run-time predictor: one JSON document of names and numbers. Reading it executes no code.
 
-{"predictor": its name, "levels": LEVELS, "state": what `Predictor.state` gives}. xgboost's trees are xgboost's own JSON, those
-of scikit-learn plain arrays. Older versions of tracehouse kept the latter as a pickle; `without_pickle` converts such a file.
+It is `{"predictor": its name, "levels": LEVELS, "state": ...}`, where the state is what `Predictor.state` returns. xgboost's trees are
+xgboost's own JSON, those of scikit-learn are plain arrays. Older versions of tracehouse kept the latter as a pickle. `without_pickle`
+converts such a file.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ def predictor_to_bytes(predictor: Predictor) -> bytes:
 
 
 def predictor_from_bytes(content: bytes) -> Predictor:
-    """The inverse of `predictor_to_bytes`. Raises ValueError for anything else, an older pickled file included."""
+    """The inverse of `predictor_to_bytes`. Raises ValueError for anything else, including an older file with a pickle."""
     try:
         document = json.loads(content)
         if tuple(document["levels"]) != LEVELS:
             raise ValueError("its quantiles have other levels")
         if _pickled_model(document) is not None:
             raise ValueError(
-                "it holds a pickle, which is not loaded; train it again with `tracehouse run NAME --job train`"
+                "it holds a pickle, which is not loaded: train it again with `tracehouse run NAME --job train`"
             )
         predictor = make_predictor(document["predictor"])
         predictor.restore(document["state"])
@@ -48,9 +49,9 @@ def holds_pickle(content: bytes) -> bool:
 
 
 def without_pickle(content: bytes) -> bytes:
-    """The same predictor as a file of today: the very bytes that training it today would give.
+    """The same predictor as a file of today. It has exactly the bytes that training today would give.
 
-    content: an older file whose hash stands in the warehouse. Call it for no other. Raises ValueError where the pickle is not that
+    content: an older file whose hash is in the warehouse. Use it for no other. Raises ValueError where the pickle is not that
     of a predictor of ours, with the command that trains it again.
     """
     document = json.loads(content)
@@ -63,14 +64,14 @@ def without_pickle(content: bytes) -> bytes:
         predictor_from_bytes(converted)
     except (ValueError, binascii.Error) as error:
         raise ValueError(
-            f"a model file of an older tracehouse that cannot be converted ({error}); train it again with `tracehouse run "
+            f"a model file of an older tracehouse that cannot be converted ({error}): train it again with `tracehouse run "
             "NAME --job train`"
         ) from None
     return converted
 
 
 def _pickled_model(document: Any) -> str | None:
-    """The pickle in a document, in base 64; None where there is none."""
+    """The pickle in a document, in base 64. None where there is none."""
     if not isinstance(document, dict) or document.get("predictor") != SklearnTrees.name:
         return None
     state = document.get("state")

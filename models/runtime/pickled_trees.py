@@ -1,7 +1,7 @@
 """Trees that older versions of tracehouse kept as a pickle, read without executing any of its code.
 
 Only numpy's arrays are really built. Every other class that such a pickle names becomes an inert record of its fields, and a
-pickle that names anything else is refused. Call this only for bytes whose hash stands in the warehouse.
+pickle that names anything else is refused. Use this only for bytes whose hash is in the warehouse.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _RECORDED = frozenset(
         ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"),
     }
 )
-"""What a fitted HistGradientBoostingRegressor names beside arrays."""
+"""What a fitted HistGradientBoostingRegressor names in addition to arrays."""
 
 
 class _Record:
-    """Stands for an object of any class; keeps its fields and does nothing."""
+    """Replaces an object of any class. It keeps the object's fields and does nothing."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> _Record:
         return super().__new__(cls)

@@ -1,4 +1,4 @@
-"""What every run-time predictor is: learn from jobs that have ended, give a point and quantiles, be kept."""
+"""What every run-time predictor can do: learn from jobs that have ended, predict a point and quantiles, and be stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95)
-"""Levels of the quantiles that every predictor gives."""
+"""Levels of the quantiles that every predictor returns."""
 
 MEDIAN = LEVELS.index(0.5)
 PERCENTS = tuple(f"p{100 * level:02.0f}" for level in LEVELS)
@@ -22,7 +22,7 @@ QUANTILE_COLUMNS = tuple(f"runtime_{percent}_s" for percent in PERCENTS)
 SIMILAR_COLUMNS = tuple(f"similar_{percent}_s" for percent in PERCENTS)
 """Columns of the quantiles of similar jobs, in features.similar_jobs."""
 WITHOUT_HISTORY_S = 3600.0
-"""What stands for a run time of which nothing is known, not even a request."""
+"""The predicted run time where nothing is known of a job, not even a request."""
 UNKNOWN_SPREAD = np.geomspace(0.02, 5.0, len(LEVELS))
 """True over predicted at the quantiles, before there is any experience."""
 
@@ -42,25 +42,25 @@ class Prediction:
 class Predictor(ABC):
     """Learns from rows and predicts rows: frames with the columns of sql/queries/features/runtime_rows.sql, in order of submission.
 
-    `predict` may read a row's own run time only where it learns while it goes (`OnlineRegression`), and then only for
+    `predict` may read a row's own run time only where it learns from the rows that it predicts (`OnlineRegression`), and then only for
     rows submitted after that job had ended.
     """
 
     name: str
-    most_rows: int | None = None  # it learns from the newest so many rows; None: from all
-    needs_fit = True  # False: its points are its own from the first job on, before any `fit`
+    most_rows: int | None = None  # it learns from this number of newest rows, or from all where None
+    needs_fit = True  # where False, its points are its own from the first job on, before any `fit`
 
     @abstractmethod
     def fit(self, rows: pl.DataFrame) -> None:
-        """Learns anew from jobs that have ended: runtime_s is known and at least 1. Raises ValueError for no rows."""
+        """Learns from jobs that have ended, and forgets earlier fits. runtime_s is known and at least 1. Raises ValueError for no rows."""
 
     @abstractmethod
     def predict(self, rows: pl.DataFrame) -> Prediction:
-        """Predictions for rows, which may be none. Call `fit` first, but where `needs_fit` is False."""
+        """Predictions for rows, which may be none. Call `fit` first, except where `needs_fit` is False."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What `fit` has learned, as JSON takes it."""
+        """What `fit` has learned, as values that JSON can hold."""
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
@@ -75,17 +75,17 @@ class Predictor(ABC):
         return {}
 
     def importance(self) -> dict[str, float]:
-        """Mean gain of the splits on each feature; empty for a predictor without trees."""
+        """Mean gain of the splits on each feature. Empty for a predictor without trees."""
         return {}
 
 
 def within_request(seconds: FloatArray, rows: pl.DataFrame) -> FloatArray:
-    """At least 1 s and at most the requested wall time, where there is one; (jobs,)."""
+    """At least 1 s and at most the requested time, where there is one, (jobs,)."""
     return np.maximum(1.0, np.fmin(seconds, requests(rows)))
 
 
 def requests(rows: pl.DataFrame) -> FloatArray:
-    """Requested wall times in seconds, NaN for none, (jobs,)."""
+    """Requested times in seconds, NaN for none, (jobs,)."""
     asked = rows.get_column("requested_walltime_s").to_numpy().astype(np.float64)
     return np.where(asked > 0, asked, np.nan)
 
@@ -96,7 +96,7 @@ def runtimes(rows: pl.DataFrame) -> FloatArray:
 
 
 def ratio_quantiles(point: FloatArray, true: FloatArray) -> FloatArray:
-    """Quantiles of true / point at LEVELS, (len(LEVELS),): the spread of a predictor that gives points alone."""
+    """Quantiles of true / point at LEVELS, (len(LEVELS),). They are the spread of a predictor that returns points alone."""
     return np.quantile(true / np.maximum(point, 1.0), LEVELS)
 
 
@@ -106,5 +106,5 @@ def from_points(point: FloatArray, ratios: FloatArray) -> Prediction:
 
 
 def recent(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
-    """The last `most` rows, all for None: what runs now says more of the next jobs than what ran years ago."""
+    """The last `most` rows, all for None. Recent jobs say more about the next jobs than old ones."""
     return rows if most is None else rows[max(0, rows.height - most) :]

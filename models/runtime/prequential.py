@@ -1,7 +1,7 @@
-"""Evaluation as in operation: train on what has ended by a date, predict the next period, move on (Dawid 1984).
+"""Evaluation as in operation (Dawid 1984): train on what has ended by a date, predict the next period, and move on.
 
-Every job is predicted by a model that was fitted before its period began, so scores are over the whole trace, and the
-predictions themselves are what a centre would have had at the time.
+Every job is predicted by a model that was fitted before its period began. So scores are over the whole trace, and the
+predictions are those that a centre would have had at the time.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LEAST_FITTED = 200
 """With fewer jobs that have ended, a predictor that needs a fit leaves a period to FALLBACK."""
 
 FALLBACK = "similar_jobs"
-"""The predictor that answers for one that has too little to be fitted on."""
+"""The predictor that is used in place of one that has too few jobs for a fit."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """Rows first : last of the trace, submitted from `start` on; fitted: rows that had ended by then."""
+    """Rows of the trace from `first` to before `last`, submitted from `start` on. fitted: rows that had ended by then."""
 
     start: datetime
     first: int
@@ -37,7 +37,7 @@ class Period:
 
 
 def periods_of(rows: pl.DataFrame, days: int = 30) -> list[Period]:
-    """The trace in periods of `days` from its first submission on; periods without a job are left out."""
+    """The trace in periods of `days` from its first submission on. Periods without a job are left out."""
     if rows.is_empty():
         return []
     submit = rows["submit_time"]
@@ -65,17 +65,17 @@ def prequential(
 ) -> Prediction:
     """The predictor's predictions of all rows, each from a fit on what had ended before its period.
 
-    A predictor that needs a fit leaves its first periods to FALLBACK: `fallback_jobs` says which jobs these are. Every other one
-    answers for itself from the first job on.
+    A predictor that needs a fit leaves its first periods to FALLBACK, and `fallback_jobs` says which jobs these are. Every other one
+    predicts by itself from the first job on.
 
     rows: all jobs of a trace (sql/queries/features/runtime_rows.sql), in order of submission. Periods do not depend on each other, so
-    `threads` of them are worked on at once. done: called after each period. Quantiles are not calibrated yet, see
+    `threads` of them are computed at once. done: called after each period. Quantiles are not calibrated yet, see
     models/runtime/calibration.py. Raises ValueError for an unknown name.
     """
     periods = periods_of(rows, days)
     after_each = done or (lambda: None)
     if isinstance(make_predictor(name), OnlineRegression):
-        whole = make_predictor(name).predict(rows)  # it learns from every job as it ends, and needs no periods
+        whole = make_predictor(name).predict(rows)  # it learns from every job when it ends, and needs no periods
         for _ in periods:
             after_each()
         return whole

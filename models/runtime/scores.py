@@ -1,4 +1,4 @@
-"""How good predicted run times are; every definition stands in docs/reference/semantics.md."""
+"""How good predicted run times are. Every definition is in docs/reference/semantics.md."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def score(prediction: Prediction, true: FloatArray) -> dict[str, float]:
 
 
 def user_classes(users: NDArray[Any]) -> NDArray[np.int64]:
-    """0, 1, 2 per job (jobs,): of a user with up to 30 jobs among them, up to 1,000, more. USER_CLASSES names them."""
+    """The class of each job's user, int64 (jobs,), an index in USER_CLASSES: by how many of these jobs the user has."""
     _, number, jobs = np.unique(users, return_inverse=True, return_counts=True)
     return np.searchsorted(np.array([30, 1000]), jobs, side="left")[number]
 
@@ -52,7 +52,7 @@ def gain_interval(
 ) -> tuple[float, float | None, float | None]:
     """(mean, low, high) of baseline error minus error in seconds, 95 % bootstrap over users.
 
-    Jobs of a user are alike, so users are resampled whole; single jobs would make the interval far too narrow. With
+    Jobs of a user are alike, so users are resampled whole. With single jobs the interval would be far too narrow. With
     fewer than `LEAST_USERS` users there is nothing to resample and the interval is unknown (None).
     """
     _, group = np.unique(users, return_inverse=True)

@@ -1,7 +1,7 @@
 """Which predictions, and what use of them, shorten waits: configurations of order, backfilling, estimate and correction.
 
-`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py: nobody may pay for the
-gain. `HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
+`ChoosingPart` tries them on the first part of a log, under the guards of models/scheduling/priority_key.py: no group of jobs may pay
+for the gain. `HeldOutPart` judges the chosen ones on the later jobs, inside replays from the first job of the log on.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ PREDICTION_RIVALS = {
     "EASY-SJBF, clairvoyant": Configuration("FCFS", "easy-sjbf", "actual"),
     "SJF, clairvoyant": Configuration("SJF", "easy", "actual"),
 }
-"""What every table of predictions stands beside. EASY++: Tsafrir, Etsion and Feitelson 2007."""
+"""What every table of predictions is compared with. EASY++: Tsafrir, Etsion and Feitelson 2007."""
 
 
 def backfilling_configurations() -> list[Configuration]:
-    """The queue in FCFS order: only what may be backfilled, and in which order, follows predictions."""
+    """The queue in FCFS order. Predictions decide only what may be backfilled, and in which order."""
     by_request = [
         Configuration(estimates=f"live:{statistic}", factor=factor)
         for statistic in ("mean", "slowdown", "median", "p75")
@@ -83,8 +83,8 @@ def backfilling_configurations() -> list[Configuration]:
 
 
 def ordering_configurations() -> list[Configuration]:
-    """The queue ordered by predictions: submission plus so many times the estimate, times a power of the processors, 12 hours at most
-    or without a limit. A job that waits is overtaken by later ones for a time that this bounds, so that none starves."""
+    """The queue ordered by predictions: submission plus a multiple of the estimate, times a power of the processors. This delay is 12
+    hours at most, or without a limit. Later jobs can overtake a waiting job only for a time that it bounds, so that none starves."""
     bodies = [f"{c}*estimate" for c in (3, 10, 30)]
     bodies += [f"{c}*estimate*sqrt(sqrt(procs))" for c in (2, 5, 15)]
     bodies += [f"{c}*estimate*sqrt(procs)" for c in (1, 3, 10)]
@@ -98,7 +98,7 @@ def ordering_configurations() -> list[Configuration]:
 
 
 def predicted_configurations() -> dict[str, list[Configuration]]:
-    """By family, what can be done with predictions made at submission (of any predictor: the one in use): they are no worse for
+    """By family, the possible uses of predictions made at submission by any predictor (the one in use). They are no worse for
     conservative backfilling than for EASY, and need a correction once they have expired."""
     backfilling = [
         Configuration(backfill=backfill, estimates=estimates, reserve_by=reserve_by, correction=correction)
@@ -120,7 +120,7 @@ def predicted_configurations() -> dict[str, list[Configuration]]:
 
 
 def use_families() -> dict[str, list[Configuration]]:
-    """All that is tried on a log with predictions in use, by family. One configuration of each family is chosen."""
+    """All that is tried on a log with the predictions in use, by family. One configuration of each family is chosen."""
     predicted = predicted_configurations()
     return {
         "backfilling": backfilling_configurations() + predicted["backfilling"],
@@ -129,8 +129,8 @@ def use_families() -> dict[str, list[Configuration]]:
 
 
 class SearchLog(NamedTuple):
-    """A trace to try configurations on: arrays by job in submit order, int64 (jobs,), seconds; rows: what `similar` tells jobs
-    apart by, in the same order."""
+    """A trace to try configurations on. Arrays are by job in submit order, int64 (jobs,), seconds. rows: the columns by which `similar`
+    finds classes of jobs, in the same order."""
 
     submit: NDArray[np.int64]
     runtime: NDArray[np.int64]
@@ -147,11 +147,11 @@ class SearchLog(NamedTuple):
 
     @property
     def users(self) -> NDArray[np.int64]:
-        """Number of each job's user, int64 (jobs,); the unknown are one."""
+        """Number of each job's user, int64 (jobs,). All unknown users have one number."""
         return self.rows["user_name"].fill_null("").rank("dense").to_numpy().astype(np.int64)
 
     def jobs(self, estimates: Estimates | str, reserve_by: str = "estimate", admit_by: str = "estimate") -> Jobs:
-        """The simulator's jobs; live estimates begin with the requests. Predicted ones come from the columns of `rows` that
+        """The simulator's jobs. Live estimates begin with the requests. Predicted ones come from the columns of `rows` that
         predictions.runtime_predictions has."""
         believed = Estimates.of(estimates)
         predicted = self.rows[believed.column].to_numpy() if believed.is_predicted else None
@@ -160,8 +160,9 @@ class SearchLog(NamedTuple):
 
 
 class ReplayOutcome(NamedTuple):
-    """Average bounded slowdown, average wait and 99th percentile of waits in s, shares of jobs underestimated and of reservations
-    that an underestimate (or, with an order other than FCFS, a later job) delayed, and the mean delay of those in s."""
+    """Average bounded slowdown, average wait and 99th percentile of waits in s. Then the share of jobs underestimated, and the share of
+    reservations that were delayed by an underestimate (or, with an order other than FCFS, by a later job). Last the mean delay of
+    these reservations in s."""
 
     bounded_slowdown: float
     wait_s: float
@@ -180,7 +181,7 @@ class TriedReplay:
 
     @property
     def outcome(self) -> ReplayOutcome:
-        """What became of the scored jobs."""
+        """The outcome of the scored jobs."""
         jobs, scored = self.replayed.jobs, self.replayed.scored
         wait, runtime = (self.replayed.schedule.start - jobs.submit)[scored], jobs.runtime[scored]
         fate = self.live.fate(jobs, scored)
@@ -200,7 +201,7 @@ def replay_configuration(log: SearchLog, configuration: Configuration, first_sco
     reserve_by = configuration.reserve_by if believed.may_underestimate else "estimate"
     jobs = log.jobs(believed, reserve_by, configuration.admit_by)
     order, backfill, correction = configuration.order, configuration.backfill, configuration.correction
-    if backfill == "conservative":  # every job has a reservation: none is promised one as a blocked head
+    if backfill == "conservative":  # every job has a reservation, so none gets one as a blocked head
         schedule = replay(jobs, log.cluster_procs, order, backfill, correction=correction)
         live = LiveReplay(schedule, jobs.estimate, np.full(len(jobs), -1))
     else:
@@ -217,7 +218,7 @@ def try_configuration(log: SearchLog, configuration: Configuration) -> ReplayOut
 
 @dataclass(frozen=True)
 class TriedUse:
-    """A configuration on the choosing part. outcome, panel: of the log as it is. verdict: beside EASY, with ratios for every trial."""
+    """A configuration on the choosing part. outcome, panel: of the log as it is. verdict: compared with EASY, with ratios of each trial."""
 
     configuration: Configuration
     outcome: ReplayOutcome
@@ -231,7 +232,7 @@ class TriedUse:
 
     @property
     def value(self) -> float:
-        """What the search makes small, on average over the trials. Without a payer it is what policies are ranked by."""
+        """What the search minimizes, on average over the trials. Without a payer, it is the value by which policies are ranked."""
         return float(np.mean([guarded_value(ratios) for ratios in self.verdict.ratios]))
 
 
@@ -248,7 +249,7 @@ class ChoosingPart:
 
     @classmethod
     def of(cls, log: SearchLog, shakes: int, seed: int) -> ChoosingPart:
-        """With so many perturbed copies. The jobs at the beginning let queues form, as in the search for a priority key."""
+        """With `shakes` perturbed copies. The jobs at the beginning let queues form, as in the search for a priority key."""
         trials = (log, *(shaken(log, seed + k) for k in range(shakes)))
         first = searched_jobs(len(log.submit)).start
         return cls(trials, tuple(replay_configuration(each, EASY, first).replayed.panel() for each in trials), first)
@@ -261,13 +262,13 @@ class ChoosingPart:
 
 
 def best_use(tried: Sequence[TriedUse]) -> int:
-    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, that of the
-    least value, in which every payer costs."""
+    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, it is the one of
+    the least value, in which every payer costs."""
     return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
 
 
 class HeldOutPart:
-    """The jobs of a log that chose nothing, scored inside replays that begin with the first job of the log."""
+    """The jobs of a log that were not used for choosing, scored inside replays that begin with the first job of the log."""
 
     def __init__(self, log: SearchLog, first_scored: int, shifts: Sequence[int]) -> None:
         """Jobs from position `first_scored` on are scored. shifts: jobs that are left out at the beginning, one start for each, where
@@ -277,7 +278,7 @@ class HeldOutPart:
         self._easy: dict[int, Replayed] = {}
 
     def judged(self, configuration: Configuration) -> tuple[TriedReplay, Judgement]:
-        """The replay of the whole log, and the judgement beside EASY over all starts."""
+        """The replay of the whole log, and the judgement against EASY over all starts."""
         is_live = Estimates.parse(configuration.estimates).is_live
         starts = self._starts if is_live else [0]
         for shift in starts:
@@ -291,8 +292,8 @@ class HeldOutPart:
 
 
 def merit(outcome: ReplayOutcome, easy: ReplayOutcome) -> float:
-    """ln of the slowdown against EASY's, by which the benchmark of predictions chooses. Lower is better. A mean wait above EASY's, and
-    a 99th percentile above 1.5 times its, cost five and two times the logarithm by which they are."""
+    """ln of the slowdown against EASY's, by which the benchmark of predictions chooses. Lower is better. A mean wait above EASY's costs
+    five times the logarithm of its ratio. A 99th percentile above 1.5 times EASY's costs twice the logarithm of the excess."""
     cost = float(np.log(outcome.bounded_slowdown / easy.bounded_slowdown))
     cost += 5 * max(0.0, float(np.log(max(outcome.wait_s, 1.0) / max(easy.wait_s, 1.0))))
     return cost + 2 * max(0.0, float(np.log(max(outcome.p99_wait_s, 1.0) / max(1.5 * easy.p99_wait_s, 1.0))))
@@ -306,14 +307,14 @@ def choose(merits: Mapping[str, Sequence[float]], leave_out: str | None = None) 
 
 
 def shaken(log: SearchLog, seed: int, most_s: int = 1800) -> SearchLog:
-    """The same jobs a little later or earlier: what a user submits on one day moves together, by up to `most_s` either way (input
-    shaking: Tsafrir, Ouaknine and Feitelson 2007). One replay of one trace is one draw of a chaotic system; this gives more."""
+    """The same jobs a little later or earlier (input shaking: Tsafrir, Ouaknine and Feitelson 2007). The jobs that a user submits on one
+    day move together, by up to `most_s` either way. One replay of one trace is one draw of a chaotic system, and this gives more."""
     return _moved(log, _by_group(log.users * 1_000_000 + log.submit // _DAY_S, seed, -most_s, most_s + 1))
 
 
 def resampled(log: SearchLog, seed: int) -> SearchLog:
-    """Another history of the same users: all jobs of a user move by the same whole number of weeks, around the end of the log and
-    into its beginning (after Zakay and Feitelson 2014): days and weeks keep their shape, users meet others."""
+    """Another history of the same users (after Zakay and Feitelson 2014). All jobs of a user move by the same whole number of weeks.
+    Those that pass the end of the log continue at its beginning. Days and weeks keep their shape, but users meet others."""
     span_weeks = max(1, int(log.submit[-1] - log.submit[0]) // (7 * _DAY_S) + 1)
     shift = _by_group(log.users, seed, 0, span_weeks) * 7 * _DAY_S
     begin = int(log.submit[0])

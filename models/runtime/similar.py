@@ -1,9 +1,9 @@
-"""Similar jobs: the run times of the ended jobs most like a job say what its own may be.
+"""Similar jobs: the run times of the ended jobs that are most like a job are used to predict its own.
 
 A nearest-neighbour predictor for logs. Likeness is a ladder of classes (`likeness_of`), from the same user, executable,
 request and processors down to any job with about the same request. Each class remembers its last `MEMORY` run times. A
-prediction is a weighted sample of run times: a class with much to say takes most of the weight and leaves the rest to the next,
-wider one (the back-off of Bell, Cleary and Witten's text models), and within a class recent jobs weigh more.
+prediction is a weighted sample of run times. A class with many run times takes most of the weight and leaves the rest to the next,
+wider one, which is the back-off of Bell, Cleary and Witten's text models. Within a class recent jobs weigh more.
 
 The functions are compiled, because they run once per job of a trace, and inside replays each time a user's job has ended.
 """
@@ -26,10 +26,10 @@ MEMORY = 12
 """Run times that a class remembers. With `RECENCY` 0.8 the twelfth weighs a twelfth of the first."""
 
 RECENCY = 0.8
-"""Weight of a run time against that of the next later one of the same class."""
+"""Weight of a run time relative to that of the next later one of the same class."""
 
 DOUBT = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-"""By class: with run times of total weight w it takes w / (w + doubt) of the weight that narrower classes have left."""
+"""By class. With run times of total weight w it takes w / (w + doubt) of the weight that narrower classes have left."""
 
 TAU_S = 10.0
 """A run time below this counts as this where its inverse is taken, as in the bounded slowdown."""
@@ -52,7 +52,7 @@ def usual_blend() -> Blend:
 
 
 class Likeness(NamedTuple):
-    """class_of: number of the job's class, int64 (NUM_CLASSES, jobs); request: wall time requested, seconds, NO_REQUEST_S for
+    """class_of: number of the job's class, int64 (NUM_CLASSES, jobs). request: requested time in seconds, NO_REQUEST_S for
     none, float64 (jobs,)."""
 
     class_of: IntArray
@@ -60,8 +60,8 @@ class Likeness(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What is remembered. runtimes: float64 (NUM_CLASSES, classes, MEMORY), rings; seen: run times ever entered, int64
-    (NUM_CLASSES, classes)."""
+    """What is remembered. runtimes: float64 (NUM_CLASSES, classes, MEMORY), ring buffers. seen: how many run times were ever entered,
+    int64 (NUM_CLASSES, classes)."""
 
     runtimes: FloatArray
     seen: IntArray
@@ -109,9 +109,9 @@ def remember(memory, likeness, job, runtime):
 
 @lean
 def recall(memory, likeness, job, blend, value, weight):
-    """Fills value and weight, (MOST_VALUES,), with the weighted sample for a job; returns how many there are.
+    """Fills value and weight, (MOST_VALUES,), with the weighted sample for a job. Returns how many there are.
 
-    No run time exceeds the request; weights sum to 1. The weight that no class takes goes to a quarter of the request, to an hour
+    No run time exceeds the request, and weights sum to 1. The weight that no class takes goes to a quarter of the request, or to an hour
     where there is none.
     """
     request = likeness.request[job]
@@ -154,7 +154,7 @@ def moments(value, weight, count):
 
 @lean
 def sort_sample(value, weight, count):
-    """By value, in place. Samples are short and made of sorted-ish pieces: insertion."""
+    """By value, in place, by insertion: samples are short and made of nearly sorted pieces."""
     for i in range(1, count):
         v, w = value[i], weight[i]
         k = i
@@ -215,9 +215,9 @@ def similar_job_features(
 ) -> pl.DataFrame:
     """`SIMILAR_FEATURES` for every row: mean and quantiles of the run times of similar jobs that had ended in an earlier second.
 
-    rows: submit_time, end_time (null where unknown), runtime_s and the columns of `likeness_of`. A row's values depend on rows
-    that ended before its submission alone. similar_inverse_per_s is the mean of 1 / max(run time, 10 s). similar_jobs counts the
-    run times of the user's own jobs among those that were looked at.
+    rows: submit_time, end_time (null where unknown), runtime_s and the columns of `likeness_of`. A row's values depend only on rows
+    that ended before its submission. similar_inverse_per_s is the mean of 1 / max(run time, 10 s). similar_jobs counts the
+    run times of the user's own jobs among those that were used.
     """
     job, is_end = _submissions_and_ends(rows)
     runtime = np.maximum(rows["runtime_s"].fill_null(0).to_numpy().astype(np.float64), 1.0)
@@ -225,17 +225,17 @@ def similar_job_features(
     features = np.zeros((rows.height, len(SIMILAR_FEATURES)))
     memory, blend = no_memory(likeness), Blend(recency, np.array(doubt))
     _pass(job, is_end, likeness, memory, runtime, blend, np.array(LEVELS), features)
-    del job, is_end, likeness, memory, runtime  # of a log of millions of jobs they take as much as the copy below
+    del job, is_end, likeness, memory, runtime  # for millions of jobs they take as much memory as the copy
     return pl.DataFrame(features, schema=list(SIMILAR_FEATURES))
 
 
 def _submissions_and_ends(rows: pl.DataFrame) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Which job is submitted or ends, and whether it ends, in the order of time; both shape (submissions and ends,)."""
+    """Which job is submitted or ends, and whether it ends, in the order of time. Both have the shape (submissions and ends,)."""
     submit = rows["submit_time"].dt.epoch("us").to_numpy()
     has_ended = pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()
     ended = np.flatnonzero(rows.select(has_ended).to_series().to_numpy())
     end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()[ended]
-    # at the same moment submissions come first: a job that ends in the second of a submission has not ended for it yet
+    # at the same moment submissions come first. For a submission, a job that ends in the same second has not ended yet
     job = np.concatenate([np.arange(len(submit)), ended])
     is_end = np.concatenate([np.zeros(len(submit), dtype=np.bool_), np.ones(len(ended), dtype=np.bool_)])
     order = np.lexsort((job, is_end, np.concatenate([submit, end])))

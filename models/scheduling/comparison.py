@@ -1,4 +1,4 @@
-"""Is one policy better than another? Both replay the same windows, and the interval knows that windows overlap."""
+"""Is one policy better than another? Both replay the same windows, and the interval takes into account that windows overlap."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Difference:
 
     @property
     def is_better(self) -> bool:
-        """Whether the first policy costs less, beyond noise."""
+        """Whether the first policy costs significantly less."""
         return self.high is not None and self.high < 0
 
 
 def block_length(windows: Windows) -> int:
-    """The most consecutive windows (by position) that share jobs with the first of them: they are resampled together."""
+    """The most consecutive windows (by position) that share jobs with the first of them. They are resampled together."""
     behind = np.searchsorted(windows.first, windows.first + windows.jobs)
     return int((behind - np.arange(len(windows))).max(initial=1))
 
@@ -48,7 +48,7 @@ def disjoint(windows: Windows) -> int:
 def paired_difference(costs: FloatArray, others: FloatArray, windows: Windows, seed: int) -> Difference:
     """The mean of `costs` minus that of `others` on the same windows, with its 95 % interval.
 
-    costs, others: float64 (windows,) or (training seeds, windows); windows: ascending by position. The interval is a percentile
+    costs, others: float64 (windows,) or (training seeds, windows). windows: ascending by position. The interval is a percentile
     bootstrap. It resamples blocks of windows around the circle (Politis and Romano 1992), the same for both sides, and training
     seeds within each side.
     """

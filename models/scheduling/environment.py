@@ -1,7 +1,7 @@
 """Windows of a trace as Gymnasium environments, so that other libraries can train on them (extra `gym`).
 
-One step chooses the next job; the reward comes at the end of the window and is minus the goal's cost. Places beyond the waiting
-jobs are masked: choosing one takes the first job instead, and `info["action_mask"]` says which there are.
+One step chooses the next job. The reward comes at the end of the window and is minus the goal's cost. Places beyond the waiting
+jobs are masked. Choosing one takes the first job instead, and `info["action_mask"]` says which there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simulator.policies.observation import LAYOUTS, Layout
 
 class SchedulingVectorEnv(OneByOneEnv):
     """`episodes` windows side by side, each drawn from `windows`. Observations are float32 (episodes, VISIBLE_JOBS, inputs), zero
-    beyond the waiting jobs; actions are places, int64 (episodes,). Raises ValueError for rules that cannot be stepped."""
+    beyond the waiting jobs. Actions are places, int64 (episodes,). Raises ValueError for rules that cannot be stepped."""
 
     def __init__(self, arena: Arena, windows: Windows, episodes: int, layout: Layout = LAYOUTS["plain"]) -> None:
         if arena.rules != "standard":
@@ -35,7 +35,7 @@ class SchedulingVectorEnv(OneByOneEnv):
         self._first = np.zeros(episodes, dtype=np.int64)
 
     def _begin(self, e: int) -> None:
-        """The first choice of a window that has one; in windows without a choice there is nothing to learn."""
+        """The first choice of a window that has one. In windows without a choice there is nothing to learn."""
         for _ in range(1000):
             self._first[e] = self.np_random.choice(self._windows.first)
             self._seen[e] = self._batches[e].reset(self._first[e : e + 1])

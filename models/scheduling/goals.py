@@ -1,4 +1,4 @@
-"""What a schedule is optimised for: one number per replayed window, lower is better.
+"""What a schedule is optimised for: one number per replayed window, where lower is better.
 
 Definitions of the metrics: docs/reference/semantics.md. A goal is a weighted sum of terms `metric` or `metric:users`, where `users` says
 how the jobs' values become one: the mean over jobs, or the mean or the maximum of the users' means (RLScheduler, section V-F).
@@ -67,7 +67,7 @@ def user_sums(users: int) -> UserSums:
 
 
 def parse_goal(text: str) -> Goal:
-    """`bsld`, `wait:max_user`, `0.7*bsld + 0.001*wait`: weights multiply seconds and ratios as they are.
+    """`bsld`, `wait:max_user`, `0.7*bsld + 0.001*wait`. Weights multiply seconds and ratios as they are.
 
     Raises ValueError that says which term is wrong and what is expected.
     """
@@ -78,7 +78,7 @@ def parse_goal(text: str) -> Goal:
         if match is None or name not in GOAL_METRICS or group not in USER_GROUPS:
             raise ValueError(
                 f"goal {text!r}: expected terms such as bsld, wait:max_user or 0.5*bsld joined by +, with one of "
-                f"{', '.join(GOAL_METRICS)} and, after a colon, one of {', '.join(USER_GROUPS)}; found {term.strip()!r}"
+                f"{', '.join(GOAL_METRICS)} and, after a colon, one of {', '.join(USER_GROUPS)}, found {term.strip()!r}"
             )
         try:
             factor = float(match.group(1) or 1.0)
@@ -88,7 +88,7 @@ def parse_goal(text: str) -> Goal:
             raise ValueError(f"goal {text!r}: weights must be above 0, found {factor:g}")
         number = GOAL_METRICS.index(name)
         if number >= _UTILISATION and group != "all":
-            raise ValueError(f"goal {text!r}: {name} is of the machine, not of users: leave out :{group}")
+            raise ValueError(f"goal {text!r}: {name} belongs to the machine, not to users: leave out :{group}")
         metric.append(number)
         users.append(USER_GROUPS.index(group))
         weight.append(-factor if number >= _UTILISATION else factor)
@@ -108,7 +108,7 @@ def _costs(terms, jobs, start, cluster_procs, sums):
 
 @compiled
 def window_cost(terms, jobs, start, cluster_procs, sums):
-    """The goal's cost of one window. jobs: WindowColumns or Tasks of the window; start: int64 (window_jobs,)."""
+    """The goal's cost of one window. jobs: WindowColumns or Tasks of the window. start: int64 (window_jobs,)."""
     cost = 0.0
     for t in range(len(terms.metric)):
         metric = terms.metric[t]
@@ -127,7 +127,7 @@ def window_cost(terms, jobs, start, cluster_procs, sums):
 
 @compiled
 def _utilisation(metric, jobs, start, cluster_procs):
-    """Processor time used over processor time there, from the first submission to the last completion, or to the last start."""
+    """Processor time used over processor time available, from the first submission to the last completion, or to the last start."""
     area = 0.0
     last = jobs.submit[0]
     for i in range(len(jobs.submit)):

@@ -10,28 +10,28 @@ from typing import Literal
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 LearningMethod = Literal["ppo", "evolution", "imitation"]
-"""ppo: RLScheduler's; evolution: evolution strategies; imitation: of a search that sees the future."""
+"""ppo is RLScheduler's. evolution means evolution strategies. imitation copies a search that sees the future."""
 StartingPoint = Literal["saf", "key", "best", "rule", "nothing"]
-"""saf: a network that orders by area, smallest first; key: one that has copied the tuned priority key; best: the one of these
-two that costs less; rule: one that decides as its agent's rule does; nothing: random weights."""
+"""saf is a network that orders by area, smallest first. key is one that has copied the tuned priority key. best is the one of these
+two that costs less. rule is one that decides as its agent's rule does. nothing means random weights."""
 STARTED_FROM: dict[StartingPoint, str] = {
     "saf": "smallest area first",
     "key": "a copy of the best key",
     "best": "the better of smallest area first and a copy of the best key",
     "rule": "the agent's rule",
 }
-"""What a policy is that has learned nothing."""
+"""The name of a policy that has learned nothing yet."""
 PolicyRules = Literal["standard", "rlscheduler"]
 """Those of simulator.jobs.words.RULE_SETS that policies can be trained under."""
 InputLayout = Literal["plain", "informed", "paper", "picking", "inspecting", "inspector-paper"]
-"""What a network reads, as simulator.policies.observation.layout_named defines it; the last three are for agents."""
+"""What a network reads, as simulator.policies.observation.layout_named defines it. The last three are for agents."""
 EpisodeReward = Literal["plain", "relative", "waiting", "improvement"]
-"""plain: minus the goal's cost; relative: minus its share above SJF's on the same window; waiting: from each choice to the next,
-minus what waiting adds to the goal, by SJF's cost; improvement: SchedInspector's.
+"""plain is minus the goal's cost. relative is minus its share above SJF's on the same window. waiting is paid from each choice to the
+next: minus what waiting adds to the goal, by SJF's cost. improvement is SchedInspector's.
 
-SchedInspector's is the base's cost minus the own, by the largest of both and 1."""
+SchedInspector's is the base's cost minus the own cost, divided by the largest of both and 1."""
 AdvantageBaseline = Literal["critic", "siblings"]
-"""critic: a value network; siblings: other replays of the same window."""
+"""critic is a value network. siblings are other replays of the same window."""
 
 
 CRITIC_LAYERS = (32, 16, 8)
@@ -47,30 +47,32 @@ class PPOOptions(BaseModel):
         default=0, ge=0, description="First epochs, on windows inside the trajectory filter's range only"
     )
     trajectories: int = Field(default=16, ge=1, description="Windows replayed an epoch")
-    siblings: int = Field(default=4, ge=1, description="How many of them replay the same window; divides trajectories")
+    siblings: int = Field(
+        default=4, ge=1, description="How many of them replay the same window. It divides trajectories"
+    )
     reward: EpisodeReward = Field(
         default="relative",
-        description="plain: minus the goal; relative: minus its share above SJF's on the same window; waiting: what waiting adds",
+        description="plain: minus the goal. relative: minus its share above SJF's on the same window. waiting: what waiting adds",
     )
     horizon_s: float = Field(
         default=0.0, ge=0, description="Seconds after which the reward waiting counts 1/e, 0 for no discount"
     )
     baseline: AdvantageBaseline = Field(
         default="siblings",
-        description="What advantages are measured from: critic, a value network; siblings, replays of the same window",
+        description="What advantages are compared with: critic (a value network), or siblings (replays of the same window)",
     )
     critic_layers: list[int] = Field(
         default=list(CRITIC_LAYERS),
-        description="Units of the critic's hidden layers; Sgambati et al. 2025 have 64, 32 and 8",
+        description="Units of the critic's hidden layers, such as 64, 32 and 8 in Sgambati et al. 2025",
         exclude_if=lambda layers: (
             tuple(layers) == CRITIC_LAYERS
-        ),  # older trainings go on, and older cards stay as they are
+        ),  # older trainings continue, and older cards stay as they are
     )
     passes: int = Field(default=4, ge=1, description="Most passes over an epoch's decisions")
-    minibatch: int = Field(default=4096, ge=0, description="Decisions in a gradient step; 0: all of the epoch")
+    minibatch: int = Field(default=4096, ge=0, description="Decisions in a gradient step, 0 for all of the epoch")
     clip: float = Field(default=0.2, gt=0, description="Clip range of the probability ratio")
     kl_limit: float = Field(default=0.03, gt=0, description="Approximate KL at which an epoch's policy steps stop")
-    gae_lambda: float = Field(default=0.97, ge=0, le=1, description="Lambda of the critic's advantages; gamma is 1")
+    gae_lambda: float = Field(default=0.97, ge=0, le=1, description="Lambda of the critic's advantages. Gamma is 1")
     policy_rate: float = Field(default=1e-2, gt=0, description="Adam learning rate of the policy")
     value_rate: float = Field(default=1e-3, gt=0, description="Adam learning rate of the critic")
     entropy_bonus: float = Field(default=0.0, ge=0, description="Weight of the entropy in the loss")
@@ -85,10 +87,10 @@ class PPOOptions(BaseModel):
     @model_validator(mode="after")
     def _siblings_fit(self) -> PPOOptions:
         if self.baseline == "siblings" and self.siblings < 2:
-            raise ValueError("baseline siblings needs at least 2 siblings: one replay has nobody to be compared with")
+            raise ValueError("baseline siblings needs at least 2 siblings: one replay has none to be compared with")
         if self.reward == "waiting" and self.baseline == "siblings":
             raise ValueError(
-                "the reward waiting comes on the way, which siblings cannot be compared by: set baseline to critic"
+                "the reward waiting comes on the way, and siblings cannot be compared by it: set baseline to critic"
             )
         if self.trajectories % self.siblings:
             raise ValueError(f"trajectories ({self.trajectories}) must be a multiple of siblings ({self.siblings})")
@@ -114,7 +116,7 @@ of 1e-3 is that of the critic."""
 AGENT_PPO = PPOOptions(
     layout="picking", reward="waiting", horizon_s=20_000.0, baseline="critic", siblings=1, policy_rate=3e-3
 )
-"""Of agents that pick or inspect: what a choice costs shows soon, in the waiting that follows, and not at the end of a window alone."""
+"""Of agents that pick or inspect. The cost of a choice shows soon, in the waiting that follows, and not only at the end of a window."""
 
 
 PAPER_INSPECTOR = PAPER_PPO.model_copy(update={"layout": "inspector-paper", "reward": "improvement"})
@@ -156,8 +158,8 @@ class KeySearchOptions(BaseModel):
 
     random_keys: int = Field(default=200, ge=1, description="Keys drawn at random")
     steps: int = Field(default=200, ge=0, description="Keys that CMA-ES tries after that, from the best of them")
-    caps: bool = Field(default=True, description="Whether keys have a cap; the published protocols have none")
-    windows: int = Field(default=40, ge=1, description="Windows that every key replays; published protocols only")
+    caps: bool = Field(default=True, description="Whether keys have a cap. The published protocols have none")
+    windows: int = Field(default=40, ge=1, description="Windows that every key replays, in published protocols only")
 
 
 Launcher = Literal["torchrun", "ray"]
@@ -173,7 +175,7 @@ class WorkerOptions(BaseModel):
         default=1.0,
         gt=0,
         le=1,
-        description="Share of the workers that must have finished an epoch's windows before the others stop theirs; 1 for never",
+        description="Share of the workers that must have finished an epoch's windows before the others stop theirs, 1 for never",
     )
     backlog_policy: str | None = Field(
         default=None,
@@ -191,13 +193,14 @@ class PopulationOptions(BaseModel):
     members: int = Field(default=8, ge=2, description="Policies that are trained beside each other")
     interval: int = Field(default=5, ge=1, description="Epochs of a generation, after which members are compared")
     replaced: int = Field(
-        default=2, ge=1, description="Worst members that go on from a copy of one of as many best ones"
+        default=2, ge=1, description="Worst members that continue from a copy of one of as many best ones"
     )
     drawn: bool = Field(
-        default=True, description="Draw the first hyper-parameters of each member; else all begin with those of ppo"
+        default=True,
+        description="Draw the first hyper-parameters of each member. If false, all begin with those of ppo",
     )
     exploit: bool = Field(
-        default=True, description="Replace the worst members after a generation; without it, it is a random search"
+        default=True, description="Replace the worst members after a generation. If false, it is a random search"
     )
 
     @model_validator(mode="after")
@@ -212,12 +215,12 @@ class Recipe(BaseModel):
 
     method: LearningMethod = Field(
         default="ppo",
-        description="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future",
+        description="ppo: as in RLScheduler. evolution: evolution strategies. imitation: of a search that sees the future",
     )
     start: StartingPoint = Field(
         default="saf",
-        description="What training starts from: nothing, random weights; key, a network that has copied the tuned priority "
-        "key; saf, one that orders by area, smallest first; best, key or saf, whichever costs less on windows to learn from",
+        description="What training starts from: nothing (random weights), key (a network that has copied the tuned priority key), "
+        "saf (one that orders by area, smallest first), or best (key or saf, whichever costs less on windows to learn from)",
     )
     cautious: bool = Field(
         default=True,
@@ -225,7 +228,7 @@ class Recipe(BaseModel):
     )
     accept_trade: bool = Field(
         default=False,
-        description="Also take a policy that trades: it is better on average, and somebody waits longer, but not twice as long",
+        description="Also take a policy that trades. It is better on average, and some jobs wait longer, but not twice as long",
     )
     ppo: PPOOptions = PPOOptions()
     evolution: EvolutionOptions = EvolutionOptions()

@@ -1,4 +1,4 @@
-"""A trained scheduling policy as a file: weights, what they read, and a card that says what they were trained on and for."""
+"""A trained scheduling policy as a file: its weights, what they read, and a card that says what it was trained on and for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulator.policies.observation import Layout, blank_network, layout_of
 FORMAT = "tracehouse kernel network 2"
 _HASHED = ("facts", "signals", "weights")
 WANTED_AGENT = (
-    "this policy orders the queue: give it to --policy; an agent is trained with `tracehouse train --learn backfilling`, or "
+    "this policy orders the queue: give it to --policy. An agent is trained with `tracehouse train --learn backfilling`, or "
     "--learn inspector"
 )
 WANTED_POLICY = (
@@ -25,9 +25,9 @@ WANTED_POLICY = (
 
 
 def policy_to_bytes(weights: KernelWeights, card: dict[str, Any], agent: str | None = None) -> bytes:
-    """Weights and card (trace, range, goal, seeds, scores) as JSON; the same arguments give the same bytes.
+    """Weights and card (trace, range, goal, seeds, scores) as JSON. The same arguments give the same bytes.
 
-    agent: what the network decides, as simulator.policies.agents.parse_agent reads it; None for the order of the queue.
+    agent: what the network decides, as simulator.policies.agents.parse_agent reads it. None for the order of the queue.
     """
     layout = layout_of(weights)
     document = {
@@ -60,7 +60,7 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
         weights = [np.array(document["weights"][name], dtype=np.float32) for name in KernelWeights._fields[2:]]
         card, written_digest = document["card"], document["sha256"]
         if not isinstance(card, dict) or not isinstance(card.get("trained_jobs", 0), int):
-            raise ValueError("its card says nothing that can be read")
+            raise ValueError("its card cannot be read")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"a policy for another observation layout, or damaged ({error}): train it again") from None
     for name, array, expected in zip(KernelWeights._fields[2:], weights, blank[2:], strict=True):
@@ -71,7 +71,7 @@ def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
             )
     if written_digest != _digest(document):
         raise ValueError(
-            "damaged: the weights are not those that were written (their hash differs); copy the file again"
+            "damaged: the weights are not those that were written (their hash differs): copy the file again"
         )
     return KernelWeights(blank.facts, blank.signals, *weights), card
 
@@ -106,7 +106,7 @@ def load_policy(path: Path, of_agent: bool = False) -> tuple[KernelWeights, dict
             raise ValueError(WANTED_AGENT if of_agent else WANTED_POLICY)
         return read
     except FileNotFoundError:
-        raise ValueError(f"{path}: no such policy file; train one with `tracehouse train`") from None
+        raise ValueError(f"{path}: no such policy file. Train one with `tracehouse train`") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     except ValueError as error:

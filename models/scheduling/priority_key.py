@@ -1,12 +1,12 @@
-"""Search for a priority key: what a learned policy has to beat to be worth deploying.
+"""Search for a priority key. A learned policy is worth deploying only if it is better than the best key.
 
-The family is  submit + min(c * estimate^a * procs^b, cap),  lowest first. The order is known at submission, so that the fast engine
-replays a whole log in a tenth of a second. c weighs what a job asks for against its wait, since submit - now is minus the wait.
-c = 0 is FCFS. A very large c with a = 1 is SJF where b = 0, and smallest area first where b = 1. The cap is a promise: no job goes
-before one in the queue that was submitted so much earlier.
+The family is  submit + min(c * estimate^a * procs^b, cap),  lowest first. The order is known at submission, so the fast engine
+replays a whole log in a tenth of a second. c weighs the size of a job's request against its wait, since submit - now is minus the wait.
+`c = 0` is FCFS. A very large c with `a = 1` is SJF where `b = 0`, and smallest area first where `b = 1`. The cap is a promise: no job
+goes before one in the queue that was submitted earlier by more than the cap.
 
-Keys are searched under guards: one whole replay per key, and nobody may pay for the gain. The published protocols search by the
-mean cost of windows, without a cap.
+Keys are searched under guards: one whole replay per key, and no group of jobs may pay for the gain. The published protocols search by
+the mean cost of windows, without a cap.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ FloatArray = NDArray[np.float64]
 LOG_C, EXPONENT, LOG_CAP_S = (-4.0, 8.0), (0.0, 2.0), (3.0, 6.0)
 """Ranges of log10(c), of the exponents and of log10(cap in seconds, from 17 minutes to 11 days) that random search draws from."""
 LARGEST_LOG_TERM = 700.0
-"""Logarithm of the largest term: CMA-ES leaves the ranges, and e^710 is infinite."""
+"""Logarithm of the largest term. CMA-ES leaves the ranges, and e^710 is infinite."""
 SEARCH_GUARD = 1.05
-"""No guard of a key that dominates in the search is above this: less than MOST_OF_A_GUARD, since later jobs differ."""
+"""No guard of a key that dominates in the search is above this. It is less than MOST_OF_A_GUARD, since later jobs differ."""
 PENALTY = 10.0
 """What exceeding a guard by its e-fold adds to the value of a key."""
 
@@ -48,7 +48,7 @@ class PriorityKey:
 
     @property
     def formula(self) -> str:
-        """As `tracehouse replay --policy` takes it; there the highest value goes first."""
+        """In the form that `tracehouse replay --policy` takes, where the highest value goes first."""
         term = f"{10**self.log_c:.6g}*estimate**{self.a:.6g}*procs**{self.b:.6g}"
         return f"formula:-(submit + {term if math.isinf(self.cap_s) else f'min({term}, {self.cap_s:.0f})'})"
 
@@ -60,13 +60,13 @@ class PriorityKey:
 
     @property
     def policy(self) -> Policy:
-        """The key as the engine takes it."""
+        """The key in the form that the engine takes."""
         return Policy(self.formula, FIXED, lambda jobs, cluster_procs: self.scores(jobs))
 
 
 @dataclass(frozen=True)
 class KeySearch:
-    """best: the key of the least value; value: the mean cost on windows, or `guarded_value`."""
+    """best: the key of the least value. value: the mean cost on windows, or `guarded_value`."""
 
     best: PriorityKey
     value: float
@@ -84,7 +84,7 @@ def search_key(
     seed: int,
     on_key: Callable[[], None] = lambda: None,
 ) -> KeySearch:
-    """The key without a cap of the least mean cost on windows. Same arguments, same key."""
+    """The key without a cap that has the least mean cost on windows. The same arguments give the same key."""
     return _search(lambda key: float(arena.costs(key.policy, windows).mean()), False, options, seed, on_key)
 
 
@@ -95,34 +95,34 @@ def search_guarded_key(
     seed: int,
     on_key: Callable[[], None] = lambda: None,
 ) -> KeySearch:
-    """The key of the least `guarded_value` beside FCFS, over the scored jobs of a replay from the first job to the last of them.
+    """The key of the least `guarded_value` against FCFS, over the scored jobs of a replay from the first job to the last of them.
 
-    scored: positions of consecutive jobs. Same arguments, same key.
+    scored: positions of consecutive jobs. The same arguments give the same key.
     """
     return _search(guarded_values(arena, scored), options.caps, options, seed, on_key)
 
 
 def guarded_values(arena: Arena, scored: range) -> Callable[[PriorityKey], float]:
-    """What gives the `guarded_value` of keys beside FCFS. scored: as in `search_guarded_key`."""
+    """A function that returns the `guarded_value` of keys against FCFS. scored: as in `search_guarded_key`."""
     fcfs = arena.replayed("FCFS", scored).panel()
     return lambda key: guarded_value(ratios_of(arena.replayed(key.policy, scored).panel(), fcfs))
 
 
 def searched_jobs(open_jobs: int) -> range:
-    """The jobs that score keys, of so many that are open to the search: the first fifth lets queues form."""
+    """The jobs that score keys, among the first `open_jobs`, which the search may use. The first fifth lets queues form."""
     return range(open_jobs // 5, open_jobs)
 
 
 def dominates_in_search(ratios: Ratios) -> bool:
-    """Whether bounded slowdown and wait are less than FCFS's, and nobody pays by the stricter limits of a search."""
+    """Whether bounded slowdown and wait are less than FCFS's, and no group pays by the stricter limits of a search."""
     return ratios.dominates and max(ratios.guards.values()) <= SEARCH_GUARD
 
 
 def guarded_value(ratios: Ratios) -> float:
-    """What a search makes small: the logarithms of bounded slowdown and wait over FCFS's, and PENALTY for what others pay.
+    """What a search minimizes: the logarithms of bounded slowdown and wait over FCFS's, plus PENALTY for what others pay.
 
-    A guard pays for what it exceeds SEARCH_GUARD by, bounded slowdown and wait for what they exceed 1 by, and lost capacity for what
-    it exceeds MOST_LOST by.
+    The penalty is for the part of a guard above SEARCH_GUARD, of bounded slowdown and wait above 1, and of lost capacity above
+    MOST_LOST.
     """
     gains = _log(ratios.bounded_slowdown), _log(ratios.wait)
     paid = [_log(guard) - math.log(SEARCH_GUARD) for guard in ratios.guards.values()]
@@ -165,7 +165,7 @@ def _search(
 
 
 def _log(ratio: float) -> float:
-    """The logarithm of a ratio, finite where nobody waits under one of the two."""
+    """The logarithm of a ratio, finite where no job waits under one of the two."""
     return math.log(min(max(ratio, 1e-6), 1e6))
 
 

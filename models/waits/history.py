@@ -1,4 +1,4 @@
-"""Who ran and who waited at any moment of a log."""
+"""The jobs that ran and the jobs that waited at any moment of a log."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ NEVER_STARTED = 1 << 60
 
 @dataclass(frozen=True)
 class JobSet:
-    """Jobs that run or wait, in order. since: start or submission, second of the log's clock; request: wall time, seconds,
-    below 1 where there is none; number: of the job in its `History`, -1 for one that is not in it; all int64 (jobs,).
-    quantiles: of the predicted run time at LEVELS, seconds, float64 (jobs, 8)."""
+    """Jobs that run or wait, in order. All but the quantiles are int64 (jobs,).
+
+    since: start or submission, second of the log's clock. request: requested time in seconds, below 1 where there is none. number: of
+    the job in its `History`, -1 for one that is not in it. quantiles: of the predicted run time at LEVELS, seconds, float64 (jobs, 8).
+    """
 
     since: IntArray
     procs: IntArray
@@ -47,7 +49,7 @@ class JobSet:
 
 @dataclass(frozen=True)
 class State:
-    """The machine at second `now` of the log's clock; waiting: in the order of submission."""
+    """The machine at second `now` of the log's clock. waiting: in the order of submission."""
 
     now: int
     cluster_procs: int
@@ -60,7 +62,7 @@ class State:
         return int(self.running.procs.sum())
 
     def with_job(self, procs: int, request: int, user: int) -> State:
-        """The same with a hypothetical job submitted now, the last to wait. Its own run time delays nobody before it."""
+        """The same with a hypothetical job submitted now, the last to wait. Its own run time delays no job before it."""
         quantiles = np.full(len(LEVELS), float(max(request, 1)))
         waiting = self.waiting.with_job(self.now, procs, request, user, -1, quantiles)
         return State(self.now, self.cluster_procs, self.running, waiting)
@@ -70,7 +72,7 @@ class State:
 class History:
     """All jobs of a source in order of submission, int64 (jobs,), times in seconds of the log's clock.
 
-    start: NEVER_STARTED for a job that was cancelled while it waited; leaves: when the job left the queue; end: when it left the
+    start: NEVER_STARTED for a job that was cancelled while it waited. leaves: when the job left the queue. end: when it left the
     machine."""
 
     cluster_procs: int
@@ -92,24 +94,24 @@ class History:
         return self.start[numbers] - self.submit[numbers]
 
     def class_of(self, procs: int | IntArray, request: int | IntArray) -> IntArray:
-        """Of size (serial, up to 1/16 of the cluster, 1/4, larger) and of requested wall time (none, up to 10 min, 1 h, 8
-        h, more)."""
+        """Class of size (serial, up to a sixteenth of the cluster, up to a quarter, larger) and of requested time (none, up to 10
+        minutes, an hour, eight hours, more)."""
         size = np.searchsorted([1, max(1, self.cluster_procs / 16), max(1, self.cluster_procs / 4)], procs)
         return 5 * size + np.searchsorted([1, 600, 3600, 28_800], request, side="right")
 
     @cached_property
     def latest_end(self) -> IntArray:
-        """Of this job and all before it."""
+        """The latest end of this job and all before it."""
         return np.maximum.accumulate(self.end)
 
     @cached_property
     def starts_by_class(self) -> dict[int, IntArray]:
-        """By class (see `class_of`): numbers of its jobs that started, by start."""
+        """Numbers of the jobs of each class (see `class_of`) that started, by start."""
         return self._by(self.class_of(self.procs, self.request))
 
     @cached_property
     def starts_by_user(self) -> dict[int, IntArray]:
-        """By user: numbers of the jobs that started, by start."""
+        """Numbers of the jobs of each user that started, by start."""
         return self._by(self.user)
 
     @cached_property
@@ -138,7 +140,7 @@ class History:
 
 
 def history_of(rows: pl.DataFrame, cluster_procs: int) -> History:
-    """The history of these jobs. A job whose start the log does not know is left out: nobody knows when it waited.
+    """The history of these jobs. A job whose start the log does not have is left out, because its wait is unknown.
 
     rows: in order of submission, job_index, submit_s, start_s, cancel_s, runtime_s, procs, requested_walltime_s, user_number and
     QUANTILE_COLUMNS."""
@@ -162,7 +164,7 @@ def history_of(rows: pl.DataFrame, cluster_procs: int) -> History:
 
 
 def state_at(history: History, moment: int, before: int | None = None) -> State:
-    """Who runs and who waits at a moment. before: only jobs with a smaller number; left out: all submitted by then."""
+    """Who runs and who waits at a moment. before: only jobs with a smaller number. By default all jobs submitted by then."""
     last = int(np.searchsorted(history.submit, moment, side="right")) if before is None else before
     first = min(int(np.searchsorted(history.latest_end[:last], moment, side="right")), last)
     numbers = np.arange(first, last)

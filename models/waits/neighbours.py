@@ -45,10 +45,14 @@ FEWEST_SIMILAR = 10
 def features_of(history: History, state: State, position: int, replayed: FloatArray) -> FloatArray:
     """FEATURES of the waiting job at `position` as they were when it was submitted, weighted for distances, float64 (features,).
 
-    replayed: its waits in replays, seconds, (samples,). Each feature is the logarithm of 1 + a number, but the second, which is the
-    share of replays in which the job started at once. The others, in order: the median of the replayed waits; jobs of the user that
-    wait, and how long the oldest has waited; the wait of the user's job that started last, 0 s for none; the request; processors;
-    free processors; jobs that wait and are neither wider nor longer by request.
+    replayed: its waits in replays, seconds, (samples,). The second feature is the share of replays in which the job started at once.
+    Each other one is the logarithm of 1 + a number. In order, these numbers are:
+
+    - the median of the replayed waits
+    - jobs of the user that wait, and how long the oldest has waited
+    - the wait of the user's job that started last, 0 s for none
+    - the request, processors, and free processors
+    - jobs that wait and are neither wider nor longer by request
     """
     waiting = state.waiting
     ahead = np.arange(len(waiting)) != position % len(waiting)
@@ -75,8 +79,8 @@ def features_of(history: History, state: State, position: int, replayed: FloatAr
 
 @dataclass(frozen=True)
 class Pool:
-    """Past jobs, in order of submission: features float64 (jobs, features); replayed: their waits at POINTS as replayed,
-    seconds, (jobs, 5); user, submit, wait int64 (jobs,). What became of a job is read only once it has started."""
+    """Past jobs, in order of submission. features: float64 (jobs, features). replayed: their waits at POINTS as replayed,
+    seconds, (jobs, 5). user, submit, wait: int64 (jobs,). The outcome of a job is read only once it has started."""
 
     features: FloatArray
     replayed: FloatArray
@@ -98,7 +102,7 @@ def pool_numbers(history: History, moment: int, stride: int | None = None) -> In
 
 
 def stride_of(jobs: int) -> int:
-    """Every how many-th job a pool has. It should reach back some weeks and not only to the last campaign."""
+    """A pool has every how many-th job. It should go back some weeks, and not only to the last campaign."""
     return int(np.clip(jobs // POOL_JOBS, 1, POOL_STRIDE))
 
 
@@ -116,16 +120,16 @@ def pool_of(
 
 
 def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int) -> tuple[FloatArray | None, int]:
-    """(waits in seconds at POINTS, number of neighbours): weighted quantiles of the waits of the nearest jobs.
+    """Weighted quantiles of the waits of the nearest jobs, in seconds at POINTS, and the number of these neighbours.
 
-    features: of `features_of`. user: number of the user, -1 for nobody in particular. Nearer jobs weigh more, by a parabola that
+    features: of `features_of`. user: number of the user, -1 for no particular one. Nearer jobs weigh more, by a parabola that
     falls to 5 %. None where fewer than LEAST_NEIGHBOURS had started by `moment`.
     """
     started = pool.started_by(moment)
     if len(started) < LEAST_NEIGHBOURS:
         return None, len(started)
     squared = (pool.features[started] - features) ** 2
-    if user < 0:  # nobody in particular: not somebody whose first job this is
+    if user < 0:  # no particular user, which is not a user whose first job this is
         squared = squared[:, [not name.startswith("user_") for name in FEATURES]].sum(axis=1)
     else:
         squared = squared.sum(axis=1) + OTHER_USER * (pool.user[started] != user)
@@ -135,9 +139,9 @@ def waits_of_neighbours(pool: Pool, features: FloatArray, user: int, moment: int
 
 
 def waits_of_survivors(history: History, moment: int, waited: int) -> tuple[FloatArray | None, int]:
-    """(whole waits in seconds at POINTS, number of jobs) of jobs of the last REACH_S that waited longer than `waited` seconds.
+    """Whole waits in seconds at POINTS of jobs of the last REACH_S that waited longer than `waited` seconds, and their number.
 
-    What holds a job back for long shows in no replay. Jobs that still wait, or were cancelled, count for as long as they waited
+    No replay shows the reasons why a job waits very long. Jobs that still wait, or were cancelled, count for as long as they waited
     (Kaplan and Meier 1958). Without them the waits would look too short. None where fewer than LEAST_NEIGHBOURS started.
     """
     first, last = np.searchsorted(history.submit, [moment - REACH_S, moment])
@@ -161,7 +165,7 @@ def weighted_quantiles(values: FloatArray, weight: FloatArray, points: tuple[flo
 
 
 def similar_waits(history: History, procs: int, request: int, moment: int) -> IntArray:
-    """Waits of the last SIMILAR_JOBS started jobs of the same class of size and request, else of all; the baseline."""
+    """Waits of the last SIMILAR_JOBS started jobs of the same class of size and request, else of all. This is the baseline."""
     group = history.starts_by_class.get(int(history.class_of(procs, request)))
     similar = history.last_started(group, moment, SIMILAR_JOBS)
     if len(similar) < FEWEST_SIMILAR:

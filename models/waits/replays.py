@@ -12,15 +12,15 @@ from simulator.jobs.jobs import Jobs
 from simulator.policies.registry import Policy, parse_policy
 
 TIMELESS = ("FCFS", "LCFS", "SJF", "LJF", "smallest", "largest", "SAF", "SEXP", "LEXP", "WFP3", "UNICEP")
-"""Policies whose order does not depend on when the replay takes place nor on what has been used before."""
+"""Policies whose order depends neither on when the replay takes place nor on earlier usage."""
 
 
 def draw_runtimes(jobs: JobSet, elapsed: IntArray, samples: int, rng: np.random.Generator) -> IntArray:
-    """Run times from the predicted quantiles, each longer than what has elapsed (seconds, (jobs,)); int64 (samples, jobs).
+    """Run times from the predicted quantiles, each longer than what has elapsed (seconds, (jobs,)), as int64 (samples, jobs).
 
-    The logarithm is linear between the levels. Below the lowest it goes on as above it, down to 1 s. Above the highest it goes up to
-    the request, or where there is none as far as from the last level but one. A job that has outlived all that goes on for up to a
-    tenth of its age and a minute.
+    The logarithm is linear between the levels. Below the lowest it continues as above it, down to 1 s. Above the highest it continues to
+    the request. Without one it continues as far as from the last level but one. A job that has run longer than all that continues for up
+    to a tenth of its age and a minute.
     """
     logs = np.log(np.maximum(jobs.quantiles, 1.0))
     low = np.maximum(2 * logs[:, :1] - logs[:, 1:2], 0.0)
@@ -65,9 +65,9 @@ def queue_start_times(
 ) -> FloatArray:
     """Seconds from now until each waiting job starts, in `samples` replays, float64 (samples, waiting jobs).
 
-    The scheduler believes the requests, and the run time where there is none. The jobs run as long as is drawn, and nobody else
-    comes. The same seed draws the same run times for every policy. All waiting jobs count as submitted now, in their order: policies
-    that look at the wait see only what is waited from now on. Raises ValueError as `simulator.engine.replay.replay` does.
+    The estimate is the request, or the run time where there is none. The jobs run as long as is drawn, and no other job
+    comes. The same seed draws the same run times for every policy. All waiting jobs count as submitted now, in their order. So policies
+    that look at the wait see only the wait from now on. Raises ValueError as `simulator.engine.replay.replay` does.
     """
     if isinstance(policy, str):
         policy = parse_policy(policy)
@@ -77,12 +77,12 @@ def queue_start_times(
     held = draw_runtimes(running, elapsed, samples, rng)
     queued = draw_runtimes(waiting, np.zeros(len(waiting), dtype=np.int64), samples, rng)
     held_limit, queued_limit = np.maximum(held, running.request), np.maximum(queued, waiting.request)
-    procs = max(state.cluster_procs, state.busy_procs)  # logs hold a few seconds in which more is in use than there is
+    procs = max(state.cluster_procs, state.busy_procs)  # a log may use more for a few seconds
     nobody = max(running.user.max(initial=0), waiting.user.max(initial=0)) + 1
     user = np.where(waiting.user >= 0, waiting.user, nobody)
     if policy.name in TIMELESS:
-        # All samples in one replay, one after the other on an empty machine, which saves most of the work around a replay: what
-        # runs already is submitted a second ahead of the queue, and runs for what is left of it.
+        # All samples in one replay, one after the other on an empty machine, which saves most of the work around a replay.
+        # Jobs that already run are submitted a second before the queue, and run for the rest of their run time.
         apart = int((held.sum(axis=1) + queued.sum(axis=1)).max()) + 2
         begin = state.now + 1 + apart * np.arange(samples)
         submit = np.repeat(begin[:, None], len(running) + len(waiting), axis=1)

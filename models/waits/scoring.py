@@ -25,7 +25,7 @@ from simulator.policies.registry import Policy
 LEAST_SCORED = 20
 
 ZERO = "zero"
-"""The rival that says of every job that it starts at once. Its interval is from 0 s to 0 s."""
+"""The rival that predicts for every job that it starts at once. Its interval is from 0 s to 0 s."""
 WAIT_PREDICTORS = {
     "replay": ("median", ("replay_p50_s", "replay_p10_s", "replay_p90_s")),
     "calibrated": ("median", ("wait_p50_s", "wait_p10_s", "wait_p90_s")),
@@ -41,7 +41,7 @@ Watch = Callable[[Iterable[IntArray], str], Iterable[IntArray]]
 
 
 class WaitsUnknown(ValueError):
-    """The log does not tell enough of waits."""
+    """The log does not say enough about waits."""
 
 
 def _unwatched(parts: Iterable[IntArray], name: str) -> Iterable[IntArray]:
@@ -104,7 +104,7 @@ def _drawn_and_grid(history: History, last_share: float, jobs: int, seed: int) -
 def _row(
     history: History, number: int, quantiles: FloatArray, replayed: FloatArray, similar: IntArray
 ) -> dict[str, Any]:
-    """One row of predictions.wait_predictions. quantiles, replayed: at POINTS, seconds; similar: waits, seconds."""
+    """One row of predictions.wait_predictions. quantiles, replayed: at POINTS, seconds. similar: waits, seconds."""
     return {
         "job_index": int(history.job_index[number]),
         "submit_s": int(history.submit[number]),

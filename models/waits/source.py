@@ -1,4 +1,4 @@
-"""A source as questions about waits need it: its history, its users and job numbers, and its clock."""
+"""A source in the form that questions about waits need: its history, its users and job numbers, and its clock."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from models.waits.clock import LogClock
 from models.waits.history import History
 
 GROWING = timedelta(days=2)
-"""A log whose last submission is not older than this still grows: its end is now."""
+"""A log whose last submission is not older than this still grows, and its end is now."""
 
 
 @dataclass(frozen=True)
 class WaitSource:
-    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock: how its times are said."""
+    """rows: jobs in order of submission, with job_index, job_id, user_name and user_number. clock: how its times are written."""
 
     name: str
     rows: pl.DataFrame
@@ -29,7 +29,7 @@ class WaitSource:
         return user_number_in(self.rows, self.name, user)
 
     def job_number(self, job_id: str, moment: int) -> int:
-        """The number of the job of this id that waits at a moment; if ids repeat, of the last one submitted. Raises ValueError."""
+        """The number of the job of this id that waits at a moment. If ids repeat, of the last one submitted. Raises ValueError."""
         rows = self.rows.filter(pl.col("job_id") == job_id)
         numbers = np.flatnonzero(np.isin(self.history.job_index, rows["job_index"].to_numpy()))
         numbers = numbers[self.history.submit[numbers] <= moment]
@@ -40,28 +40,28 @@ class WaitSource:
             left = int(self.history.leaves[number])
             how = "started" if self.history.start[number] <= moment else "was cancelled"
             raise ValueError(
-                f"source {self.name!r}: job {job_id!r} does not wait at {self.clock.text(moment)}: it {how} at "
-                f"{self.clock.full(left)}; give an earlier --at, or leave --job out for a new job"
+                f"source {self.name!r}: job {job_id!r} does not wait at {self.clock.text(moment)}, because it {how} at "
+                f"{self.clock.full(left)}. Give an earlier --at, or leave --job out for a new job"
             )
         return number
 
     @property
     def span(self) -> tuple[int, int]:
-        """First submission and last end that the log knows, seconds of its clock."""
+        """First submission and last end in the log, seconds of its clock."""
         return int(self.history.submit[0]), int(self.history.latest_end[-1])
 
     def usual_moment(self, now: datetime, seed: int) -> tuple[int, str]:
-        """The second of the log's clock that is asked about where none is named, and why, in words.
+        """The second of the log's clock that a question is about where the user names none, and why, in words.
 
-        Of a log that grows, it is the last submission: the latest moment at which it tells who runs and who waits. The end of another log
-        is no moment like others, so a submission of its second half that met a queue is drawn. now: the present, with its zone.
+        For a log that grows, it is the last submission: the latest moment at which the log says who runs and who waits. The end of another
+        log is not a typical moment, so a submission of its second half that met a queue is drawn. now: the present, with its zone.
         """
         submit = self.history.submit
         last = int(submit[-1])
         if self.clock.has_dates:
             age = now.astimezone(UTC).replace(tzinfo=None) - self.clock.zero - timedelta(seconds=last)
             if timedelta(0) <= age <= GROWING:
-                return last, "the last submission that the warehouse knows"
+                return last, "the last submission in the warehouse"
         waiting = np.arange(len(submit)) - np.searchsorted(np.sort(self.history.leaves), submit, side="right")
         busy = np.flatnonzero(waiting > 0)
         if not len(busy):
@@ -71,13 +71,13 @@ class WaitSource:
         return int(submit[drawn]), f"a busy moment, drawn with seed {seed}"
 
     def moment_of_job(self, job_id: str) -> tuple[int, str]:
-        """The moment that a question about a job is about where none is named, and why: the last submission if the job waits then, else
-        its own submission. Raises ValueError for a job that is not in the log."""
+        """The moment that a question about a job is about where the user names none, and why. It is the last submission if the job waits
+        then, else the job's own submission. Raises ValueError for a job that is not in the log."""
         last = int(self.history.submit[-1])
         rows = self.rows.filter(pl.col("job_id") == job_id)
         numbers = np.flatnonzero(np.isin(self.history.job_index, rows["job_index"].to_numpy()))
         if not len(numbers) or self.history.leaves[numbers[-1]] > last:
-            return last, "the last submission that the warehouse knows"
+            return last, "the last submission in the warehouse"
         return int(self.history.submit[numbers[-1]]), "its submission"
 
     def moment(self, text: str) -> int:
@@ -88,7 +88,7 @@ class WaitSource:
         moment = int(text) if is_second else self._second_of(text)
         if not first <= moment <= last:
             span = self.clock.span(first, last, in_seconds=is_second)
-            raise ValueError(f"time {text!r} lies outside the log of {self.name!r}, which tells of {span}")
+            raise ValueError(f"time {text!r} is outside the log of {self.name!r}, which has {span}")
         return moment
 
     def _second_of(self, text: str) -> int:

@@ -1,8 +1,8 @@
-"""The wall time to request, aiming at a given risk of being killed, from the run times of the user's ended jobs.
+"""The walltime to request for a given risk of being killed, from the run times of the user's ended jobs.
 
-The rank is that of a conformal bound. If the next job were exchangeable with the n jobs looked at, its run time would exceed the
+The rank is that of a conformal bound. Suppose the next job were exchangeable with the n jobs used. Then its run time would exceed the
 ceil((n + 1)(1 - risk))-th smallest of theirs with at most that probability, whatever the distribution. Jobs of a user come in
-campaigns and are not exchangeable. So the rule is tried on the past, job by job, and corrected by what it would have killed.
+campaigns and are not exchangeable. So the rule is tried on the past, job by job, and corrected by the jobs that it would have killed.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 RECENT_JOBS = 300
-"""Ended jobs that are looked at; older ones tell of other programs."""
+"""Ended jobs that are used. Older ones come from other programs."""
 ROUND_S = 60
 MARGIN = 0.8
-"""Share of the risk asked for that is kept on average, so that most users stay below what they asked for."""
+"""Share of the wanted risk that the rule aims at on average, so that most users stay below the risk that they want."""
 RISK_STEP = 0.02
-"""How far one killed job lowers the risk that is aimed at, in shares of one. Adaptive conformal inference: Gibbs and Candes 2021."""
+"""How far one killed job lowers the aimed risk, as a share of one. Adaptive conformal inference: Gibbs and Candes 2021."""
 LEAST_AIM, LARGEST_AIM = -0.5, 0.5
-"""Bounds of what is aimed at. Below what the ended jobs can answer for, the longest request of theirs is advised."""
+"""Bounds of the aimed risk. Where it is lower than the ended jobs can show, the advice is the longest request among them."""
 TRIED_JOBS = 3000
 """Most of the user's jobs that the rule is tried on: the last ones."""
 
 
 @dataclass(frozen=True)
 class EndedJobs:
-    """Jobs in order of submission, int64 (jobs,): submit and end, seconds of the log's clock; runtime; procs; request,
-    seconds, below 1 where there is none; user, executable: numbers, -1 for unknown."""
+    """Jobs in order of submission, int64 (jobs,). submit, end: seconds of the log's clock. runtime, procs. request: seconds, below 1
+    where there is none. user, executable: numbers, -1 for unknown."""
 
     submit: IntArray
     end: IntArray
@@ -49,8 +49,8 @@ class EndedJobs:
 
 @dataclass(frozen=True)
 class Advice:
-    """walltime_s: to request; jobs: ended jobs that it rests on, of the `group`; at_limit: how many of them ended within a
-    minute of their request or later, so that they may have needed more; median_request_s: of these jobs, None without any
+    """walltime_s: to request. jobs: how many ended jobs of the `group` it comes from. at_limit: how many of them ended within a
+    minute of their request or later, so that they may have needed more. median_request_s: of these jobs, None without any
     request."""
 
     walltime_s: int
@@ -63,9 +63,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class AdviceTrial:
-    """What would have happened had each of the jobs requested what was advised before it was submitted. killed: share of
-    them that ran longer; median_advised_s, median_requested_s: over jobs with a request; requested_share: processor-seconds
-    advised by those requested, over the same; aimed_risk: what the rule has learned to aim at for the risk asked for."""
+    """The outcome if each of the jobs had requested the walltime advised before its submission. killed: share of them that ran longer.
+    median_advised_s, median_requested_s: over jobs with a request. requested_share: processor-seconds advised divided by those
+    requested, over the same jobs. aimed_risk: the risk that the rule has learned to aim at for the wanted risk."""
 
     jobs: int
     killed: float
@@ -96,8 +96,8 @@ def executable_number(rows: pl.DataFrame, source: str, user: str, executable: st
     if executable not in of_user:
         names = of_user.drop_nulls().unique().sort().to_list()
         raise ValueError(
-            f"source {source!r}: user {user!r} has no job of executable {executable!r}; there are "
-            f"{', '.join(names[:12]) or 'none: the log does not name them'}{', ...' if len(names) > 12 else ''}"
+            f"source {source!r}: user {user!r} has no job of executable {executable!r}. Expected one of "
+            f"{', '.join(names[:12]) or 'none (the log does not name them)'}{', ...' if len(names) > 12 else ''}"
         )
     return int(np.searchsorted(_executables(rows).to_numpy(), executable))
 
@@ -107,7 +107,7 @@ def _executables(rows: pl.DataFrame) -> pl.Series:
 
 
 def bound(runtimes: IntArray, risk: float) -> int | None:
-    """The run time that the next job exceeds with at most `risk`, seconds up to whole minutes; None with too few run times."""
+    """The run time that the next job exceeds with at most `risk`, in seconds, rounded up to minutes. None with too few run times."""
     rank = math.ceil((len(runtimes) + 1) * (1 - risk) - 1e-9)
     if rank > len(runtimes):
         return None
@@ -118,7 +118,7 @@ def bound(runtimes: IntArray, risk: float) -> int | None:
 def groups_of(
     jobs: EndedJobs, user: int, procs: int | None, executable: int | None
 ) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Whom a job may be compared with, most alike first: name and which jobs."""
+    """The groups that a job may be compared with, most alike first: their name and their jobs."""
     mine = jobs.user == user
     groups = []
     if executable is not None and procs is not None:
@@ -143,7 +143,7 @@ def advise(
 ) -> Advice | None:
     """The advice at a moment for a job of this kind: from the last RECENT_JOBS that had ended, of the most alike group that has enough.
 
-    aimed: risk to aim at in the place of MARGIN of `risk`. None where even the user has too few ended jobs for the risk."""
+    aimed: risk to aim at instead of MARGIN of `risk`. None where even the user has too few ended jobs for the risk."""
     ended = jobs.end <= moment
     held = MARGIN * risk
     for name, alike in groups_of(jobs, user, procs, executable):
@@ -156,7 +156,7 @@ def advise(
         walltime = bound(runtime, aimed if aimed is not None else held)
         if (
             walltime is None
-        ):  # corrected below what the run times can answer for: only a request beyond all of them is left
+        ):  # the risk is corrected below what the run times can show, so only a longer request is left
             walltime = -(-int(max(runtime.max(), asked.max(initial=0))) // ROUND_S) * ROUND_S
         return Advice(
             walltime,
@@ -174,7 +174,7 @@ def try_on_history(
 ) -> AdviceTrial | None:
     """Advises the user's last TRIED_JOBS jobs that ended by `moment`, each from jobs that had ended when it was submitted.
 
-    adapt: whether kills of jobs that had ended by then correct the risk that is aimed at. None where no job could be advised.
+    adapt: whether kills of jobs that had ended by then correct the aimed risk. None where no job could be advised.
     """
     mine = np.flatnonzero((jobs.user == user) & (jobs.end <= moment))
     part = EndedJobs(*(getattr(jobs, name)[mine] for name in EndedJobs.__dataclass_fields__))
@@ -208,7 +208,7 @@ def try_on_history(
 
 
 def _trial_of(jobs: EndedJobs, advised: dict[int, int], aimed: float) -> AdviceTrial:
-    """advised: wall time in seconds by number of the job."""
+    """advised: walltime in seconds by number of the job."""
     numbers, walltime = np.array(list(advised)), np.array(list(advised.values()), dtype=np.float64)
     runtime, request, procs = jobs.runtime[numbers], jobs.request[numbers], jobs.procs[numbers]
     asked = request >= 1

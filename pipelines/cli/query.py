@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
 """Kinds of statements that `tracehouse sql` takes. MULTI: PIVOT. CREATE: of temporary tables, since the warehouse is open for reading."""
 PREPARING = ("CREATE", "SET")
-"""Kinds whose result is nothing to show where others follow."""
+"""Kinds whose result need not be shown where others follow."""
 TERMINAL_ROWS = 200
 """Rows that a terminal shows."""
 CELL_WIDTHS = (200, 60, 40, 30, 20)
@@ -41,7 +41,7 @@ CELL_WIDTHS = (200, 60, 40, 30, 20)
     show_default=True,
 )
 @click.option(
-    "--output", "-o", type=FileToWrite(may_be_dash=True), metavar="FILE", help="File to write; default: print."
+    "--output", "-o", type=FileToWrite(may_be_dash=True), metavar="FILE", help="File to write. Default: print."
 )
 @click.option(
     "--files",
@@ -50,12 +50,12 @@ CELL_WIDTHS = (200, 60, 40, 30, 20)
 )
 @plain_errors
 def sql(query: str, output_format: str, output: Path | None, files: Path | None) -> None:
-    """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` teach.
+    """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` show what there is.
 
     A query reaches no file and no network, but for the folder of --files. Results go out through --output. Several statements, with
     semicolons between, give several tables, one below the other.
 
-    A table on a terminal is cut to its width. To a file or a pipe it goes whole."""
+    A table on a terminal is cut to its width. In a file or a pipe it is complete."""
     output = None if output == Path("-") else output
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
@@ -77,7 +77,7 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
         write_whole(output, content)
     elif sys.stdout.isatty():
         click.echo(content.decode(), nl=False)
-    else:  # data for another program, to the byte
+    else:  # data for another program, which must be exact
         sys.stdout.buffer.write(content)
 
 
@@ -93,9 +93,9 @@ def _content(rows: pl.DataFrame, output_format: str) -> bytes:
 
 
 def table_text(rows: pl.DataFrame, width: int | None) -> str:
-    """A table for people, and how many rows it has. width: of the terminal; None for all of it, whatever its size.
+    """A table for people, and how many rows it has. width: of the terminal. None for all of it, whatever its size.
 
-    On a terminal, texts are cut first, and then columns are left out from the right, which is said.
+    On a terminal, texts are cut first, and then columns are left out from the right. A line says so.
     """
     if width is None:
         return f"{_drawn(rows, 10**6)}\n({rows.height} row{'' if rows.height == 1 else 's'})\n"
@@ -122,7 +122,7 @@ def table_text(rows: pl.DataFrame, width: int | None) -> str:
 
 
 def _has_lines(rows: pl.DataFrame) -> bool:
-    """Whether a text has several lines, as a plan of EXPLAIN has, which is not to be cut in the middle."""
+    """Whether a text has several lines, as a plan of EXPLAIN has, which must not be cut in the middle."""
     import polars as pl
 
     return any("\n" in text for column in rows.select(pl.selectors.string()) for text in column.drop_nulls())
@@ -193,15 +193,15 @@ def query_results(
 
 
 def _readings(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
-    """(kind, text) of each statement. Raises ValueError for statements that could write a file. DuckDB never locks the database's own
-    file and its journal away from COPY, so that the settings of `_confine` are not enough."""
+    """(kind, text) of each statement. Raises ValueError for statements that could write a file. DuckDB never protects the database's own
+    file and its journal from COPY, so the settings of `_confine` are not enough."""
     readings = []
     for statement in connection.extract_statements(query):
         kind = statement.type.name
         hides_another = kind in ("EXPLAIN", "MULTI") and re.search(r"\b(copy|export)\b", statement.query, re.IGNORECASE)
         if kind not in READING or hides_another:
             raise ValueError(
-                f"SQL: {statement.query.strip()[:60]!r} is no query, and the warehouse is read-only here. Results go to a file "
+                f"SQL: {statement.query.strip()[:60]!r} is not a query, and the warehouse is read-only here. Results go to a file "
                 "with --output FILE"
             )
         readings.append((kind, statement.query))
@@ -209,7 +209,7 @@ def _readings(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[s
 
 
 def _confine(connection: duckdb.DuckDBPyConnection, files: Path | None) -> None:
-    """Locks files and the network away, but for one folder, and the settings with them."""
+    """Forbids access to files and to the network, but for one folder, and locks the settings."""
     if files is not None:
         connection.execute("SET allowed_directories = [?]", [f"{files.resolve()}/"])
     connection.execute("SET enable_external_access = false")

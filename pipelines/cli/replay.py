@@ -61,8 +61,8 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "--estimates",
     default="requested",
     show_default=True,
-    help="Run times the scheduler believes: requested, actual, predicted (or a quantile, predicted:p80), or live: from "
-    "similar jobs that have ended in the replay, renewed while a job waits (live:mean, live:median, live:p80, "
+    help="Run times the scheduler uses: requested, actual, predicted (or a quantile, predicted:p80), or live. Live ones come from "
+    "similar jobs that have ended in the replay, updated while a job waits (live:mean, live:median, live:p80, "
     "live:slowdown, live:last_two).",
 )
 @click.option(
@@ -70,7 +70,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     type=click.Choice(RESERVE_BY),
     default="estimate",
     show_default=True,
-    help="What a reservation believes of jobs that run: their estimate, or the wall time they requested, which no "
+    help="Time that reservations use for running jobs: their estimate, or the requested time, which no "
     "underestimate can upset.",
 )
 @click.option(
@@ -78,7 +78,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     type=click.Choice(ADMIT_BY),
     default="estimate",
     show_default=True,
-    help="What decides whether a job may go before a blocked one: its estimate, or the wall time it requested, so that no "
+    help="What decides whether a job may go before a blocked one: its estimate, or its requested time, so that no "
     "underestimate delays the blocked one.",
 )
 @click.option(
@@ -86,15 +86,15 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     type=click.Choice(CORRECTIONS),
     default="requested",
     show_default=True,
-    help="What it believes of a job that outlives its estimate.",
+    help="Estimate of a job that has run longer than its estimate.",
 )
 @click.option(
     "--rules",
     type=click.Choice(RULE_SETS),
     default="standard",
     show_default=True,
-    help="rlscheduler: the rules of that paper's code, its own backfilling included, for comparison with its tables; "
-    "corrected: with the true wait in WFP3 and UNICEP.",
+    help="rlscheduler: the rules of that paper's code with its own backfilling, for comparison with its tables. "
+    "rlscheduler-corrected: the same with the true wait in WFP3 and UNICEP.",
 )
 @click.option(
     "--window",
@@ -112,7 +112,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     metavar="FILE",
     help="CSV with start,end,procs and optionally announced, in the log's own seconds: processors missing.",
 )
-@click.option("--cancelled", is_flag=True, help="Replay jobs, too, that were cancelled before they started.")
+@click.option("--cancelled", is_flag=True, help="Also replay jobs that were cancelled before they started.")
 @click.option("--drop-wider", is_flag=True, help="Leave out jobs wider than the cluster instead of failing.")
 @click.option(
     "--trim",
@@ -126,12 +126,12 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     metavar="FACTOR",
     default="1",
     show_default=True,
-    help="Submit jobs so many times as densely: 1.1 or +10% for a tenth more work in the same time, -20% for less.",
+    help="How many times as densely jobs are submitted, such as 1.1 or +10% for a tenth more work in the same time.",
 )
 @click.option(
     "--procs",
     metavar="NUMBER",
-    help="Processors of the cluster: 300, or +10%, +16 and -4 from those of source or log. Default: these.",
+    help="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
 )
 @click.option(
     "--without-queue",
@@ -144,7 +144,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "partitions",
     multiple=True,
     metavar="QUEUE=PROCS",
-    help="This queue owns so many processors, and its jobs run on no others: gpu=64. May be given several times.",
+    help="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
 )
 @click.option(
     "--round-walltimes",
@@ -166,18 +166,18 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "--procs-per-node",
     type=click.IntRange(1),
     metavar="NUMBER",
-    help="Processors of a node. Default: as catalogue or log say, or 1.",
+    help="Processors of a node. Default: from catalogue or log, or 1.",
 )
 @click.option(
     "--nodes",
     metavar="NUMBER|shared|whole",
-    help="Nodes of the cluster instead of --procs: 32, or +10%, +4 and -4 from those that it has. Or, with --topology: whether jobs "
-    "share nodes, or take whole ones. Default: shared.",
+    help="Nodes of the cluster instead of --procs, such as 32, or a change such as +10% or -4. With --topology it may be shared or whole: "
+    "whether jobs share nodes, or take whole ones. Default: shared.",
 )
 @click.option(
     "--place",
     type=click.Choice(PLACES),
-    help="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead chooses the jobs, too.",
+    help="Who chooses the nodes of a job. Default: tree, Slurm's best fit. looking-ahead also chooses the jobs.",
 )
 @click.option(
     "--every",
@@ -189,13 +189,13 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
 @click.option(
     "--switches",
     metavar="LEAVES@WAIT",
-    help="Jobs wait so long for so few leaf switches, as with Slurm's --switches: 1@2h, 2@600s.",
+    help="How long jobs wait for how few leaf switches, as with Slurm's --switches, such as 1@2h or 2@600s.",
 )
 @click.option(
     "--guard",
     type=click.IntRange(1),
     metavar="PERIODS",
-    help="With --place looking-ahead: nobody passes a job that has waited so long. Default: 11.",
+    help="With --place looking-ahead: no job passes one that has waited this number of periods. Default: 11.",
 )
 @click.option(
     "--placing-seed",
@@ -227,7 +227,7 @@ NODE_OPTIONS = ("topology", "hops", "procs_per_node", "nodes", "place", "period"
     "--save",
     metavar="NAME",
     help="Keep the run of a source in the warehouse (replay.runs), for SQL and "
-    "`tracehouse compare`; a run of that name is replaced.",
+    "`tracehouse compare`. A run of that name is replaced.",
 )
 @plain_errors
 def replay(
@@ -288,7 +288,7 @@ def replay(
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:
-    """Takes the size of the cluster out of the options: --procs, or --nodes where that is a number. None where neither is given."""
+    """Takes the size of the cluster out of the options: --procs, or --nodes where that is a number. None without either."""
     procs, nodes = given.pop("procs"), given["nodes"]
     if nodes is None or nodes.strip().lower() in SHARING:
         given["nodes"] = nodes and nodes.strip().lower()
@@ -296,17 +296,17 @@ def _take_size(given: dict[str, Any]) -> AskedProcs | None:
     try:
         size = parse_nodes(nodes, given["procs_per_node"])
     except ValueError as error:
-        raise ValueError(f"{error}; or shared or whole, for jobs that are placed on nodes") from None
+        raise ValueError(f"{error}. Or give shared or whole, for jobs that are placed on nodes") from None
     if procs is not None:
         raise ValueError("--procs and --nodes both say how large the cluster is: leave one of them out")
     given["nodes"] = None
     if all(given[name] is None for name in NODE_OPTIONS if name != "procs_per_node"):
-        given["procs_per_node"] = None  # it says how large a node is, not that jobs are placed on nodes
+        given["procs_per_node"] = None  # it says how large a node is, but not that jobs are placed on nodes
     return size
 
 
 def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> None:
-    """What is to be known beside the figures. graded: the source whose grade is printed, if it is."""
+    """What a reader must know beside the figures. graded: the source whose grade is printed, if it is."""
     from pipelines.cli.replaying import say_grade
 
     alone = run.settings.backfill if run.policy.placing is not None else TOGETHER
@@ -317,7 +317,7 @@ def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> N
 
 
 def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) -> NodeSettings | None:
-    """The nodes that the options ask for. Raises ClickException where neither they nor the catalogue have a tree."""
+    """The nodes of the options. Raises ClickException where neither they nor the catalogue have a tree."""
     from assets.what_if.loading import catalogue_source, is_path
     from assets.what_if.on_nodes import node_settings
 
@@ -356,7 +356,7 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
     save_run(source, name, run.settings, run.ground.settings if run.ground is not None else None)
     other = run_to_compare(source, name, placed)
     if other is not None and not quiet:
-        other_run = printable(shlex.quote(other))  # the warehouse may be of somebody else
+        other_run = printable(shlex.quote(other))  # another person may have made the warehouse
         click.echo(f"\nSaved. Next: tracehouse compare {source} {other_run} {name}", err=True)
 
 
@@ -370,8 +370,8 @@ def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
 def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -> None:
     """Compare two saved runs of a source over the same jobs: is B worth adopting where A runs?
 
-    The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and nobody
-    pays. It trades if somebody does, and harms if that is more than twofold. 95 % intervals are of the ratio in the typical of
+    The verdict is on the later half of the jobs of a whole trace. B dominates if bounded slowdown and mean wait fall and no group
+    pays. It trades if a group pays, and harms if that is more than twofold. Intervals of 95 % are of the ratio in the typical of
     16 blocks of jobs. Every metric over all jobs follows, and B minus A job by job.
 
     Two saved placements, which are replays on nodes, are compared by hop cost and wait.

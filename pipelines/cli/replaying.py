@@ -1,4 +1,4 @@
-"""`tracehouse replay`: a log or a source, settings, and what comes of them."""
+"""`tracehouse replay`: a log or a source, settings, and the results."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from simulator.metrics.metrics import SEMANTICS
 from warehouse import first_row
 
 SLOW_S = 1.5
-"""What takes longer says what it is doing."""
+"""Steps that take longer say what they are doing."""
 
 
 def replay_trace(
@@ -41,7 +41,7 @@ def replay_trace(
     """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
 
     procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
-    columns of core.jobs that the rows are to have.
+    columns of core.jobs that the rows should have.
     """
     settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings)
     if nodes is not None:
@@ -68,7 +68,7 @@ def replay_trace(
 def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None) -> dict[str, Any]:
     """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class.
 
-    part: what is scored, None for all jobs. The bound is of all jobs, and left out for a part.
+    part: what is scored, None for all jobs. The bound is of all jobs, so it is left out for a part.
     """
     settings = run.settings
     scored = None if part is None else part.mask
@@ -114,7 +114,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
 
 
 def _on_nodes(run: ReplayRun) -> dict[str, Any]:
-    """Where jobs were placed, and what it costs; nothing where they were not."""
+    """Where jobs were placed, and the cost of that. Empty where they were not placed."""
     if run.ground is None:
         return {}
     ground = run.ground
@@ -139,8 +139,8 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 
 
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
-    """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if need be. Returns their
-    paths."""
+    """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if it is missing. Returns
+    their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     series = with_time(series_of(run), run)
     pictures = {
@@ -172,7 +172,7 @@ def check_can_be_saved(trace_or_source: str, name: str) -> None:
 
 
 def run_to_compare(source: str, name: str, placed: bool = False) -> str | None:
-    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one; or another placement."""
+    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one, or another placement."""
     if placed:
         return next((other for other in saved_placements(open_warehouse(), source) if other != name), None)
     with open_warehouse().read() as connection:
@@ -186,7 +186,7 @@ def run_to_compare(source: str, name: str, placed: bool = False) -> str | None:
 
 
 def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings | None = None) -> None:
-    """Materializes replay/runs of a source with this one run, or replay/placement where jobs were placed; others stay. Raises
+    """Materializes replay/runs of a source with this one run, or replay/placement where jobs were placed. Other runs are kept. Raises
     ClickException when that fails."""
     from pipelines.running import run_job
 
@@ -204,12 +204,12 @@ def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings 
 
 
 def _absolute(topology: str) -> str:
-    """A file of a tree whatever the folder; words as they are."""
+    """A file of a tree as an absolute path. Words stay as they are."""
     return str(Path(topology).resolve()) if Path(topology).exists() else topology
 
 
 def say_grade(trace_or_source: str) -> None:
-    """Says how far replays of a source can be trusted, where that was found out."""
+    """Says how far replays of a source can be trusted, where that is known."""
     if is_path(trace_or_source):
         return
     source = catalogue_source(trace_or_source).name
@@ -222,7 +222,7 @@ def say_grade(trace_or_source: str) -> None:
 
 @contextmanager
 def say_if_slow(what: str) -> Iterator[None]:
-    """Tells on standard error what is going on, if it takes longer than SLOW_S seconds."""
+    """Says on standard error what is going on, if it takes longer than SLOW_S seconds."""
     timer = threading.Timer(SLOW_S, lambda: click.echo(f"{what} ...", err=True))
     timer.daemon = True
     timer.start()
@@ -233,7 +233,7 @@ def say_if_slow(what: str) -> Iterator[None]:
 
 
 def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
-    """Tells the user when the size of the cluster is a guess: a cluster that was never full looks too small."""
+    """Says that the size of the cluster is a guess. A cluster that was never full looks too small."""
     if cluster_procs_from == "peak":
         click.secho(
             f"cluster size unknown: took the peak of processors in use ({cluster_procs}); give --procs for the true size",

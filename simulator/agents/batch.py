@@ -1,7 +1,7 @@
-"""Many windows of a trace at once: stepped side by side by whoever learns, or replayed under a policy, on all cores.
+"""Many windows of a trace at once, on all cores: stepped side by side by code that learns, or replayed under a policy.
 
-Nothing of Python runs per decision: one call steps every episode to its next choice. The compiled loops release the GIL, so
-plain threads share the work; which thread steps an episode changes nothing.
+No Python code runs for a decision. One call steps every episode to its next choice. The compiled loops release the GIL, so plain
+threads share the work. It makes no difference to the result which thread steps an episode.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LEAST_STEPPED = 256
 
 
 class Observation(NamedTuple):
-    """What whoever chooses sees of every episode. Features are zero beyond the visible jobs; an episode that is over has an
-    empty mask."""
+    """What is seen of every episode by the code that chooses. Features are zero beyond the visible jobs. An episode that is over
+    has an empty mask."""
 
     features: NDArray[
         np.float32
@@ -55,8 +55,8 @@ class WindowRules:
     """How windows of a trace are replayed.
 
     backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
-    for the rules of that code (simulator/published/rlscheduler.py). threads: default, one per core. backlogs: what windows begin
-    with, under the standard rules; default, an empty cluster. protocol: faults of SchedInspector's code, under the other rules.
+    for the rules of that code (simulator/published/rlscheduler.py). threads: by default one per core. backlogs: what windows begin
+    with under the standard rules, by default an empty cluster. protocol: faults of SchedInspector's code, under the other rules.
     """
 
     backfill: str = "easy"
@@ -73,14 +73,14 @@ USUAL_RULES = WindowRules()
 class Batch:
     """Episodes, each a window of consecutive jobs of one trace on an initially empty cluster, stepped side by side.
 
-    Observation: an `Observation`. Of each episode the first VISIBLE_JOBS waiting jobs are seen, one row of the layout's inputs each.
+    Observation: an `Observation`. Of each episode the first VISIBLE_JOBS waiting jobs are seen, each as a row of the layout's inputs.
     Action: the place of the job to start next, int64 (episodes,), below VISIBLE_JOBS and within the mask. It starts if it fits.
-    Else jobs behind it start under the backfilling rule: in submit order (any, easy) or shortest first (easy-sjbf).
-    Reward: none. Whoever learns computes it from `start`, once an episode is over.
-    Termination: when all jobs of the window have started. A choice is asked for only where more than one job waits and one of them
+    Otherwise jobs behind it start under the backfilling rule: in submit order (any, easy) or shortest first (easy-sjbf).
+    Reward: none. The code that learns computes it from `start`, once an episode is over.
+    Termination: when all jobs of the window have started. A choice is needed only where more than one job waits and one of them
     fits.
 
-    Every step writes into the same arrays, observations and `start` alike: copy what must outlast the next one.
+    Every step writes into the same arrays, both observations and `start`. Copy what you need after the next step.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Batch:
         layout: Layout = LAYOUTS["plain"],
     ) -> None:
         """jobs: the trace, without cancellations. window_jobs: jobs in each window. episodes: how many. backfill, correction: as
-        in simulator.engine.replay.replay. threads: default, one per core. layout: what is seen.
+        in simulator.engine.replay.replay. threads: by default one per core. layout: what is seen.
 
         Raises ValueError for jobs or rules that cannot be stepped, with the remedy.
         """
@@ -122,7 +122,10 @@ class Batch:
         self._threads = Threads(threads)
 
     def reset(self, first: IntArray) -> Observation:
-        """Begins anew: episode e replays the jobs first[e] : first[e] + window_jobs; first: int64 (episodes,)."""
+        """Begins from the start: episode e replays the jobs first[e] to first[e] + window_jobs - 1.
+
+        first: int64 (episodes,).
+        """
         first = np.asarray(first, dtype=np.int64)
         if first.shape != self._first.shape:
             raise ValueError(f"expected one window per episode, shape {self._first.shape}, got {first.shape}")
@@ -135,7 +138,7 @@ class Batch:
     def step(self, action: IntArray) -> Observation:
         """Takes the chosen job of every episode that is choosing, and goes on to its next choice.
 
-        action: place among the visible jobs, int64 (episodes,); not read where an episode is over. Raises ValueError for
+        action: place among the visible jobs, int64 (episodes,). It is not read where an episode is over. Raises ValueError for
         a place where no job waits.
         """
         action = np.asarray(action, dtype=np.int64)
@@ -151,7 +154,7 @@ class Batch:
 
     @property
     def start(self) -> IntArray:
-        """Start times, seconds in the log's clock, int64 (episodes, window_jobs); meaningful once an episode is over."""
+        """Start times, seconds in the log's clock, int64 (episodes, window_jobs). They are valid once an episode is over."""
         return self._state.start
 
     @property
@@ -277,7 +280,7 @@ def _rlscheduler_windows(
 
 @lean
 def _num_users(user, seen):
-    """How many users there are; seen: float64 (users of the trace,), overwritten."""
+    """How many users there are. seen: float64 (users of the trace,), which is overwritten."""
     seen[:] = 0.0
     count = 0
     for number in user:
@@ -289,7 +292,7 @@ def _num_users(user, seen):
 
 @lean
 def _step(trace, state, recorder, stepped, begin, end):
-    """Steps the episodes begin : end that are choosing to their next choice, and fills what is seen there."""
+    """Steps the choosing episodes, from `begin` to before `end`, to their next choice, and fills in what is seen there."""
     for e in range(begin, end):
         if stepped.why[e] != WANT_CHOICE:
             continue
@@ -312,7 +315,10 @@ def _step(trace, state, recorder, stepped, begin, end):
 
 @lean
 def _replay_range(trace, state, recorder, schedules, begin, end):
-    """Replays windows begin : end one after another in one state; returns why the last one stopped, and its number."""
+    """Replays the windows from `begin` to before `end` one after another in one state.
+
+    Returns why the last one stopped, and its number.
+    """
     window_jobs, first = trace.window_jobs, schedules.first
     for k in range(begin, end):
         users = trace.scoring.users

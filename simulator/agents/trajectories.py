@@ -1,4 +1,4 @@
-"""Windows of a trace replayed by a network that learns: its choices are drawn, or shown by a teacher, and recorded."""
+"""Windows of a trace replayed by a network that learns. Its choices are drawn, or copied from a teacher, and recorded."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from simulator.published.rlscheduler_windows import sample_range
 IntArray = NDArray[np.int64]
 
 ROWS_PER_JOB, DECISIONS_PER_JOB = 24, 2
-"""Room of a recorder; where it is full the next one takes over, twice as large if not even one window fitted."""
+"""Room of a recorder. When it is full, the next recorder continues, twice as large if not even one window fitted."""
 
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Decisions of a policy, ragged: decision d saw rows first_row[d] : first_row[d] + num_rows[d].
+    """Decisions of a policy, each with its own number of rows: decision d saw num_rows[d] rows, from first_row[d] on.
 
     Decisions with a single visible job are not choices and are not recorded.
     """
@@ -65,7 +65,8 @@ class Sampled(NamedTuple):
 
 
 Fill = Callable[[Recorder, int, int], tuple[int, int]]
-"""Replays windows begin : end into a recorder. Returns the first window that did not fit, or `end`, and the rows before it."""
+"""Replays the windows from begin to before end into a recorder. Returns the first window that did not fit, or `end`, and the rows
+before it."""
 
 
 def sample_windows(
@@ -81,9 +82,9 @@ def sample_windows(
     """Replays windows of a trace, each on an initially empty cluster or from its backlog, recording every choice of a network.
 
     first: index of each window's first job, int64 (windows,). policy: a network that orders the queue, or a policy beside which a
-    network decides. seed: the draws of window k depend on (seed, k) alone. Or what `window_seeds` gave for each window, int64
-    (windows,). teacher: scores of the jobs that are followed instead of drawing, lowest first, float64 (num_jobs,). rules: with any
-    rule set. Raises as `replay_windows` does.
+    network decides. seed: the draws of window k depend on (seed, k) alone. It may also be what `window_seeds` gave for each window,
+    int64 (windows,). teacher: scores of jobs, lowest first, float64 (num_jobs,). With a teacher its choices are followed instead of
+    drawing. rules: with any rule set. Raises as `replay_windows` does.
     """
     first = column_of(first)
     check_windows(jobs, first, window_jobs)
@@ -117,12 +118,13 @@ def sample_windows(
 
 
 def window_seeds(seed: int, windows: int) -> IntArray:
-    """A seed for the draws of each window, int64 (windows,): whoever replays some of the windows draws what all together would."""
+    """A seed for the draws of each window, int64 (windows,). A process that replays some of the windows draws the same for them as
+    one that replays all."""
     return np.random.SeedSequence(seed).generate_state(windows, dtype=np.uint32).astype(np.int64)
 
 
 def join_trajectories(parts: Sequence[Trajectories], inputs: int, window_jobs: int) -> Trajectories:
-    """The windows of all parts, one part after another. inputs, window_jobs: what windows have where there is no part."""
+    """The windows of all parts, one part after another. inputs, window_jobs: the sizes to use where there is no part."""
     none = np.zeros(0, dtype=np.int64)
     empty = Trajectories(
         np.zeros((0, inputs), dtype=np.float32),
@@ -154,7 +156,7 @@ def join_trajectories(parts: Sequence[Trajectories], inputs: int, window_jobs: i
 
 
 def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
-    """The recorder's first decisions, which have so many rows."""
+    """The recorder's first decisions, which have `rows` rows."""
     return Recorder(
         features=recorder.features[:rows],
         first_row=recorder.first_row[:decisions],
@@ -255,8 +257,10 @@ def _sample_backlogs(
 
 @lean
 def _sample_range(network, state, recorder, sampled, begin, end):
-    """Replays windows begin : end; fills their start times and numbers of decisions. Returns the first window that did not
-    fit into the recorder, or `end`, and the rows of those before it."""
+    """Replays the windows from `begin` to before `end`, and fills in their start times and numbers of decisions.
+
+    Returns the first window that did not fit into the recorder, or `end`, and the rows of those before it.
+    """
     window_jobs = sampled.start.shape[1]
     for k in range(begin, end):
         decisions, rows = recorder.used[DECISIONS], recorder.used[ROWS]

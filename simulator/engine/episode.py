@@ -1,4 +1,4 @@
-"""The state of one replay in the general engine: arrays that it fills, so that it can stop, be asked, and go on."""
+"""The state of one replay in the general engine: arrays that it fills, so that it can stop, get an answer, and continue."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 NOW, FREE, QUEUED, RUNNING, ARRIVED, OUTAGE, CANCELLATION, BEGUN, LAST, PAUSE = range(10)
-"""Counters of both engines: the time; free processors; jobs that wait and tasks that run; the next task to be submitted, the
-next outage, and the next of `Tasks.cancel_order`; whether the replay has begun. LAST is the first task that is not submitted any
-more. PAUSE is 0, or 1 + the second before which the engine stops."""
+"""Counters of both engines. NOW is the time, FREE the number of free processors. QUEUED jobs wait and RUNNING tasks run. ARRIVED is
+the next task to be submitted, OUTAGE the next outage, CANCELLATION the next of `Tasks.cancel_order`. BEGUN says whether the replay
+has begun. LAST is the first task that is no longer submitted. PAUSE is 0, or 1 + the second before which the engine stops."""
 ANNOUNCED, PHASE, PLAN_STEPS, SHRUNK, GREW, HORIZON, NEXT_DUE, FAILED, FAILED_OPERATION, ENDED = range(10, 20)
-"""Counters of the general engine; ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
+"""Counters of the general engine. ANNOUNCED is the next of `Tasks.announced`, ENDED the length of `Episode.ended`."""
 AWAITED_FROM, AWAITED_TO, AWAITED, PENDING, NARROWEST = range(20, 25)
 HEAD, SHADOW, EXTRA, LATEST, FRONT, AT_FRONT, SLOTS, CANDIDATES, WAKE, LAST_REJECTED = range(25, 35)
 INSPECTED_JOB, WOULD_START = 35, 36
@@ -31,20 +31,20 @@ INSPECTED_JOB, WOULD_START = 35, 36
 counts those that have not. PENDING: an announced outage has not started, so that starts must be checked against the plan.
 NARROWEST: no waiting job needs fewer processors.
 
-HEAD to CANDIDATES are of a pass in which jobs are picked. HEAD is the place of the blocked head, -1 for none. SHADOW and EXTRA are
-its shadow time and extra processors, LATEST is the latest end that its slack allows. FRONT is the place of the first of the queue,
-AT_FRONT how many slots are at the front, SLOTS how many there are, CANDIDATES how many have a candidate. WAKE is 0, or when the
-scheduler decides again after a rejection of the task LAST_REJECTED - 1. INSPECTED_JOB is the task that somebody is asked to accept,
-and WOULD_START whether it would start."""
+HEAD to CANDIDATES belong to a pass in which jobs are picked. HEAD is the place of the blocked head, -1 for none. SHADOW and EXTRA are
+its shadow time and extra processors. LATEST is the latest end that its slack allows. FRONT is the place of the first of the queue,
+AT_FRONT how many slots are at the front, SLOTS how many there are, CANDIDATES how many have a candidate. WAKE is 0, or the time at
+which the scheduler decides again after a rejection of the task LAST_REJECTED - 1. INSPECTED_JOB is the task that an inspector has to
+accept or reject, and WOULD_START says whether it would start."""
 NUM_COUNTERS = 37
 
 UNPROTECTED, UNRESERVED = -1, -2
-"""`reserved` of a job that holds no reservation: because it has no right to one, or not yet."""
+"""Values of `reserved` for a job that holds no reservation: it has no right to one, or has not got one yet."""
 
 
 class Episode(NamedTuple):
-    """The queue, the tasks that run, the plan, the users' usage, and the schedule so far. A place is one in the queue, which is
-    in submit order (by score if that is fixed)."""
+    """The queue, the tasks that run, the plan, the users' usage, and the schedule so far. A place is a position in the queue, which
+    is in submit order (by score if that is fixed)."""
 
     counters: IntArray  # (NUM_COUNTERS,), see above
     queue: IntArray  # (jobs,), jobs by place
@@ -59,7 +59,7 @@ class Episode(NamedTuple):
     backfilled: NDArray[np.bool_]  # (tasks,)
     reserved: IntArray  # (tasks,) if the rules need a plan: start of a reservation, or why there is none
     ended: IntArray  # (tasks,) if estimates are live: tasks in the order of their ends
-    promised: IntArray  # (tasks,) if the rules ask: shadow time when the job first was a blocked head, -1 for never
+    promised: IntArray  # (tasks,) if the rules want it: shadow time when the job was first a blocked head, -1 for never
     plan_time: IntArray  # (most steps,), see simulator/engine/plan.py
     plan_room: IntArray  # (most steps,)
     usage: FloatArray  # (users + 1,), see simulator/policies/usage.py
@@ -70,10 +70,10 @@ class Episode(NamedTuple):
     rows: NDArray[np.float32]
     outputs: NDArray[np.float32]
     room: FloatArray
-    candidate: NDArray[np.bool_]  # (jobs,) if somebody picks: by slot, whether its job may be picked
+    candidate: NDArray[np.bool_]  # (jobs,) if an agent picks: by slot, whether its job may be picked
     sighted: IntArray  # (VISIBLE_JOBS,), tasks that an agent's network looks at, by row
-    sighted_slot: IntArray  # (VISIBLE_JOBS,), their slots if somebody picks
-    rejected: IntArray  # (tasks,) if somebody inspects: how often
+    sighted_slot: IntArray  # (VISIBLE_JOBS,), their slots if an agent picks
+    rejected: IntArray  # (tasks,) if an agent inspects: how often
     rejected_s: IntArray  # (tasks,) the same: for how many seconds
 
 
@@ -87,9 +87,9 @@ def new_episode(
     promises: bool = False,
     inspects: bool = False,
 ) -> Episode:
-    """The state before the first event. users: how many are accounted for (0 if nothing asks for usage). plans: whether
+    """The state before the first event. users: how many are accounted for (0 if nothing needs their usage). plans: whether
     the rules need a plan. inputs: of the network that chooses, 0 without one. live, promises: as in the rules. inspects: whether
-    somebody inspects."""
+    an agent inspects."""
     num_tasks, num_jobs = len(tasks.submit), tasks.last - tasks.first
     most_running = min(num_tasks, cluster_procs + num_tasks - tasks.last) + 1
     steps = 2 * (most_running + num_jobs + num_tasks - tasks.last) + 4 if plans else 1

@@ -1,8 +1,8 @@
-"""The general event loop: every policy, every backfilling rule, and it can stop to be asked for scores or a choice.
+"""The general event loop, for every policy and backfilling rule. It can stop to get scores or a choice from its caller.
 
 Rules: docs/reference/semantics.md. Priorities that are fixed at submission go faster without reservations through
 simulator/engine/static.py, which must give the same schedules. Nothing here allocates, and nothing counts references
-(`_nrt=False`): all arrays come in as a `simulator.engine.episode.Episode`. The steps stand in the modules events, starting
+(`_nrt=False`): all arrays come in as a `simulator.engine.episode.Episode`. The steps are in the modules events, starting
 and reserving.
 """
 
@@ -53,13 +53,13 @@ from simulator.policies.agents import NO_ONE
 @apart
 @lean
 def advance(tasks, rules, scoring, episode, recorder, choice):
-    """Goes on until the replay is done or somebody has to be asked; returns why it stops (simulator/engine/rules.py).
+    """Continues until the replay is done or needs an answer. Returns why it stops (simulator/engine/rules.py).
 
     After WANT_ESTIMATES the caller may change tasks.estimate and tasks.hold of waiting jobs; episode.ended says which jobs have
     ended. After WANT_SCORES the caller fills episode.score (by place in the queue) and calls again. After WANT_CHOICE it calls
     again with the place in the queue of the job to take first, below min(queued, VISIBLE_JOBS). After WANT_PICK it calls again with
     a slot, or -1 for none: slot k is the job at place `episode.order[k]` of the queue, and `episode.candidate` says which may be
-    picked. After WANT_VERDICT it calls again with 1 to accept the job, else 0. Else `choice` is not read.
+    picked. After WANT_VERDICT it calls again with 1 to accept the job, else 0. In all other cases `choice` is not read.
     """
     counters = episode.counters
     if counters[at.BEGUN] == 0:

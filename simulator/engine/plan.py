@@ -1,8 +1,8 @@
-"""The plan of conservative and selective backfilling: how many processors are believed free, from now on, as a step function.
+"""The plan of conservative and selective backfilling: how many processors will be free by the estimates, as a step function.
 
-Step i has `room[i]` free processors from `time[i]` until `time[i + 1]`, the last one for ever; neighbours differ. All functions
-take the arrays (int64, longer than any plan) and the number of steps, and return that number where they change it. The steps at
-the end do the same to the plan of an episode.
+Step i has `room[i]` free processors from `time[i]` until `time[i + 1]`, and the last step has no end. Neighbours differ. All
+functions take the arrays (int64, longer than any plan) and the number of steps, and return that number where they change it. The
+functions at the end do the same to the plan of an episode.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def forget_past(time, room, count, now):
 
 @lean
 def change(time, room, count, start, end, procs):
-    """Adds `procs` (may be negative) to the room from `start` until `end`; start < end, start >= time[0]."""
+    """Adds `procs` (may be negative) to the room from `start` until `end`. start < end, start >= time[0]."""
     first, count = _split(time, room, count, start)
     after = count
     if end < FOREVER:
@@ -55,7 +55,7 @@ def change(time, room, count, start, end, procs):
 
 @lean
 def _split(time, room, count, at):
-    """The step that begins at `at`, made if there is none, and the number of steps."""
+    """The step that begins at `at`, which is inserted if there is none, and the number of steps."""
     low = 0
     high = count
     while low < high:
@@ -84,7 +84,7 @@ def _drop(time, room, count, step):
 
 @lean
 def earliest_start(time, room, count, procs, length):
-    """The first time at which `procs` processors are free for `length` seconds; FOREVER when there is none."""
+    """The first time at which `procs` processors are free for `length` seconds. FOREVER when there is none."""
     since = np.int64(-1)
     for i in range(count):
         if room[i] < procs:
@@ -99,8 +99,8 @@ def earliest_start(time, room, count, procs, length):
 
 @lean
 def earlier_start(time, room, count, procs, length, reserved, horizon):
-    """The first time at which a job could start that holds the reservation `reserved` in this plan: its own room counts
-    as free. Only times before `horizon` are looked at; `reserved` when none of them does.
+    """The first time at which a job could start that holds the reservation `reserved` in this plan. Its own room counts
+    as free. Only times before `horizon` are considered. Returns `reserved` when the job could start at none of them.
 
     A start before `reserved` overlaps the job's own reservation until its end, so only the time before counts.
     """
@@ -147,6 +147,6 @@ def plan_fits_now(tasks, episode, job):
 
 @inlined
 def earliest_in_plan(tasks, episode, job):
-    """The first time at which the job can start by the episode's plan; FOREVER when there is none."""
+    """The first time at which the job can start by the episode's plan. FOREVER when there is none."""
     steps = episode.counters[at.PLAN_STEPS]
     return earliest_start(episode.plan_time, episode.plan_room, steps, tasks.procs[job], tasks.estimate[job])

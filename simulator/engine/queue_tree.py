@@ -1,16 +1,15 @@
-"""A waiting queue whose order is known in advance: short, it is a sorted list; long, a tree in which no scan is needed.
+"""A waiting queue whose order is known in advance. A short queue is a sorted list, a long one a tree in which no scan is needed.
 
 Jobs are numbered by rank, their place in the order of all jobs of the trace. Most queues are short most of the time, and
-nothing beats a few numbers side by side. A queue that outgrows SHORT moves into the tree until it is short again.
+nothing is faster then than a few numbers side by side. A queue that grows beyond SHORT moves into the tree until it is short again.
 
-The tree covers all ranks with a fan-out of FANOUT; a node knows, of the waiting jobs below it, the fewest processors and,
-for each *width class* (a range of processor counts), the shortest estimate in this class and all narrower ones. That is
-what EASY backfilling asks for: the first job from some rank on that needs at most `extra` processors, or at most `free` and
-ends in time. Where every processor count of the trace is a class of its own, a node never promises a job that it does
-not hold.
+The tree covers all ranks, and a node has FANOUT children. A node knows the fewest processors of the waiting jobs below it. For each
+*width class* (a range of processor counts) it also knows the shortest estimate in this class and all narrower ones. EASY backfilling
+needs just that: the first job from some rank on that needs at most `extra` processors, or at most `free` and ends in time. Where
+every processor count of the trace is a class of its own, a node never promises a job that it does not hold.
 
-Nodes hold NOTHING minus the least value, so that zero means that no job waits: fresh memory is an empty tree, and what a
-replay never touches costs nothing. A leaf holds all that is asked of its job in one number, so that the leaves of a node are
+Nodes hold NOTHING minus the least value, so zero means that no job waits. Fresh memory is then an empty tree, and the parts that a
+replay never uses cost nothing. A leaf holds all that is needed of its job in one number, so that the leaves of a node are
 one line of the cache.
 """
 
@@ -31,30 +30,30 @@ MOST_CLASSES = 16
 SHORT = 128
 """Most jobs in the list."""
 BACK = 16
-"""Jobs left in the tree when it gives way to the list; far below SHORT, so that moving costs little per job."""
+"""Jobs left in the tree when the queue moves back to the list. It is far below SHORT, so that moving costs little per job."""
 NOTHING = 2**31 - 1
-"""Above every processor count, and above every estimate below 68 years; longer ones are looked at one by one."""
+"""Above every processor count, and above every estimate below 68 years. Longer ones are examined one by one."""
 MOST_PROCS = (1 << 28) - 1
 """Most processors of a job in the tree."""
 
 
 class Queue(NamedTuple):
-    """A queue as a list, and as a tree; only one of them is in use at a time."""
+    """A queue as a list, and as a tree. Only one of them is in use at a time."""
 
     rank: IntArray  # (tasks,), of each task
     job_at: IntArray  # (jobs,), task of each rank
     procs: IntArray  # (tasks,)
-    estimate: IntArray  # (tasks,), seconds by which jobs are let past the head
+    estimate: IntArray  # (tasks,), the seconds that decide whether a job may pass the head
     rows: IntArray  # (SHORT, 3), the list, ascending by rank: rank, processors, estimate
     leaf: IntArray  # (jobs, up to a multiple of FANOUT), by rank, see _packed
-    first_node: IntArray  # (levels + 1,), first node of each level, the lowest first; multiples of FANOUT
+    first_node: IntArray  # (levels + 1,), first node of each level, the lowest first, each a multiple of FANOUT
     narrow: NDArray[np.int32]  # (nodes,)
     short: NDArray[np.int32]  # (nodes, MOST_CLASSES), never falling from class to class
     narrowest: IntArray  # (at most MOST_CLASSES,), fewest processors of each width class
 
 
 def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, estimate: IntArray, first: int) -> Queue:
-    """An empty queue ordered by (score, task): score (num_jobs,) of the tasks from `first` on; procs, estimate by task."""
+    """An empty queue ordered by (score, task). score: (num_jobs,), of the tasks from `first` on. procs, estimate: by task."""
     order = order_of(score)
     num_jobs = len(order)
     job_at = order + first if first else order
@@ -82,7 +81,7 @@ def queue_by(score: NDArray[np.int64] | NDArray[np.float64], procs: IntArray, es
 
 
 def order_of(score: NDArray[np.int64] | NDArray[np.float64]) -> IntArray:
-    """Indices by (score, index), int64 (num_jobs,): a stable sort, by the fastest way that these scores allow."""
+    """Indices by (score, index), int64 (num_jobs,). It is a stable sort, by the fastest way that these scores allow."""
     num_jobs = len(score)
     if (score[1:] >= score[:-1]).all():
         return np.arange(num_jobs)
@@ -135,7 +134,7 @@ def leave_list(rows, count, rank):
 
 @lean
 def next_in_list(rows, count, k, extra, free, slack):
-    """First place from `k` on whose job needs at most `extra` processors, or at most `free` for at most `slack` seconds;
+    """First place from `k` on whose job needs at most `extra` processors, or at most `free` for at most `slack` seconds.
     `count` when there is none."""
     while k < count:
         if rows[k, 1] <= extra or (rows[k, 1] <= free and rows[k, 2] <= slack):
@@ -166,7 +165,7 @@ def tree_to_list(queue):
 
 @lean
 def enter_tree(queue, job):
-    """Enters a job: the nodes above its leaf learn what it needs."""
+    """Enters a job. The nodes above its leaf take over what it needs."""
     index = queue.rank[job]
     narrow = np.int32(NOTHING - queue.procs[job])
     short = _shortness(queue.estimate[job])
@@ -183,7 +182,7 @@ def enter_tree(queue, job):
 
 @lean
 def leave_tree(queue, job):
-    """Removes a job: the nodes above its leaf are computed again, as far up as anything changes."""
+    """Removes a job. The nodes above its leaf are computed again, as far up as anything changes."""
     index = queue.rank[job]
     leaf = queue.leaf[index]
     queue.leaf[index] = 0
@@ -210,7 +209,7 @@ def leave_tree(queue, job):
             for i in range(below, below + FANOUT):
                 narrow = max(narrow, queue.narrow[i])
             _take_classes(queue.short, node, below)
-        # values only fall, so that their sum tells whether any did
+        # values only fall, so their sum shows whether any did
         if narrow == queue.narrow[node] and _sum_classes(queue.short, node) == before:
             return
         queue.narrow[node] = narrow
@@ -251,13 +250,13 @@ def _shortness(estimate):
     return np.int32(max(NOTHING - estimate, 1))
 
 
-# One node's classes are one line of the cache, and these loops, of a length known beforehand and with unsigned indices, which
-# numba does not test for being negative, are a few vector instructions each.
+# One node's classes are one line of the cache. The length of these loops is known beforehand, and their indices are unsigned, so
+# numba does not test for negative ones. Each loop compiles to a few vector instructions.
 
 
 @lean
 def _raise_classes(short, node, width, value):
-    """Class `width` and all wider ones hold a job of this shortness."""
+    """Records that class `width` and all wider ones hold a job of this shortness."""
     n = np.uint64(node)
     for c in range(MOST_CLASSES):
         if c >= width:
@@ -273,7 +272,7 @@ def _clear_classes(short, node):
 
 @lean
 def _take_classes(short, node, below):
-    """The node holds what its children do, the FANOUT nodes from `below` on."""
+    """Gives the node what its children hold, the FANOUT nodes from `below` on."""
     n = np.uint64(node)
     for c in range(MOST_CLASSES):
         short[n, c] = 0
@@ -299,8 +298,8 @@ def width_class(queue, procs):
 @lean
 def next_in_tree(queue, rank, extra, free, slack):
     """First rank from `rank` on whose job waits and needs at most `extra` processors, or at most `free` for at most
-    `slack` seconds; the number of jobs when there is none. Nodes that cannot hold such a job are passed over, the larger
-    the better."""
+    `slack` seconds. Returns the number of jobs when there is none. Nodes that cannot hold such a job are skipped, the larger
+    ones first."""
     num_jobs = np.int64(len(queue.job_at))
     top = len(queue.first_node) - 2
     width = width_class(queue, free)

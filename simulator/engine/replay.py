@@ -1,4 +1,4 @@
-"""Replays: jobs in, schedule out."""
+"""Replays: they take jobs and return a schedule."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def replay(
 ) -> Schedule:
     """Replays all jobs on a cluster (its processors, or a Cluster with running and waiting jobs and outages).
 
-    policy: see simulator.policies.registry.parse_policy; "learned" needs the `weights` of a kernel network.
-    backfill: a name in BACKFILLING; selective takes `selective:threshold=X`. correction: a name in CORRECTIONS.
+    policy: see simulator.policies.registry.parse_policy. The policy "learned" needs the `weights` of a kernel network.
+    backfill: a name in BACKFILLING, or selective with a threshold, as `selective:threshold=X`. correction: a name in CORRECTIONS.
     Rules and tie-breaks: docs/reference/semantics.md. Raises ValueError for what cannot be replayed, with the remedy.
     """
     stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
@@ -75,7 +75,7 @@ def replay(
 
 
 class StoppableReplay:
-    """A replay that may stop between two events, be kept as a state, and go on from there or from a state of another replay."""
+    """A replay that may stop between two events and keep its state. It may continue from there or from a state of another replay."""
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class StoppableReplay:
         rules = rules_for(policy, backfill, correction, cluster.procs, planned, asks=policy.plug_in is None)
         if rules.backfill == RESERVE and ((jobs.hold != jobs.estimate) | (jobs.admit != jobs.estimate)).any():
             raise ValueError(
-                f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for those that run or are "
+                f"backfilling {backfill!r} plans every job by its estimate, and can use no other time for jobs that run or are "
                 "backfilled: use reserve_by='estimate' and admit_by='estimate', or easy backfilling"
             )
         if rules.picking.every_event and len(tasks.cancel_order):
             raise ValueError(
-                "where every event is asked jobs come one by one, and cannot be cancelled: leave cancellations out"
+                "where an agent decides after every event, jobs come one by one and cannot be cancelled: leave cancellations out"
             )
         self._tasks = tasks
         plain = rules.backfill != RESERVE and not rules.planned and cluster.procs <= MOST_PROCS
@@ -113,12 +113,12 @@ class StoppableReplay:
             self.take_up(waiting_state(begin, tasks, cluster.procs, _users_of(tasks, policy)))
 
     def run(self, until: int | None = None) -> bool:
-        """Goes on to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
+        """Continues to the end, or to the first event at second `until` or later. Returns whether the replay is at its end."""
         return self._engine is None or self._engine.run(until)
 
     @property
     def schedule(self) -> Schedule:
-        """Of all jobs that have started so far. Of jobs that had ended in a state that was taken up nothing is known."""
+        """Of all jobs that have started so far. Nothing is known of jobs that had already ended in a state that was taken up."""
         if self._engine is None:
             return Schedule(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
         part, episode = slice(self._tasks.first, self._tasks.last), self._engine.episode
@@ -131,8 +131,8 @@ class StoppableReplay:
         return self._engine.keep()
 
     def take_up(self, state: ReplayState, jobs: int | None = None, awaited: tuple[int, int] = (0, 0)) -> None:
-        """Goes on from a state. jobs: how many of all jobs are submitted, so that those behind them never come; default, all.
-        awaited: the replay may end when these jobs, from the first to before the last, have started; default, all.
+        """Continues from a state. jobs: how many of all jobs are submitted. Those behind them never come. Default: all.
+        awaited: the replay may end when these jobs, from the first to before the last, have started. Default: all.
 
         Raises ValueError where the state was kept without what this replay needs.
         """
@@ -177,7 +177,7 @@ def rules_for(
     sample: int = TAKE_BEST,
     asks: bool = False,
 ) -> Rules:
-    """`rules_of` with what the policy's agent decides. asks: whoever steps the engine can answer an agent that is asked.
+    """`rules_of` with what the policy's agent decides. asks: the caller of the engine can answer in place of an agent.
 
     Raises ValueError as `rules_of` does, and where the agent cannot decide.
     """
@@ -186,7 +186,7 @@ def rules_for(
         return rules._replace(sample=sample)
     if not asks and ASKED in (agent.picking.by, agent.inspecting.by):
         raise ValueError(
-            "an agent that is asked decides in a single replay only, beside a policy that is no plug-in: use "
+            "an agent that is a function decides in a single replay only, beside a policy that is no plug-in: use "
             "simulator.engine.replay.replay, or let a rule or a network decide"
         )
     agent = agent.sampling(sample)
@@ -203,7 +203,7 @@ def rules_for(
 
 
 def notes_of(rules: Rules) -> dict[str, bool]:
-    """What an episode keeps account of under these rules, as simulator.engine.episode.new_episode takes it."""
+    """What an episode records under these rules, in the form that simulator.engine.episode.new_episode takes."""
     return {"promises": rules.promises, "inspects": rules.inspecting.by != NO_ONE}
 
 
@@ -230,7 +230,7 @@ class _FastEngine:
         return keep_static_state(self._queues, self.episode)
 
     def take_up(self, state: ReplayState, last: int, awaited: tuple[int, int] = (0, 0)) -> None:
-        """It is so fast that it always goes on to the end."""
+        """It is so fast that it always runs to the end."""
         take_up_static(state, self._tasks, self._rules.cluster_procs, self._queues, self.episode, last)
 
 
@@ -258,10 +258,10 @@ class _GeneralEngine:
         return bool(why == DONE)
 
     def _answer(self, why: int) -> int:
-        """What the agent's function answers. Raises ValueError where the agent has none."""
+        """What the agent's function answers. Raises ValueError where the agent has no function."""
         agent, episode, counters = self._policy.agent, self.episode, self.episode.counters
         if agent is None or agent.answer is None:
-            raise ValueError("an agent that is asked needs a function: Agent.asked(answer)")
+            raise ValueError("an agent that answers questions needs a function: Agent.asked(answer)")
         if why == WANT_PICK:
             slots = episode.order[: counters[at.SLOTS]]
             jobs, candidates = episode.queue[slots], episode.candidate[: len(slots)].copy()
@@ -284,7 +284,7 @@ def _users_of(tasks: Tasks, policy: Policy) -> int:
 
 
 def check_outcome(why: int, tasks: Tasks, rules: Rules, policy: Policy, episode: Episode) -> None:
-    """Raises ValueError when the engine did not come to the end of the replay."""
+    """Raises ValueError when the engine did not reach the end of the replay."""
     if why == STUCK:
         raise _stuck(tasks, episode, rules)
     if why == FORMULA_FAILED:
@@ -302,7 +302,7 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
             why = _drive(plug_in.fill, tasks, rules, scoring, episode)
         except Exception as error:
             raise plug_in.failure(error) from error
-        if why == WANT_SCORES:  # the one who was asked gave no score
+        if why == WANT_SCORES:  # the plug-in gave no score
             raise plug_in.no_score(int(episode.counters[at.FAILED]), int(episode.counters[at.NOW]))
         return why
     while (why := advance(tasks, rules, scoring, episode, no_recorder(), 0)) == WANT_SCORES:
@@ -315,8 +315,8 @@ def _ask(policy: Policy, tasks: Tasks, rules: Rules, scoring: Scoring, episode: 
 
 @compiled
 def drive(tasks, rules, scoring, episode, recorder, fill):
-    """A loop around the engine that asks a compiled plug-in without leaving compiled code; it leaves with WANT_SCORES, and the
-    job in FAILED, where a score is not a number. fill: of the plug-in, called by its address."""
+    """A loop around the engine that calls a compiled plug-in without leaving compiled code. Where a score is not a number, it
+    returns WANT_SCORES, and the job is in FAILED. fill: of the plug-in, called by its address."""
     while True:
         why = advance(tasks, rules, scoring, episode, recorder, 0)
         if why != WANT_SCORES:
@@ -340,7 +340,7 @@ def drive(tasks, rules, scoring, episode, recorder, fill):
 
 
 def _drive(fill: Any, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Episode) -> int:
-    """What `drive` returns. Nothing but the plug-in itself is compiled for a plug-in: a loop of its own took 5 s."""
+    """What `drive` returns. Only the plug-in itself is compiled for each plug-in. A loop for each would take 5 s to compile."""
     arguments = tasks, rules, scoring, episode, no_recorder()
     number = numba.int64
     arrays = episode.queue, tasks.submit, tasks.estimate, tasks.procs, tasks.user, episode.score
@@ -352,7 +352,7 @@ def _drive(fill: Any, tasks: Tasks, rules: Rules, scoring: Scoring, episode: Epi
 
 
 def scoring_of(policy: Policy, jobs: Jobs, tasks: Tasks, cluster_procs: int) -> Scoring:
-    """The policy as the general engine takes it, for these jobs."""
+    """The policy for these jobs, in the form that the general engine takes."""
     fixed = np.zeros(len(tasks.submit) if policy.fixed is not None else 1)
     if policy.fixed is not None:
         fixed[tasks.first : tasks.last] = policy.fixed(jobs, cluster_procs)
@@ -399,5 +399,5 @@ def _stuck(tasks: Tasks, episode: Episode | StaticEpisode, rules: Rules) -> Neve
 
 
 def inputs_of(policy: Policy) -> int:
-    """Inputs of the policy's network; none without one."""
+    """Inputs of the policy's network, 0 without one."""
     return policy.weights.w1.shape[0] if policy.weights is not None else 0

@@ -1,5 +1,5 @@
-"""Running jobs, twice: a heap by true end (what happens next) and arrays sorted by estimated end (what the scheduler
-believes, read by reservations). An outage is a running job that nobody queued for: it starts on its own.
+"""Running jobs are stored twice. A heap by true end says what happens next. Arrays sorted by estimated end hold what the scheduler
+expects, and reservations read them. An outage is a running job that did not wait in the queue: it starts on its own.
 
 The steps at the end serve both engines. Their `episode` has the counters and the arrays of running jobs of
 `simulator.engine.episode.Episode`.
@@ -19,12 +19,12 @@ CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING = range(3)
 CORRECTION_IDS = dict(zip(CORRECTIONS, (CORRECT_REQUESTED, CORRECT_INCREMENTS, CORRECT_DOUBLING), strict=True))
 
 INCREMENTS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
-"""Tsafrir, Etsion and Feitelson 2007, section 5: 1 min, 5 min, 15 min, 30 min, 1 h, 2 h, 5 h, 10 h, 20 h, 50 h, 100 h."""
+"""Tsafrir, Etsion and Feitelson 2007, section 5: from one minute to 100 hours."""
 
 
 @lean
 def heap_push(ends, jobs, size, end, job):
-    """Enters a job into the heap of `size` jobs; the caller counts the size up."""
+    """Enters a job into the heap of `size` jobs. The caller counts the size up."""
     i = size
     while i > 0:
         parent = (i - 1) >> 1
@@ -39,7 +39,7 @@ def heap_push(ends, jobs, size, end, job):
 
 @lean
 def heap_pop(ends, jobs, size):
-    """Removes the root; the caller has read it and counts the size down."""
+    """Removes the root. The caller has read it and counts the size down."""
     last_end = ends[size - 1]
     last_job = jobs[size - 1]
     size -= 1
@@ -61,7 +61,7 @@ def heap_pop(ends, jobs, size):
 
 @lean
 def insert_running(est_end, est_job, count, end, job):
-    """Enters a job behind those of the `count` jobs that are believed to end then or earlier."""
+    """Enters a job behind those of the `count` jobs whose estimated end is the same or earlier."""
     k = count
     while k > 0 and est_end[k - 1] > end:
         est_end[k] = est_end[k - 1]
@@ -73,10 +73,10 @@ def insert_running(est_end, est_job, count, end, job):
 
 @lean
 def remove_running(est_end, est_job, count, end, job):
-    """Removes a job that is believed to end at `end`."""
+    """Removes a job whose estimated end is `end`."""
     k = 0
     above = count
-    while k < above:  # the first place that is not earlier; numpy's search would cost more than all the rest
+    while k < above:  # the first place that is not earlier. numpy's search would cost more than all the rest
         middle = (k + above) >> 1
         if est_end[middle] < end:
             k = middle + 1
@@ -92,7 +92,7 @@ def remove_running(est_end, est_job, count, end, job):
 
 @lean
 def corrected_end(start, estimate, limit, now, correction):
-    """The first of the job's estimated ends that is later than `now` (docs/reference/semantics.md); its first one has expired."""
+    """The first of the job's estimated ends that is later than `now` (docs/reference/semantics.md). Its first one has expired."""
     last = start + limit
     if correction == CORRECT_DOUBLING:
         while start + estimate <= now and estimate < limit:
@@ -110,9 +110,9 @@ def corrected_end(start, estimate, limit, now, correction):
 
 @lean
 def reservation(free, need, est_end, est_job, count, procs):
-    """Shadow time and extra processors of a blocked head that needs `need`; all ends at the shadow time count.
+    """Shadow time and extra processors of a blocked head that needs `need`. All ends at the shadow time count.
 
-    An outage without end can leave the head without any: then every estimated end comes in time.
+    An outage without end can leave the head without any. Then every estimated end comes in time.
     """
     available = free
     for k in range(count):
@@ -124,7 +124,7 @@ def reservation(free, need, est_end, est_job, count, procs):
 
 @inlined
 def enter_running(tasks, episode, job, since, believed_end):
-    """A task that has run since `since` takes its processors and enters by its true end and by the believed one."""
+    """A task that has run since `since` takes its processors and is entered by its true end and by the estimated one."""
     counters = episode.counters
     running = counters[at.RUNNING]
     episode.believed[job] = believed_end
@@ -136,7 +136,7 @@ def enter_running(tasks, episode, job, since, believed_end):
 
 @inlined
 def end_first(tasks, episode):
-    """The running task that ends next gives its processors back. Returns it."""
+    """The running task that ends next releases its processors. Returns the task."""
     counters = episode.counters
     running = counters[at.RUNNING]
     job = episode.heap_job[0]

@@ -34,7 +34,7 @@ from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES, FIXED, LEARNE
 
 @inlined_late
 def order_queue(tasks, rules, scoring, episode):
-    """Scores the queue, if the policy does it anew in every pass. Returns GO_ON, or why the engine stops."""
+    """Scores the queue, if the policy recomputes scores in every pass. Returns GO_ON, or why the engine stops."""
     counters = episode.counters
     if scoring.kind == FIXED:
         return GO_ON
@@ -58,15 +58,15 @@ def order_queue(tasks, rules, scoring, episode):
 
 @inlined
 def draws_first(rules, scoring):
-    """Whether the first of the order is drawn from the front of the queue. The rest is scored then only where it may be backfilled."""
+    """Whether the first of the order is drawn from the front of the queue. Then the rest is scored only where it may be backfilled."""
     return scoring.kind == LEARNED and rules.sample == DRAW and rules.picking.by == NO_ONE
 
 
 @lean
 def score_candidates(tasks, rules, scoring, episode, candidates):
-    """Scores what waits behind the front of the queue, where a candidate does."""
+    """Scores the jobs that wait behind the front of the queue, where one of them is a candidate."""
     moment, order = moment_of(tasks, rules, scoring, episode), episode.order
-    scored = 0  # the front is
+    scored = 0  # the front has its scores
     for i in range(candidates):
         block = order[i] // VISIBLE_JOBS
         if block > scored:
@@ -113,7 +113,7 @@ def start_front(tasks, rules, scoring, episode, recorder, choice):
         if counters[at.QUEUED] == 0:
             counters[at.PHASE] = EVENTS
             return np.int64(-1)
-        if scoring.follows_free or rules.inspecting.by != NO_ONE:  # where no job fits any more nobody need be asked
+        if scoring.follows_free or rules.inspecting.by != NO_ONE:  # where no job fits any more, no answer is needed
             counters[at.PHASE] = ORDER if any_fits(tasks, episode) else EVENTS
             return np.int64(-1)
 
@@ -167,7 +167,7 @@ def start_behind(tasks, rules, scoring, episode, head):
 
 @inlined
 def kept_for_head(tasks, rules, episode, head):
-    """When the blocked head is to start, and how many processors it leaves then. FOREVER where nothing is kept for it."""
+    """When the blocked head is to start, and how many processors it leaves free then. FOREVER where nothing is kept for it."""
     shadow, extra = np.int64(FOREVER), np.int64(0)
     if rules.backfill == ANY:
         pass
@@ -222,8 +222,8 @@ def may_start(tasks, episode, job, shadow, extra):
 
 @inlined
 def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
-    """The place of the candidate that starts next, or -1, and how many candidates are left. One that is refused now would be
-    refused later in the pass as well, and is dropped."""
+    """The place of the candidate that starts next, or -1, and how many candidates are left. A candidate that is refused now would
+    also be refused later in the pass, so it is dropped."""
     queue, order, score, estimate = episode.queue, episode.order, episode.score, tasks.estimate
     place = np.int64(-1)
     kept = 0
@@ -252,7 +252,7 @@ def best_candidate(tasks, rules, scoring, episode, candidates, shadow, extra):
 
 @inlined
 def close_gaps(episode):
-    """Closes the gaps that jobs have left in the queue, where -1 stands."""
+    """Closes the gaps that jobs have left in the queue, where the value is -1."""
     queue, score = episode.queue, episode.score
     kept = 0
     for k in range(episode.counters[at.QUEUED]):

@@ -1,8 +1,8 @@
-"""The event loop for priorities that are known at submission, without backfilling or with EASY: the fast one.
+"""The fast event loop, for priorities that are known at submission, without backfilling or with EASY.
 
-Rules: docs/reference/semantics.md. It gives exactly what the general engine gives (simulator/engine/general.py; tested), but because every
-job's rank is known in advance, the queue is a tree (simulator/engine/queue_tree.py) in which the next job to start is found without
-a scan, and a job that arrives behind a head that stays blocked is decided alone.
+Rules: docs/reference/semantics.md. It gives exactly the schedules of the general engine (simulator/engine/general.py), and tests
+check that. Because every job's rank is known in advance, the queue is a tree (simulator/engine/queue_tree.py). The next job to start is found in
+it without a scan. A job that arrives behind a head that stays blocked is decided without a pass over the queue.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NOBODY = -1
 
 @lean
 def run_static(tasks, rules, queues, episode):
-    """Replays all jobs; fills episode.start and episode.backfilled. queues, episode: see simulator/engine/static_queue.py.
+    """Replays all jobs and fills episode.start and episode.backfilled. queues, episode: see simulator/engine/static_queue.py.
 
-    Returns DONE, PAUSED where it was to stop (it goes on when called again), or STUCK when outages leave a job that can never start.
+    Returns DONE, PAUSED where it had to stop (another call continues), or STUCK when outages leave a job that can never start.
     """
     counters = episode.counters
     if counters[at.BEGUN] == 0:
@@ -61,7 +61,7 @@ def run_static(tasks, rules, queues, episode):
 
 @inlined
 def begin_static(tasks, rules, queues, episode):
-    """The jobs that run already hold their processors; nobody waits."""
+    """Sets the beginning: jobs that run already hold their processors, and no job waits."""
     counters = episode.counters
     counters[at.FREE], counters[at.BEGUN] = rules.cluster_procs, 1
     counters[at.ARRIVED], counters[at.OUTAGE], counters[at.LAST] = tasks.first, tasks.last, tasks.last
@@ -72,7 +72,7 @@ def begin_static(tasks, rules, queues, episode):
 
 @inlined
 def cancellation_time(tasks, episode):
-    """When the next cancellation comes; FOREVER if there is none."""
+    """When the next cancellation comes. FOREVER if there is none."""
     cancelled = episode.counters[at.CANCELLATION]
     if cancelled < len(tasks.cancel_order):
         return tasks.cancel[tasks.cancel_order[cancelled]]
@@ -88,7 +88,7 @@ def arrives_now(tasks, episode):
 
 @inlined
 def next_static_event(tasks, episode):
-    """Moves the clock to the next event. False when there is none: what waits can never start."""
+    """Moves the clock to the next event. False when there is none, so that what waits can never start."""
     counters, cancel_order = episode.counters, tasks.cancel_order
     while (
         counters[at.CANCELLATION] < len(cancel_order)
@@ -108,7 +108,7 @@ def next_static_event(tasks, episode):
 
 @inlined
 def end_and_break_down(tasks, episode):
-    """What ends now gives its processors back; outages that start now take theirs."""
+    """What ends now releases its processors, and outages that start now take theirs."""
     counters = episode.counters
     now = counters[at.NOW]
     while counters[at.RUNNING] > 0 and episode.heap_end[0] == now:
@@ -123,8 +123,8 @@ def end_and_break_down(tasks, episode):
 
 @inlined
 def decided_alone(tasks, rules, queues, episode, next_cancel):
-    """Whether the next job can be decided without a pass: nothing else happens now, and nobody waits, or what may start behind
-    the blocked head is settled and the job stands behind it."""
+    """Whether the next job can be decided without a pass. Nothing else may happen now. Either no job waits, or the jobs that may start
+    behind the blocked head are settled, and the new job is behind the head too."""
     counters, submit = episode.counters, tasks.submit
     now, job = counters[at.NOW], counters[at.ARRIVED]
     if counters[SETTLED] and rules.backfill != NO_BACKFILL and episode.est_end[0] <= now:
@@ -155,7 +155,7 @@ def starts_alone(tasks, rules, queues, episode):
 
 @inlined
 def submit_to_queues(tasks, queues, episode, lone):
-    """Jobs that are submitted now join the queue, except a lone one that starts at once."""
+    """Jobs that are submitted now join the queue, except a single one that starts at once."""
     counters = episode.counters
     now = counters[at.NOW]
     if lone != NOBODY:
@@ -224,8 +224,8 @@ def fewest_procs(queues, queued):
 
 @inlined
 def reserve_for_head(tasks, rules, queues, episode):
-    """Shadow time and extra processors of the blocked head, by the estimated ends as they are now. Nothing is kept for it under ANY:
-    its shadow time never comes."""
+    """Shadow time and extra processors of the blocked head, by the current estimated ends. Under ANY nothing is kept for it, so its
+    shadow time never comes."""
     counters = episode.counters
     counters[RESERVED] = True
     if rules.backfill == ANY:
@@ -239,7 +239,7 @@ def reserve_for_head(tasks, rules, queues, episode):
 
 @inlined
 def next_behind(queues, episode, place):
-    """The next place from `place` on whose job does not delay the head: in the list, or the rank in the tree. -1 for none."""
+    """The next place from `place` on whose job does not delay the head, in the list, or the rank in the tree. -1 for none."""
     counters = episode.counters
     free, slack = counters[at.FREE], counters[SHADOW] - counters[at.NOW]
     extra = min(counters[EXTRA], free)
@@ -252,13 +252,13 @@ def next_behind(queues, episode, place):
 
 @inlined
 def start_behind_head(tasks, episode, job):
-    """Starts a job past the blocked head, and takes it off the extra processors if it may hold them at the shadow time."""
+    """Starts a job past the blocked head. Subtracts it from the extra processors if it may hold them at the shadow time."""
     counters = episode.counters
     late = counters[at.NOW] + tasks.admit[job] > counters[SHADOW]
     if late:
         counters[EXTRA] -= tasks.procs[job]
     if (counters[at.NOW] + tasks.hold[job] > counters[SHADOW]) != late:
-        counters[SETTLED] = False  # once it runs it is believed to end on the other side of the shadow time
+        counters[SETTLED] = False  # once it runs, its estimated end is on the other side of the shadow time
     start_now(tasks, episode, job)
 
 

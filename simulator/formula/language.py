@@ -1,4 +1,4 @@
-"""The language of formulas: attributes, functions and operators, and errors for whatever is none of them."""
+"""The language of formulas: attributes, functions and operators, and errors for everything else."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ATTRIBUTES: dict[str, int] = {
     "submit": SUBMIT,  # submit time, s, counted from the trace's origin
     "wait": WAIT,  # waited so far, s
     "eligible_time": WAIT,
-    "estimate": ESTIMATE,  # what the scheduler believes that the job will run, s
+    "estimate": ESTIMATE,  # run time that the scheduler uses, s
     "walltime": ESTIMATE,
     "procs": PROCS,  # processors of the job
     "ncpus": PROCS,
@@ -61,7 +61,7 @@ ATTRIBUTES: dict[str, int] = {
     "cluster": CLUSTER,  # processors of the cluster
     "queued": QUEUED,  # jobs that wait now
 }
-"""Names as users write them, PBS Professional's beside ours, and the slot that `evaluate` reads each from."""
+"""Names as users write them, PBS Professional's next to ours, and the slot that `evaluate` reads for each."""
 
 STATIC_SLOTS = frozenset({SUBMIT, ESTIMATE, PROCS, AREA, CLUSTER})
 """Slots that do not change while a job waits."""
@@ -81,7 +81,7 @@ PBS_ONLY = (
     "ngpus",
     "nodect",
 )
-"""Terms of PBS Professional's formulas that a replay has no value for."""
+"""Terms of PBS Professional's formulas for which a replay has no value."""
 
 BINARY: dict[type[ast.AST], int] = {
     ast.Add: ADD,
@@ -113,7 +113,7 @@ LOGARITHM_OPS = (LOG, LOG2, LOG10)
 
 
 def number_of(node: ast.Constant, text: str) -> float:
-    """The value of a number. Raises FormulaError for text, for true and false, and for what no float64 holds."""
+    """The value of a number. Raises FormulaError for text, for true and false, and for a number that no float64 can hold."""
     column = node.col_offset + 1
     if isinstance(node.value, bool) or not isinstance(node.value, int | float):
         shown = source_of(node, text)
@@ -122,7 +122,7 @@ def number_of(node: ast.Constant, text: str) -> float:
         )
     try:
         value = float(node.value)
-    except OverflowError:  # of an integer; of a decimal number, Python makes infinity
+    except OverflowError:  # of an integer. Of a decimal number, Python makes infinity
         value = math.inf
     if not math.isfinite(value):
         raise FormulaError(text, column, "this number is too large", "Numbers reach to 1.7e308: write a smaller one.")
@@ -130,7 +130,7 @@ def number_of(node: ast.Constant, text: str) -> float:
 
 
 def slot_of(node: ast.Name, text: str) -> int:
-    """The slot of an attribute. Raises FormulaError for a name that is none."""
+    """The slot of an attribute. Raises FormulaError for a name that is not an attribute."""
     if node.id in ATTRIBUTES:
         return ATTRIBUTES[node.id]
     column = node.col_offset + 1
@@ -201,7 +201,7 @@ def source_of(node: ast.expr, text: str) -> str:
 
 
 def caret_column(text: str, node: ast.expr) -> int:
-    """Where the operator of `node` stands, or where the node begins, counted from 1."""
+    """The column of the operator of `node`, or of the beginning of the node, counted from 1."""
     match node:
         case ast.BinOp(left=before) | ast.Attribute(value=before) | ast.Tuple(elts=[before, *_]):
             pass

@@ -1,4 +1,4 @@
-"""The stack machine that runs formulas (simulator/formula/parsing.py) inside compiled loops; nothing is compiled per formula."""
+"""The stack machine that runs formulas (simulator/formula/parsing.py) inside compiled loops. No formula is compiled by itself."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import numpy as np
 
 SUBMIT, WAIT, ESTIMATE, PROCS, AREA, USAGE, USER_SHARE, FREE, CLUSTER, QUEUED = range(10)
 NUM_SLOTS = 10
-"""What `evaluate` reads, by place; attributes of formulas name these."""
+"""What `evaluate` reads, by place. Attributes of formulas name these places."""
 
-MAX_DEPTH = 100  # operations inside one another; keeps parsing clear of Python's recursion limit
+MAX_DEPTH = 100  # nested operations. It keeps parsing below Python's recursion limit
 STACK_SIZE = MAX_DEPTH + 2
-"""Length of the stack that `evaluate` needs: every operation around a value holds back at most one other."""
+"""Length of the stack that `evaluate` needs: every operation around a value keeps at most one other value waiting."""
 
 CONST, LOAD = range(2)
 ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MIN, MAX, LT, LE, GT, GE, EQ, NE = range(2, 17)
 NEG, NOT, ABS, SQRT, LOG, LOG2, LOG10, EXP, FLOOR, CEIL, ROUND = range(17, 28)
 JUMP, JUMP_IF_ZERO, AND_JUMP, OR_JUMP = range(28, 32)
-"""Operations. The argument of CONST and LOAD is an index, that of a jump the distance to go on from the jump itself."""
+"""Operations. The argument of CONST and LOAD is an index, that of a jump is the distance from the jump itself."""
 
 
-# IEEE arithmetic turns every failure into inf or nan, so that one test finds all
+# IEEE arithmetic turns every failure into inf or nan, so one test finds all failures
 _compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 _inlined: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 @_compiled
 def evaluate(ops, constants, slots, stack):
-    """Runs the program of a `Formula`; returns (value, failed_op).
+    """Runs the program of a `Formula`. Returns (value, failed_op).
 
     ops int64 (num_ops, 2), constants float64 (num_constants,): of the formula. slots: float64 (NUM_SLOTS,).
-    stack: float64 (STACK_SIZE,), to work in. failed_op: -1, or the index of the operation that has no finite value,
-    which `explain_failure` puts into words; value is nan then.
+    stack: float64 (STACK_SIZE,), to work in. failed_op: -1, or the index of the operation that has no finite value. The value is
+    nan then, and `explain_failure` describes what is wrong.
     """
-    top = 0.0  # the top of the stack; stack[0] is never more than the value below the first one
+    top = 0.0  # the top of the stack. stack[0] is never more than the value below the first one
     depth = 0  # values on `stack`
     pc = 0
     while pc < len(ops):
@@ -55,7 +55,7 @@ def evaluate(ops, constants, slots, stack):
             pc += argument
             continue
         else:
-            # JUMP_IF_ZERO drops the condition; AND_JUMP and OR_JUMP keep it where they jump: it is the result
+            # JUMP_IF_ZERO drops the condition. AND_JUMP and OR_JUMP keep it where they jump, because it is the result
             jump = (top == 0.0) != (op == OR_JUMP)
             if op == JUMP_IF_ZERO or not jump:
                 depth -= 1

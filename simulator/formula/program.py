@@ -44,7 +44,7 @@ MAX_OPS = 2000  # `a < b < c` writes b twice, so that a short text can still gro
 
 
 class Step(NamedTuple):
-    """One operation: `argument` is a number for CONST, a slot for LOAD, a distance for jumps; `node` is where it is from."""
+    """One operation. `argument` is a number for CONST, a slot for LOAD, a distance for jumps. `node` is the source of the step."""
 
     op: int
     argument: float
@@ -57,7 +57,7 @@ def compile_formula(text: str) -> list[Step]:
 
 
 def arrays_of(steps: list[Step]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Operations with their arguments, int64 (steps, 2), and constants, float64 (constants,), as `evaluate` takes them."""
+    """Operations with their arguments, int64 (steps, 2), and constants, float64 (constants,), in the form that `evaluate` takes."""
     constants = [step.argument for step in steps if step.op == CONST]
     places = iter(range(len(constants)))
     ops = [(step.op, next(places) if step.op == CONST else int(step.argument)) for step in steps]
@@ -65,7 +65,7 @@ def arrays_of(steps: list[Step]) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 
 def blamed_column(text: str, step: Step) -> int:
-    """Where the caret of a failure stands: a divisor, what a root or logarithm is of, else the operator or the name."""
+    """The column of the caret for a failure: a divisor, the argument of a root or logarithm, else the operator or the name."""
     if step.op in DIVISION_OPS or step.op in LOGARITHM_OPS or step.op == SQRT:
         return _operands(step.node)[-1].col_offset + 1
     return step.node.col_offset + 1 if step.op == CONST else caret_column(text, step.node)
@@ -110,7 +110,7 @@ def _compile_node(node: ast.expr, text: str) -> list[Step]:
 
 
 class _Program:
-    """The steps so far. `emit` appends those of a node; a part without attributes becomes one constant."""
+    """The steps so far. `emit` appends those of a node. A part without attributes becomes one constant."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -211,7 +211,7 @@ class _Program:
         """Makes the steps from `start` one constant where they read no attribute."""
         steps = self.steps[start:]
         if len(steps) > 1 and all(step.op != LOAD for step in steps):
-            # computed by `evaluate` itself: Python would compute 10**10**10 to the last digit
+            # computed by `evaluate` itself. Python would compute all digits of `10**10**10`
             value, failed_op = evaluate(*arrays_of(steps), np.zeros(NUM_SLOTS), np.empty(STACK_SIZE))
             if failed_op >= 0:
                 raise _constant_failure(self.text, steps[failed_op])

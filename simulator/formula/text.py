@@ -1,4 +1,4 @@
-"""The text of a formula (simulator/formula/parsing.py): what may stand in it, how Python reads it, and errors that point at it."""
+"""The text of a formula (simulator/formula/parsing.py): which characters it may have, how Python reads it, and errors that point at it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SYNTAX_ERRORS = (
 
 
 class FormulaError(ValueError):
-    """A formula that cannot be understood or computed: shows it with a caret, and says what is wrong and what to do.
+    """A formula that cannot be understood or computed. Its message shows the formula with a caret, what is wrong and what to do.
 
-    text: the formula. column: where the caret stands, counted from 1. problem, remedy: what is wrong, what to do.
+    text: the formula. column: of the caret, counted from 1. problem, remedy: what is wrong, what to do.
     """
 
     def __init__(self, text: str, column: int, problem: str, remedy: str) -> None:
@@ -37,7 +37,7 @@ class FormulaError(ValueError):
         self.text, self.column, self.problem, self.remedy = text, column, problem, remedy
 
     def __str__(self) -> str:
-        start = max(0, self.column - 60)  # a long formula is shown around the caret, on one line of a terminal
+        start = max(0, self.column - 60)  # a long formula is shown around the caret only, on one line of a terminal
         end = start + 100
         before, after = "..." * (start > 0), "..." * (end < len(self.text))
         shown = "".join(letter if letter.isprintable() else "?" for letter in self.text[start:end])
@@ -81,7 +81,7 @@ def syntax_tree(text: str) -> ast.expr:
 
 
 def _syntax_error(text: str, error: SyntaxError) -> FormulaError:
-    column = error.offset or len(text) + 1  # Python says 0 where it misses something at the end
+    column = error.offset or len(text) + 1  # Python says 0 where something is missing at the end
     if "too many nested" in error.msg:
         return too_deep(text, column)
     for said, problem, remedy in SYNTAX_ERRORS:
@@ -95,6 +95,6 @@ def _syntax_error(text: str, error: SyntaxError) -> FormulaError:
 
 
 def too_deep(text: str, column: int) -> FormulaError:
-    """What to raise for a formula with too many operations inside one another. column: of the caret, counted from 1."""
+    """What to raise for a formula with too many nested operations. column: of the caret, counted from 1."""
     remedy = f"At most {MAX_DEPTH} operations may be nested or in one chain: group a long sum in parentheses."
     return FormulaError(text, column, "the formula is nested too deeply", remedy)

@@ -1,4 +1,4 @@
-"""Lengths of time as users write them, 4h, 30min, 2d, 1h30min, 4:00:00, 2-12:00:00, or seconds; and shares, 10% or 0.1."""
+"""Amounts as users write them. Lengths of time: `4h`, `30min`, `1h30min`, `4:00:00`, `2-12:00:00` or seconds. Shares: `10%` or `0.1`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)|(\d+):(\d+)")
 
 
 def parse_duration(text: str, what: str = "length of time") -> int:
-    """Whole seconds of a length of time. what: what it is of, for the message.
+    """Whole seconds of a length of time. what: what it is the length of, for the message.
 
     Units are s, min (or m), h and d, and parts may follow one another. A number alone is seconds. H:M:S, D-H:M:S and M:S are wall
     times as PBS and Slurm write them. Raises ValueError with examples for any other text, and for more than MOST_SECONDS.
@@ -24,7 +24,7 @@ def parse_duration(text: str, what: str = "length of time") -> int:
 
 
 def parse_share(text: str, what: str = "share") -> float:
-    """A share as a number: 0.1 for `10%`, `10 %` and `0.1`. what: what it is of, for the message. Raises ValueError for other texts."""
+    """A share as a number: 0.1 for `10%`, `10 %` and `0.1`. what: the share of what, for the message. Raises ValueError for other texts."""
     written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", text.strip())
     if written is None:
         raise ValueError(f"{what} {text!r}: expected a share such as 10% or 0.1")

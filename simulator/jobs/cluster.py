@@ -23,8 +23,8 @@ def _none() -> IntArray:
 class Outages:
     """Processors that are missing for a while (nodes down, drained, reserved), int64 arrays of shape (num_outages,).
 
-    start, end: seconds in the log's clock, start < end; `FOREVER` for no end. procs: processors missing, >= 1.
-    announced: second from which the scheduler knows of it, <= start; the same as `start` for a failure.
+    start, end: seconds in the log's clock, start < end. `FOREVER` for no end. procs: processors missing, >= 1.
+    announced: second from which the scheduler knows of it, <= start. It is the same as `start` for a failure.
 
     Raises ValueError when a rule is broken, naming the first outage that breaks it.
     """
@@ -49,7 +49,7 @@ class RunningJobs:
     """Jobs that already run when the replay begins (a warm start), int64 arrays of shape (num_running,).
 
     start: second of the log's clock, not later than the beginning of the replay. runtime, procs, estimate,
-    limit, user, hold: as in `simulator.jobs.jobs.Jobs`, where hold may be left out; start + runtime must be later than the
+    limit, user, hold: as in `simulator.jobs.jobs.Jobs`, where hold may be left out. start + runtime must be later than the
     beginning.
     """
 
@@ -74,8 +74,8 @@ class RunningJobs:
 
 @dataclass(frozen=True)
 class Cluster:
-    """procs: processors when nothing is missing. waiting: the first so many jobs of the replay already wait when it begins; it
-    begins with the first submission behind them, and is measured over the jobs behind them.
+    """procs: processors when nothing is missing. waiting: how many of the first jobs of the replay already wait when it begins. The
+    replay begins with the first submission behind them, and only the jobs behind them are measured.
 
     Raises ValueError when the running jobs or an outage exceed the processors.
     """
@@ -98,7 +98,7 @@ class Cluster:
 
     @staticmethod
     def of(cluster: int | Cluster) -> Cluster:
-        """A cluster given by its processors alone is empty and whole."""
+        """A cluster. One that is given by its processors alone has no running jobs and no outages."""
         return cluster if isinstance(cluster, Cluster) else Cluster(int(cluster))
 
 

@@ -1,4 +1,4 @@
-"""The jobs of one replay as a structure of arrays: what the engine reads."""
+"""The jobs of one replay as a structure of arrays, which the engine reads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ COLUMNS = ("submit", "runtime", "procs", "estimate", "limit", "user", "cancel", 
 
 
 def column_of(values: object) -> IntArray:
-    """The values as int64 in one piece, read-only: numba compiles anew for every mixture of arrays that may and may not be
-    written, and what comes from a data frame mostly may not."""
+    """The values as one contiguous int64 array, read-only. numba compiles again for every mixture of writable and read-only
+    arrays, and arrays from a data frame are mostly read-only."""
     column = np.ascontiguousarray(values, dtype=np.int64).view()
     column.flags.writeable = False
     return column
@@ -33,20 +33,20 @@ def _unset() -> IntArray:
 
 @dataclass(frozen=True)
 class Jobs:
-    """Jobs in the order (submit time, order in the log); every array is int64 of shape (num_jobs,).
+    """Jobs in the order (submit time, order in the log). Every array is int64 of shape (num_jobs,).
 
     submit: submit time, seconds in the log's own clock, >= 0 and non-decreasing.
     runtime: run time, seconds, >= 0.
     procs: processors, >= 1.
-    estimate: what the scheduler believes at submission, seconds, 1 <= estimate <= limit.
-    limit: requested wall time, seconds, >= runtime; the estimate of a job that outlives `estimate`.
+    estimate: the run time that the scheduler uses from submission on, seconds, 1 <= estimate <= limit.
+    limit: requested time, seconds, >= runtime. It is the estimate of a job that runs longer than `estimate`.
     origin: second of the log's clock from which F1 to F4 count submit times.
-    user: number of the user, 0 <= user; left out: all jobs are user 0's.
-    cancel: second at which the job leaves the queue if it has not started, >= submit; left out: NEVER.
-    hold: the time that the job is expected to hold its processors once it runs, seconds, 1 <= hold <= limit; left
-    out: the estimate.
-    admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit (left out: the estimate).
-    facts: what else is known of the jobs at submission, float32 (num_jobs,) by name; see simulator/policies/observation.py.
+    user: number of the user, 0 <= user. Default: all jobs are user 0's.
+    cancel: second at which the job leaves the queue if it has not started, >= submit. Default: NEVER.
+    hold: the time that the job is expected to hold its processors once it runs, seconds, 1 <= hold <= limit. Default: the
+    estimate.
+    admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit. Default: the estimate.
+    facts: what else is known of the jobs at submission, float32 (num_jobs,) by name. See simulator/policies/observation.py.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -98,11 +98,11 @@ class Jobs:
         return len(self.submit)
 
     def window(self, start: int, length: int) -> Jobs:
-        """The `length` consecutive jobs from index `start`; they keep the log's clock and origin."""
+        """The `length` consecutive jobs from index `start`. They keep the log's clock and origin."""
         return self._part(slice(start, start + length))
 
     def only(self, index: IntArray) -> Jobs:
-        """The jobs at these positions, ascending; they keep the log's clock and origin."""
+        """The jobs at these positions, ascending. They keep the log's clock and origin."""
         return self._part(index)
 
     def _part(self, part: slice | IntArray) -> Jobs:
@@ -132,12 +132,12 @@ def jobs_from_log(
 ) -> Jobs:
     """Builds the replay's jobs from columns of a log, with the estimates of docs/reference/semantics.md.
 
-    requested_walltime: seconds, shape (num_jobs,); values below 1 mean that the log has no request.
+    requested_walltime: seconds, shape (num_jobs,). Values below 1 mean that the log has no request.
     estimates: "requested", "actual", "predicted" (needs `predicted`, seconds, shape (num_jobs,), finite) or "as logged"
     (the request even where the job ran longer, as the RLScheduler code takes it).
-    reserve_by: what a reservation believes of jobs that run: "estimate", or "requested" (`limit`; the estimate of a job without a
+    reserve_by: how long a reservation assumes that jobs run: "estimate", or "requested" (`limit`, or the estimate for a job without a
     request).
-    optional: other fields of `Jobs`; None counts as left out. admit_by: as reserve_by, for jobs that may go before a blocked
+    optional: other fields of `Jobs`. None counts as left out. admit_by: as reserve_by, for jobs that may go before a blocked
     head.
     """
     runtime = np.asarray(runtime, dtype=np.int64)

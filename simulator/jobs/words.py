@@ -42,11 +42,11 @@ POLICY_WORDS = (
 """Policies of simulator.policies.registry by name, in its order."""
 BACKFILLING = ("none", "any", "easy", "easy-sjbf", "conservative", "selective", "pick")
 CORRECTIONS = ("requested", "increments", "doubling")
-"""What the scheduler believes of a job that outlives its estimate."""
+"""What the estimate of a job becomes when the job runs longer than it."""
 RESERVE_BY = ("estimate", "requested")
-"""What a reservation believes of jobs that run."""
+"""Which time a reservation uses for jobs that run."""
 ADMIT_BY = ("estimate", "requested")
-"""How long a job behind the blocked head is believed to run when it is decided whether it may go first."""
+"""Which run time decides whether a job behind the blocked head may go first."""
 TOGETHER = "looking-ahead"
 """Chooses at periods which jobs start, and their nodes."""
 PLACES = ("first", "random", "contiguous", "tree", "ring", "dcas", "scas", "free", TOGETHER)
@@ -54,18 +54,18 @@ PLACES = ("first", "random", "contiguous", "tree", "ring", "dcas", "scas", "free
 SHARING = ("shared", "whole")
 """Whether jobs share nodes."""
 RULE_SETS = ("standard", "rlscheduler", "rlscheduler-corrected")
-"""Our rules, those of the RLScheduler code, and the same with the true wait in WFP3 and UNICEP."""
+"""Our rules, those of the RLScheduler code, and those of the code with the true wait in WFP3 and UNICEP."""
 
 
 def one_of(name: str, word: str, words: Collection[str]) -> str:
-    """The word. Raises ValueError, naming what it is for and what is expected, when it is not among `words`."""
+    """The word. Raises ValueError when it is not among `words`. The message names what the word is for and what is expected."""
     if word not in words:
         raise ValueError(unknown_word(name, word, words))
     return word
 
 
 def unknown_word(name: str, word: str, words: Iterable[str], others: str = "") -> str:
-    """What to say of a word that is none of `words`: the one that is nearest, in any case and without options, and all there are.
+    """The message for a word that is none of `words`. It has the nearest one, in any case and without options, and all that there are.
 
     name: what the word is for. others: what else is expected, as it follows the words.
     """

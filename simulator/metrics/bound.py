@@ -1,7 +1,7 @@
-"""What no schedule can beat: a proven lower bound on the average wait of a trace, and so on its average turnaround.
+"""What no schedule can beat: a proven lower bound of the average wait of a trace, and so of its average turnaround.
 
-Weak duality (Lagrangian relaxation of the time-indexed formulation: Dyer and Wolsey 1990; for jobs that need several units
-of a resource Moehring, Schulz, Stork and Uetz 2003). Let every processor-second at time t cost beta(t) >= 0, and let each
+The method is weak duality: Lagrangian relaxation of the time-indexed formulation (Dyer and Wolsey 1990). For jobs that need several
+units of a resource it is due to Moehring, Schulz, Stork and Uetz 2003. Let every processor-second at time t cost beta(t) >= 0. Let each
 job, knowing everything, choose the start S >= s that is best for itself alone:
 
     least cost of a job = min over S of  (S - s) + p * integral of beta over [S, S + r)
@@ -11,9 +11,9 @@ beta, and their waits sum to at least
 
     sum of least costs - m * integral of beta.
 
-That holds for all prices; the proof, and how it relates to bounds of squashed areas, is in docs/reference/semantics.md. Good prices
-make it a good bound: they begin as those of a fluid machine that runs the jobs preemptively, smallest area first, and are
-then raised where the jobs' choices overfill the cluster and lowered where they leave it empty (subgradient ascent).
+That holds for all prices. The proof, and how it relates to bounds of squashed areas, is in docs/reference/semantics.md. Good prices
+make it a good bound. They begin as those of a fluid machine that runs the jobs preemptively, smallest area first. Then they are
+raised where the jobs' choices overfill the cluster, and lowered where they leave it empty (subgradient ascent).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 ASCENT_ROUNDS = 40
-"""Steps of the ascent: later ones gain little."""
+"""Steps of the ascent. Later ones gain little."""
 MOST_CELLS = 8192
-"""Most intervals of constant price: a finer price follows the queue better and costs more."""
+"""Most intervals of constant price. A finer price follows the queue better and costs more."""
 
 
 def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ASCENT_ROUNDS) -> dict[str, float]:
-    """Averages that no schedule of these jobs on this cluster has less of, clairvoyant or not.
+    """Averages below which no schedule of these jobs on this cluster can be, clairvoyant or not.
 
     least_average_wait_s, least_average_turnaround_s: lower bounds, in seconds, of the metrics average_wait_s and
     average_turnaround_s over all jobs that start. Outages, and jobs that run or wait when the replay begins, only take
-    processors away, so that a bound without them holds. A job that could be cancelled (cancel < NEVER) may never start, so
-    nothing is asked of it: the schedule to beat starts such jobs where and if that lowers the average.
-    rounds: steps of the ascent, >= 1; more of them give higher bounds. The result is the same on every call.
+    processors away, so a bound without them holds too. A job that could be cancelled (cancel < NEVER) may never start, so
+    the bound does not need it to start: the schedule to beat starts such jobs where and if that lowers the average.
+    rounds: steps of the ascent, >= 1. More of them give higher bounds. The result is the same on every call.
     Raises ValueError without any job and for a job wider than the cluster.
     """
     cluster = Cluster.of(cluster)
@@ -57,7 +57,7 @@ def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ASCENT_ROU
         index = int(jobs.procs.argmax())
         raise ValueError(f"job at index {index} needs {jobs.procs[index]} processors, the cluster has {cluster_procs}")
     certain = jobs.cancel == NEVER
-    which = certain & (jobs.runtime > 0)  # a job without a run time can start at once and is in nobody's way
+    which = certain & (jobs.runtime > 0)  # a job without a run time can start at once and delays no other job
     least_wait = _least_total_wait(jobs.submit[which], jobs.runtime[which], jobs.procs[which], cluster_procs, rounds)
     # Of the jobs that may be cancelled, k would start: for the average turnaround the k shortest, for whichever k is best.
     turnaround = least_wait + jobs.runtime[certain].sum() + np.cumsum([0, *np.sort(jobs.runtime[~certain])])
@@ -69,7 +69,7 @@ def hindsight_bound(jobs: Jobs, cluster: int | Cluster, rounds: int = ASCENT_ROU
 
 
 def _least_total_wait(submit: IntArray, runtime: IntArray, procs: IntArray, cluster_procs: int, rounds: int) -> float:
-    """Lower bound of the sum of waits over all schedules, seconds; arrays (num_jobs,), runtime >= 1."""
+    """Lower bound of the sum of waits over all schedules, seconds. Arrays are (num_jobs,), runtime >= 1."""
     if len(submit) == 0:
         return 0.0
     area = runtime * procs
@@ -95,7 +95,7 @@ def _least_total_wait(submit: IntArray, runtime: IntArray, procs: IntArray, clus
             best, best_price, best_overload, misses = value, price, overload, 0
         else:
             misses += 1
-        if misses == 2:  # overshot: back, and on in smaller steps
+        if misses == 2:  # the steps were too large: return to the best, and continue with smaller ones
             price, overload, misses = best_price, best_overload, 0
             step, direction = 0.4 * step, np.zeros_like(price)
         direction = (direction + np.where((price > 0) | (overload > 0), overload, 0.0)) / 2
@@ -104,8 +104,8 @@ def _least_total_wait(submit: IntArray, runtime: IntArray, procs: IntArray, clus
 
 
 def _cells(submit: IntArray, completion: FloatArray, longest: int) -> IntArray:
-    """Edges of the intervals of constant price, seconds, ascending: half of them evenly spread over the events of the
-    fluid machine, half over time, a while past its end, since a cluster that cannot cut jobs up takes longer."""
+    """Edges of the intervals of constant price, seconds, ascending. Half of them are evenly spread over the events of the
+    fluid machine. Half are spread over time until after its end, since a cluster that cannot cut jobs up takes longer."""
     events = np.sort(np.concatenate([submit, np.ceil(completion).astype(np.int64)]))
     first, last = int(events[0]), int(events[-1])
     end = last + (last - first) // 3 + 3 * longest
@@ -150,10 +150,10 @@ def _fluid(submit, area, cluster_procs):
 
 @compiled
 def _fluid_prices(begin, end, job, completes, area):
-    """The fluid machine's prices (dual solution) at begin and end of each stretch, linear between; (num_stretches,) each.
+    """The fluid machine's prices (dual solution) at begin and end of each stretch, linear between them. (num_stretches,) each.
 
-    While job j runs the price is alpha_j - t / area_j: all its times suit j equally well. When j ends the price is the
-    next stretch's, or 0 where the machine then falls idle. Computed from the last stretch to the first.
+    While job j runs, the price is alpha_j - t / area_j, so that all its times suit j equally well. When j ends, the price is the
+    next stretch's, or 0 where the machine then becomes idle. Computed from the last stretch to the first.
     """
     at_begin, at_end = np.zeros(len(begin)), np.zeros(len(begin))
     alpha = np.zeros(len(area))
@@ -178,7 +178,7 @@ def _mean_prices(edge, begin, end, at_begin, at_end):
     for k in range(len(begin)):
         t = begin[k]
         while t < end[k]:
-            while edge[cell + 1] <= t:  # the last edge lies past the last stretch
+            while edge[cell + 1] <= t:  # the last edge is behind the last stretch
                 cell += 1
             until = min(end[k], float(edge[cell + 1]))
             share = ((t + until) / 2 - begin[k]) / (end[k] - begin[k])
@@ -195,7 +195,7 @@ def _least_costs(submit, runtime, procs, cell, edge, price, use):
     cell: the cell of each submission. price: per processor-second in each cell, 0 outside all cells. Adds to `use`
     (num_cells,) the mean number of processors that the chosen starts hold in each cell.
 
-    The cost is piecewise linear in S with kinks where S or S + runtime meets an edge, all whole seconds, so that one of
+    The cost is piecewise linear in S. Its kinks are where S or S + runtime meets an edge, all whole seconds, so one of
     them is best. A start at which the wait alone costs as much as the best so far ends the search.
     """
     num_cells = len(price)
@@ -206,7 +206,7 @@ def _least_costs(submit, runtime, procs, cell, edge, price, use):
     for j in range(len(submit)):
         start, end = submit[j], submit[j] + runtime[j]
         a = cell[j]
-        b = np.searchsorted(edge[a:], end, side="right") - 1 + a  # num_cells where the end lies past the last edge
+        b = np.searchsorted(edge[a:], end, side="right") - 1 + a  # num_cells where the end is behind the last edge
         paid_at_end = paid[b] + (end - edge[b]) * price[b] if b < num_cells else paid[num_cells]
         cost = procs[j] * (paid_at_end - paid[a] - (start - edge[a]) * price[a])
         least, best_start, best_cell = cost, start, a

@@ -10,11 +10,11 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 
 SEMANTICS = 5
-"""Version of the rules and metric definitions in docs/reference/semantics.md; stored with every result."""
+"""Version of the rules and metric definitions in docs/reference/semantics.md. It is stored with every result."""
 
 BOUNDED_SLOWDOWN_TAU_S = 10
 LONG_WAIT_S = 24 * 3600
-"""Waits beyond this count as long: what was submitted today has not started by the same time tomorrow."""
+"""Waits beyond this count as long: the job has not started by the same time on the next day."""
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -42,7 +42,7 @@ METRICS = (
     "jain_index_user_bounded_slowdown",
     "jobs_cancelled",
 )
-"""Names of all metrics, in the order in which `metrics` gives them; they carry units."""
+"""Names of all metrics, in the order in which `metrics` returns them. Their names have the units."""
 
 SIZE_CLASSES = ("serial", "small", "medium", "large")
 RUNTIME_CLASSES = ("under 10 min", "10 min to 1 h", "1 h to 8 h", "8 h and more")
@@ -52,18 +52,18 @@ _RUNTIME_LIMITS_S = (600, 3600, 28800)
 def bounded_slowdown(
     wait: np.ndarray, runtime: np.ndarray, tau_s: float = BOUNDED_SLOWDOWN_TAU_S, procs: np.ndarray | int = 1
 ) -> np.ndarray:
-    """max(1, (wait + run) / max(run, tau)) per job (Feitelson 2001); seconds in, ratio out, shape (num_jobs,).
+    """max(1, (wait + run) / max(run, tau)) per job (Feitelson 2001). It takes seconds and returns ratios, shape (num_jobs,).
 
-    With `procs` the per-processor one, max(1, (wait + run) / (procs * max(run, tau))) (Zotkin and Keleher 1999).
+    With `procs` it is the one per processor, max(1, (wait + run) / (procs * max(run, tau))) (Zotkin and Keleher 1999).
     """
     return np.maximum(1.0, (wait + runtime) / (procs * np.maximum(runtime, tau_s)))
 
 
 def measured_jobs(jobs: Jobs, trim_share: float) -> NDArray[np.bool_]:
-    """Jobs submitted in the middle of the submission span, for `metrics(..., measured=)`; bool (num_jobs,).
+    """Jobs submitted in the middle of the submission span, for `metrics(..., measured=)`, as bool (num_jobs,).
 
-    Warm-up and cool-down: `trim_share` of the time between first and last submission is cut off at either end; a job
-    submitted exactly at a cut stays. A share of 0 keeps all jobs. Raises ValueError unless 0 <= trim_share < 0.5.
+    Warm-up and cool-down: `trim_share` of the time between first and last submission is cut off at either end. A job
+    submitted exactly at a cut is kept. A share of 0 keeps all jobs. Raises ValueError unless 0 <= trim_share < 0.5.
     """
     if not 0 <= trim_share < 0.5:
         raise ValueError(f"trim_share must be at least 0 and below 0.5, got {trim_share}")
@@ -81,10 +81,10 @@ def metrics(
     measured: NDArray[np.bool_] | None = None,
     tau_s: float = BOUNDED_SLOWDOWN_TAU_S,
 ) -> dict[str, float]:
-    """All `METRICS` of a replay; definitions in docs/reference/semantics.md.
+    """All `METRICS` of a replay. They are defined in docs/reference/semantics.md.
 
-    Job-wise metrics are over the `measured` jobs that started, bool (num_jobs,); all jobs where left out. Jobs that waited when
-    the replay began (Cluster.waiting) are never measured. Metrics of the machine count whatever runs and waits from the first
+    Metrics of jobs are over the `measured` jobs that started, bool (num_jobs,). By default all jobs are measured. Jobs that waited when
+    the replay began (Cluster.waiting) are never measured. Metrics of the machine count all that runs and waits from the first
     submission to the last completion of the other jobs. Where some of these are not measured, it is from the first to the last
     submission of a measured one. tau_s: of the bounded slowdowns, seconds, > 0.
     Raises ValueError when no measured job started.
@@ -118,14 +118,14 @@ def metrics(
 
 
 def size_classes(procs: np.ndarray, cluster_procs: int) -> np.ndarray:
-    """Index in SIZE_CLASSES of each job, int (num_jobs,): serial, up to 1/16 of the cluster, up to 1/4, wider."""
+    """Index in SIZE_CLASSES of each job, int (num_jobs,): serial, up to a sixteenth of the cluster, up to a quarter, wider."""
     return np.where(procs == 1, 0, 1 + np.searchsorted((cluster_procs / 16, cluster_procs / 4), procs, side="left"))
 
 
 def metrics_by_class(
     jobs: Jobs, schedule: Schedule, cluster_procs: int, measured: NDArray[np.bool_] | None = None
 ) -> list[dict[str, str | int | float]]:
-    """Waits of the measured jobs by size class and run-time class, the classes of marts.job_facts; one row per class that has jobs.
+    """Waits of the measured jobs by size class and run-time class, the classes of marts.job_facts. One row per class that has jobs.
 
     Each row: size_class, runtime_class, jobs, average_wait_s, median_wait_s, p95_wait_s, average_bounded_slowdown.
     Cancelled jobs are in none.
@@ -150,7 +150,7 @@ def metrics_by_class(
 
 
 class _Runs:
-    """The jobs of a replay that `which` (a mask or a slice) selects; they must have started. int64 (num_selected,)."""
+    """The jobs of a replay that `which` (a mask or a slice) selects. They must have started. int64 (num_selected,)."""
 
     def __init__(self, jobs: Jobs, schedule: Schedule, which: NDArray[np.bool_] | slice) -> None:
         self.submit, self.runtime, self.procs = jobs.submit[which], jobs.runtime[which], jobs.procs[which]
@@ -164,7 +164,7 @@ def _per_job(runs: _Runs, tau_s: float) -> FloatArray:
     values = np.empty((len(_PER_JOB), len(wait)))
     values[0] = wait
     values[1] = wait + runtime
-    at_least = np.maximum(runtime, 1)  # times are whole seconds: a job of 0 s ran for less than one
+    at_least = np.maximum(runtime, 1)  # times are whole seconds, so a job of 0 s ran for less than one
     values[2] = (wait + at_least) / at_least
     values[3] = bounded_slowdown(wait, runtime, tau_s)
     values[4] = bounded_slowdown(wait, runtime, tau_s, runs.procs)
@@ -172,7 +172,7 @@ def _per_job(runs: _Runs, tau_s: float) -> FloatArray:
 
 
 def _statistics(values: FloatArray) -> FloatArray:
-    """Mean, interpolated percentiles and maximum of each row, (rows, jobs) -> (rows, len(_STATISTICS)); sorts once."""
+    """Mean, interpolated percentiles and maximum of each row, (rows, jobs) -> (rows, len(_STATISTICS)). Sorts once."""
     ordered = np.sort(values, axis=1)
     rank = np.array(_PERCENTS) / 100 * (values.shape[1] - 1)
     below = rank.astype(np.int64)
@@ -181,7 +181,7 @@ def _statistics(values: FloatArray) -> FloatArray:
 
 
 def _area_weighted(runs: _Runs, values: FloatArray) -> list[float]:
-    """Means of the rows of `values` (rows, num_jobs), weighted by processors x run time; plain without any area."""
+    """Means of the rows of `values` (rows, num_jobs), weighted by processors x run time. Without any area they are not weighted."""
     area = (runs.procs * runs.runtime).astype(np.float64)
     if not area.any():
         area[:] = 1.0
@@ -195,7 +195,7 @@ def _machine(runs: _Runs, cluster: Cluster, first: int, last: int) -> list[float
     waited = np.clip(runs.start, first, last) - np.clip(runs.submit, first, last)
     load = float(waited.astype(np.float64) @ (runs.procs * runs.runtime))  # in floats: the product may pass 2^63
     ended = int(((runs.end >= first) & (runs.end <= last)).sum())
-    capacity = max(capacity, 1)  # none is there in no time, or while outages take all of it: then none is held or lost
+    capacity = max(capacity, 1)  # 0 in no time, and while outages take all of it. Then none is held or lost
     queue_length, throughput = int(waited.sum()) / duration, ended * 3600 / duration
     return [held / capacity, lost / capacity, queue_length, load / duration, throughput]
 
@@ -203,7 +203,7 @@ def _machine(runs: _Runs, cluster: Cluster, first: int, last: int) -> list[float
 def _processor_seconds(
     runs: _Runs, procs: int, running: RunningJobs, outages: Outages, first: int, last: int
 ) -> tuple[int, int, int]:
-    """Processor-seconds held, there, and lost (free while jobs wait that ask for as many) in [first, last]."""
+    """Processor-seconds in [first, last]: held, available, and lost (free while jobs wait that need as many)."""
     moments = [runs.submit, runs.start, runs.end]
     held = [np.zeros_like(runs.procs), runs.procs, -runs.procs]
     asked = [runs.procs, -runs.procs, np.zeros_like(runs.procs)]
@@ -227,7 +227,7 @@ def _processor_seconds(
 
 
 def _level(changes: list[IntArray], order: IntArray) -> IntArray:
-    """Running total after each event but the last, the events in `order`; events past the end of `changes` change 0."""
+    """Running total after each event but the last, the events in `order`. Events past the end of `changes` change 0."""
     change = np.zeros(len(order), dtype=np.int64)
     joined = np.concatenate(changes)
     change[: len(joined)] = joined
@@ -235,9 +235,10 @@ def _level(changes: list[IntArray], order: IntArray) -> IntArray:
 
 
 def _users(user: IntArray, wait: FloatArray, slowdown: FloatArray) -> list[float]:
-    """Mean and maximum over users of the users' mean waits, then of their mean bounded slowdowns; Jain's index of these.
+    """Mean and maximum over users of the users' mean waits, then of their mean bounded slowdowns. Last comes Jain's index of these.
 
-    Jain, Chiu and Hawe 1984: (sum x)^2 / (n * sum x^2), 1 where all users fare alike, 1/n where one has it all.
+    Jain, Chiu and Hawe 1984: `(sum x)^2 / (n * sum x^2)`. It is 1 where the value is the same for all users, and 1/n where it is not
+    zero for one user only.
     """
     _, number = np.unique(user, return_inverse=True)
     jobs = np.bincount(number)

@@ -38,18 +38,18 @@ from simulator.policies.network import (
 )
 
 URGENCY_SCALE = 60.0 * 128.0
-"""SchedInspector's: 128 jobs of at most 10 s whose slowdown grows for 600 s."""
+"""SchedInspector's scale: 128 jobs of at most ten seconds whose slowdown grows for 600 s."""
 
 
 class Sight(NamedTuple):
     """What an agent's decision is about, beside the moment."""
 
     head: int | np.int64  # the blocked head, a task, -1 for none
-    shadow: int | np.int64  # its shadow time, seconds, FOREVER where nothing is kept
+    shadow: int | np.int64  # its shadow time, seconds. FOREVER where nothing is kept for the head
     extra: int | np.int64  # its extra processors
-    slots: NDArray[np.int64]  # (candidates,), where each is in the window; not read of an inspected job
+    slots: NDArray[np.int64]  # (candidates,), where each is in the window. It is not read for an inspected job
     at_front: int | np.int64  # slots in the front part of the window, 0 for an inspected job
-    rejected_s: int  # how long the inspected job has been held back by rejections
+    rejected_s: int  # how long rejections have delayed the inspected job
     jobs: int  # candidates
     rows: int  # answers: the candidates and, if it is one more, none
 
@@ -89,7 +89,7 @@ def observe_candidates(moment, sight, inputs, candidates, admit, room, out):
 def observe_pick(moment, rejected_s, inputs, picked, admit, room, out):
     """Fills two rows of `out`, to accept the job picked[0], the only one in sight, and to reject it.
 
-    They differ in the signal answers_no alone. rejected_s: how long it has been held back by rejections."""
+    They differ only in the signal answers_no. rejected_s: how long rejections have delayed the job."""
     sight = Sight(np.int64(-1), np.int64(0), np.int64(0), picked, 0, rejected_s, 1, 1)
     observe_candidates(moment, sight, inputs, picked, admit, room, out)
     num_facts = inputs.facts.shape[1]
@@ -106,7 +106,7 @@ FIRST_OF_AGENTS = ENDS_BY_SHADOW
 
 @lean
 def is_of_all(signal):
-    """Whether the signal is of the queue or the cluster, and not of a job."""
+    """Whether the signal describes the queue or the cluster, and not a job."""
     if signal < FIRST_OF_AGENTS:
         return signal in (FREE_PROCS, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK)
     return signal in (TIME_TO_SHADOW, EXTRA_PROCS, HEAD_WAIT, HEAD_PROCS, HEAD_ESTIMATE, NEXT_END, QUEUE_URGENCY)

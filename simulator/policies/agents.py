@@ -1,6 +1,6 @@
-"""Agents beside the policy: who picks what starts past others, and who accepts what the policy has picked.
+"""Agents beside the policy. They pick the jobs that start past others, or accept what the policy has picked.
 
-An agent is a rule, a kernel network, or whoever steps the engine. Rules: docs/reference/semantics.md, "Picked backfilling" and "Inspected
+An agent is a rule, a kernel network, or the caller of the engine. Rules: docs/reference/semantics.md, "Picked backfilling" and "Inspected
 picks".
 """
 
@@ -43,7 +43,7 @@ class Picking(NamedTuple):
     guarded: bool  # nothing may delay the blocked head, but for the slack
     slack_s: int
     slack_share: float  # of the head's estimate
-    must: bool  # none is no answer where two jobs may be picked
+    must: bool  # "none" is not allowed where two jobs may be picked
     keep_free: int  # processors that jobs longer than keep_over_s leave free
     keep_over_s: int
     every_event: bool  # asks after every event, and jobs of one second arrive one by one
@@ -64,9 +64,9 @@ NO_INSPECTING = Inspecting(NO_ONE, REJECTIONS, INTERVAL_S, TAKE_BEST)
 
 
 class Question(NamedTuple):
-    """What an agent written in Python is asked.
+    """What an agent written in Python has to answer.
 
-    The answer is the slot that starts, -1 for none, or whether the only job is accepted, 1 or 0."""
+    The answer is the slot that starts, or -1 for none. For an inspected job it is 1 to accept it, or 0."""
 
     now: int  # seconds
     free: int  # processors
@@ -76,8 +76,8 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Agent:
-    """What decides beside the policy of a replay. weights: of the network that picks or inspects, None where none does. answer: the
-    function that does, where ASKED."""
+    """What decides beside the policy of a replay. weights: of the network that picks or inspects, None without one. answer: the
+    function that decides, where ASKED."""
 
     picking: Picking = NO_PICKING
     inspecting: Inspecting = NO_INSPECTING
@@ -85,14 +85,14 @@ class Agent:
     answer: Callable[[Question], int] | None = field(default=None, repr=False)
 
     def asked(self, answer: Callable[[Question], int] | None = None) -> Agent:
-        """The same, decided by this function, or by whoever steps the engine."""
+        """The same agent, but this function decides, or the caller of the engine."""
         picking, inspecting = self.picking, self.inspecting
         picking = picking._replace(by=ASKED) if picking.by else picking
         inspecting = inspecting._replace(by=ASKED) if inspecting.by else inspecting
         return Agent(picking, inspecting, None, answer)
 
     def learned(self, weights: KernelWeights) -> Agent:
-        """The same, decided by this network. Raises ValueError where it cannot see as many jobs."""
+        """The same agent, but this network decides. Raises ValueError where the network cannot see as many jobs."""
         picking, inspecting = self.picking, self.inspecting
         if picking.by and picking.front + picking.back > MOST_SLOTS:
             raise ValueError(
@@ -105,13 +105,13 @@ class Agent:
         )
 
     def sampling(self, sample: int) -> Agent:
-        """The same, with choices made in this way (simulator/policies/sampling.py)."""
+        """The same agent, but choices are made in this way (simulator/policies/sampling.py)."""
         picking, inspecting = self.picking._replace(sample=sample), self.inspecting._replace(sample=sample)
         return replace(self, picking=picking, inspecting=inspecting)
 
 
 def parse_picking(text: str) -> Picking:
-    """The rule that `pick:by=shortest,window=10-10` and the like stand for; `pick` alone is EASY backfilling.
+    """The rule that a text such as `pick:by=shortest,window=10-10` means. `pick` alone is EASY backfilling.
 
     Raises ValueError that names the option and what is expected.
     """
@@ -143,7 +143,7 @@ def parse_picking(text: str) -> Picking:
 
 
 def picking_text(picking: Picking) -> str:
-    """The inverse of `parse_picking`, without what is usual."""
+    """The inverse of `parse_picking`. Options with their default value are left out."""
     names = {number: name for name, number in PICKING_RULES.items()}
     parts = [f"by={names[picking.by]}"] if picking.by in names else []
     parts += ["from=all"] if picking.whole else []
@@ -168,7 +168,7 @@ def parse_agent(text: str) -> Agent:
 
 
 def agent_text(agent: Agent) -> str:
-    """The inverse of `parse_agent`. Of a learned or asked agent it does not say who decides."""
+    """The inverse of `parse_agent`. For a learned agent, and one that is a function, it does not say who decides."""
     if agent.picking.by:
         return picking_text(agent.picking)
     names = {number: name for name, number in INSPECTING_RULES.items()}

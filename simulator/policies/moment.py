@@ -1,4 +1,4 @@
-"""What a policy may look at when it orders the queue: one moment of a replay."""
+"""What a policy may read when it orders the queue: one moment of a replay."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Moment(NamedTuple):
     user: IntArray  # (tasks,)
     est_end: IntArray  # (at least running,), seconds, ascending
     est_job: IntArray  # (at least running,), tasks
-    usage: FloatArray  # (users + 1,), processor-seconds at `since`; see simulator/policies/usage.py
+    usage: FloatArray  # (users + 1,), processor-seconds at `since`, see simulator/policies/usage.py
     rate: FloatArray  # (users + 1,), processors
     since: IntArray  # (users + 1,), seconds
-    half_life_s: float  # of usage; 0 where nothing asks for usage
+    half_life_s: float  # of usage, 0 where nothing reads usage
 
 
 @inlined
 def usage_of(moment, user):
-    """Processor-seconds of a user at this moment; user -1 stands for all users together."""
+    """Processor-seconds of a user at this moment. User -1 means all users together."""
     who = user if user >= 0 else len(moment.usage) - 1
     return usage_at(moment.usage, moment.rate, moment.since, who, moment.now, moment.half_life_s)

@@ -1,8 +1,8 @@
 """The kernel network of RLScheduler inside the compiled engine: one small perceptron, applied to each waiting job.
 
-Zhang et al. 2020, section IV-B: the same 32-16-8 network scores every visible job, so that the order of the queue cannot matter.
-What it reads of a job is the network's own *layout*: first the facts, which are known when the job is submitted and do not
-change (simulator/policies/observation.py), then the signals, which the engine computes at every decision. All lie in about [0, 1].
+Zhang et al. 2020, section IV-B: the same 32-16-8 network scores every visible job, so the order of the queue cannot matter.
+What it reads of a job is the network's own *layout*. First come the facts, which are known when the job is submitted and do not
+change (simulator/policies/observation.py). Then come the signals, which the engine computes at every decision. All are in about [0, 1].
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIGNALS = (
     "running_work",
     "user_share",
 )
-"""What the engine can tell at a decision; docs/guides/policies.md defines each."""
+"""What the engine can compute at a decision. docs/guides/policies.md defines each."""
 AGENT_SIGNALS = (
     "ends_by_shadow",
     "time_to_shadow",
@@ -47,7 +47,7 @@ AGENT_SIGNALS = (
     "queue_urgency",
     "answers_no",
 )
-"""What it can tell agents besides; docs/guides/backfilling.md defines each. Their indices follow those of SIGNALS."""
+"""What the engine can also compute for agents. docs/guides/backfilling.md defines each. Their indices follow those of SIGNALS."""
 WAIT, WAIT_OVER_ESTIMATE, FITS, FREE_PROCS, QUEUE_LENGTH = range(5)
 WAIT_OF_12_H, START_DELAY, QUEUED_WORK, RUNNING_WORK, USER_SHARE = range(5, 10)
 ENDS_BY_SHADOW, TIME_TO_SHADOW, ESTIMATE_OVER_SHADOW, EXTRA_PROCS, LEFT_FREE, AT_FRONT = range(10, 16)
@@ -57,7 +57,7 @@ FloatArray = NDArray[np.float32]
 
 
 class KernelWeights(NamedTuple):
-    """A kernel network: what it reads, and its weights; a matrix is (inputs, outputs). The inputs are first the facts, then the
+    """A kernel network: what it reads, and its weights. A matrix is (inputs, outputs). The inputs are first the facts, then the
     signals."""
 
     facts: NDArray[np.int64]  # (facts,), indices in simulator.policies.observation.FACTS
@@ -72,7 +72,7 @@ class KernelWeights(NamedTuple):
 
 
 class NetworkInputs(NamedTuple):
-    """What a kernel network reads of the tasks of one replay: its weights say which facts, and which signals."""
+    """What a kernel network reads of the tasks of one replay. Its weights say which facts and which signals."""
 
     weights: KernelWeights
     facts: FloatArray  # (tasks, facts)
@@ -80,7 +80,7 @@ class NetworkInputs(NamedTuple):
 
 @lean
 def observe(moment, inputs, begin, visible, room, rows):
-    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of the jobs begin : begin + visible of the queue.
+    """Fills `rows` (VISIBLE_JOBS, inputs) with the inputs of `visible` jobs of the queue, from place `begin` on.
 
     room: scratch, float64 (as many jobs as can run,).
     """
@@ -129,7 +129,7 @@ def signals_of_jobs(moment, signal, queue, visible, rows, column):
 
 @lean
 def start_delays(moment, queue, visible, room, rows, column):
-    """How long it takes, by the estimated ends, until so many processors are free as each job needs; queue as in `signals_of_jobs`."""
+    """How long it takes, by the estimated ends, until as many processors are free as each job needs. queue: as in `signals_of_jobs`."""
     procs, est_end, running = moment.procs, moment.est_end, moment.running
     total = float(moment.free)
     for r in range(running):
@@ -170,9 +170,9 @@ def signal_of_all(moment, signal):
 
 @compiled
 def score_rows(rows, visible, weights, scores):
-    """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32; the largest goes first.
+    """Network outputs of the first `visible` rows into `scores` (VISIBLE_JOBS,), float32. The job with the largest goes first.
 
-    Both ways below add up in the same order, so that a job's output does not depend on how many others wait.
+    Both ways below add up in the same order, so a job's output does not depend on how many others wait.
     """
     if visible < FEW_ROWS:
         _score_one_by_one(rows, visible, weights, scores)
@@ -193,9 +193,9 @@ def score_rows(rows, visible, weights, scores):
 
 
 FEW_ROWS = 12
-"""From so many rows on it is faster to take all jobs through one unit than one job through all units."""
+"""From this number of rows on it is faster to take all jobs through one unit than one job through all units."""
 LANES = 32
-"""What a compiled loop over jobs takes at a time, four vectors of eight; a remainder goes job by job."""
+"""How many jobs a compiled loop takes at a time, four vectors of eight. The rest goes job by job."""
 
 
 @compiled

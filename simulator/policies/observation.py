@@ -1,4 +1,4 @@
-"""What a learned policy may know of a job from its submission on: facts, and layouts, which say what a network reads."""
+"""What a learned policy may know of a job from its submission on: facts. Layouts say what a network reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = (
     "predicted_p50",
     "predicted_p90",
 )
-"""The first four are computed from the jobs of a replay; the others are `Jobs.facts`, from whoever has the log."""
+"""The first four are computed from the jobs of a replay. The others are `Jobs.facts`, which whoever has the log fills in."""
 COMPUTED = 4
 ALL_SIGNALS = SIGNALS + AGENT_SIGNALS
 
@@ -55,7 +55,7 @@ LAYOUTS = {
         (*_USUAL_SIGNALS, "start_delay", "queued_work", "running_work", "user_share"),
     ),
 }
-"""paper: Table I of RLScheduler (Zhang et al. 2020), normalised as its code does it. plain: what every log has. informed: also
+"""paper: Table I of RLScheduler (Zhang et al. 2020), normalised as in its code. plain: what every log has. informed: also
 predicted run times and the state of queue and cluster."""
 
 
@@ -90,8 +90,8 @@ AGENT_LAYOUTS = {
         ("wait_of_12_h", "free_procs", "fits", "rejected_of_12_h", "queue_urgency", "answers_no"),
     ),
 }
-"""What agents read, of each job that may be picked, and of the job that is inspected. inspector-paper has the seven inputs of
-SchedInspector's code (Zhang et al. 2022), and the one that tells the row to accept from the row to reject. The published actor is a
+"""What agents read of each job that may be picked, and of the job that is inspected. inspector-paper has the seven inputs of
+SchedInspector's code (Zhang et al. 2022), and one that says whether the row means to accept or to reject. The published actor is a
 perceptron 7-32-16-8-2 with ReLU and an output for each answer. Here one kernel network 8-32-16-8-1 scores both rows."""
 
 
@@ -104,13 +104,13 @@ def layout_named(name: str) -> Layout:
 
 
 _LAST_FACTS: list[tuple[weakref.ref[Jobs], int, tuple[int, ...], NDArray[np.float32]]] = []
-"""Of the two traces that were asked about last. A learning policy asks about the same one in every epoch."""
+"""Of the two traces that were used last. A learning policy uses the same one in every epoch."""
 
 
 def facts_of(jobs: Jobs, cluster_procs: int, facts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The facts with these indices in FACTS, float32 (num_jobs, facts), which nobody may write to: asked again, they are the same array.
+    """The facts with these indices in FACTS, float32 (num_jobs, facts). Do not write to it: later calls return the same array.
 
-    Raises ValueError that names the facts of which nothing is known here.
+    Raises ValueError that names the facts which these jobs do not have.
     """
     which = tuple(facts.tolist())
     for of_jobs, of_procs, of_facts, values in _LAST_FACTS:
@@ -146,7 +146,7 @@ def _computed(fact: int, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
 
 
 def log_seconds(seconds: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Seconds as networks read them: log2(1 + s) / 20, which is 1 after twelve days."""
+    """Seconds as networks read them: `log2(1 + s) / 20`, which is 1 after twelve days."""
     return np.log2(1.0 + seconds) / 20.0
 
 
@@ -172,7 +172,7 @@ def blank_network(layout: Layout) -> KernelWeights:
 
 
 def no_weights() -> KernelWeights:
-    """For replays whose policy is not a network: it reads nothing."""
+    """For replays whose policy is not a network. It reads nothing."""
     return blank_network(Layout((), ()))
 
 

@@ -1,15 +1,15 @@
-"""Policies that users bring: a function of the waiting jobs, in numpy or compiled by numba, lowest score first.
+"""Policies that users bring: a function of the waiting jobs, in numpy or compiled by numba. The lowest score goes first.
 
-A plug-in's parameters say what it reads, by these names:
+The names of a plug-in's parameters say what it reads:
 
     now      the time, seconds in the log's clock          free     free processors
     submit   submit time, seconds in the log's clock       cluster  processors of the cluster
     wait     now - submit, seconds                         user     number of the user
-    estimate what the scheduler believes, seconds          procs    processors
+    estimate run time the scheduler uses, seconds          procs    processors
 
 A plain function gets arrays of the waiting jobs (`now`, `free` and `cluster` are numbers) and returns an array of scores. A
 function compiled with `numba.njit` gets the numbers of one job and returns its score. A function that reads neither
-`now`, `wait` nor `free` is asked once per job, before the replay; one that reads `free` is asked again after every start.
+`now`, `wait` nor `free` is called once per job, before the replay. One that reads `free` is called again after every start.
 """
 
 from __future__ import annotations
@@ -101,18 +101,18 @@ class PlugIn:
         return score
 
     def failure(self, error: Exception) -> ValueError:
-        """What to raise when the function has raised `error`: where it was, as far as that is known."""
+        """What to raise when the function has raised `error`. It names the line, as far as that is known."""
         code = getattr(getattr(self.function, "py_func", self.function), "__code__", None)
         lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
         where = f" in line {lines[-1]}" if lines else ""
         return ValueError(f"policy {self.name} failed{where}: {type(error).__name__}: {error}")
 
     def no_score(self, job: int, now: int) -> ValueError:
-        """What to raise for a score that is not a number. job: its index; now: seconds in the log's clock."""
+        """What to raise for a score that is not a number. job: its index. now: seconds in the log's clock."""
         return ValueError(f"policy {self.name} gave the job at index {job} at time {now} a score that is not a number")
 
     def fixed_scores(self, jobs: Jobs, cluster_procs: int) -> NDArray[np.float64]:
-        """Scores of all jobs, float64 (num_jobs,); for functions whose scores never change."""
+        """Scores of all jobs, float64 (num_jobs,), for functions whose scores never change."""
         columns = {"submit": jobs.submit, "estimate": jobs.estimate, "procs": jobs.procs, "user": jobs.user}
         return self.scores(np.arange(len(jobs)), 0, 0, cluster_procs, columns)
 
@@ -121,7 +121,7 @@ _registered: dict[str, PlugIn] = {}
 
 
 def add_plugin(name: str, function: Callable[..., Any]) -> None:
-    """Keeps `function` under a name. Raises ValueError for parameters that nothing is known of."""
+    """Keeps `function` under a name. Raises ValueError for parameters whose names are not in READS."""
     _registered[name] = _checked(name, function)
 
 
@@ -137,16 +137,16 @@ def load_plugin(file: Path, name: str) -> PlugIn:
     spec = importlib.util.spec_from_file_location(f"policy {file}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module  # dataclasses look themselves up there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise ValueError(f"{file}: cannot be loaded: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{file}: cannot be loaded, {type(error).__name__}: {error}") from error
     functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if not name:
         raise ValueError(f"{file}: which function? It has {', '.join(functions) or 'none'}: give {file}:NAME")
     if name not in vars(module):
-        raise ValueError(f"{file}: has no function {name!r}; it has {', '.join(functions) or 'none'}: give {file}:NAME")
+        raise ValueError(f"{file}: has no function {name!r}. It has {', '.join(functions) or 'none'}: give {file}:NAME")
     return _checked(f"{file}:{name}", vars(module)[name])
 
 
@@ -160,8 +160,8 @@ def _checked(name: str, function: Callable[..., Any]) -> PlugIn:
     unknown = [read for read in reads if read not in READS or parameters[read].kind in starred]
     if unknown or not reads:
         raise ValueError(
-            f"policy {name} has a parameter {unknown[0]!r}, which nothing is known of; expected some of {', '.join(READS)}"
+            f"policy {name} has a parameter {unknown[0]!r}, which is not known: expected some of {', '.join(READS)}"
             if unknown
-            else f"policy {name} has no parameter; expected some of {', '.join(READS)}"
+            else f"policy {name} has no parameter: expected some of {', '.join(READS)}"
         )
     return PlugIn(name, function, reads)

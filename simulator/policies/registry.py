@@ -1,4 +1,4 @@
-"""Scheduling policies by name: text as users write it in, what the engines need out. Scores: docs/reference/semantics.md."""
+"""Scheduling policies by name. They turn the text that users write into what the engines need. Scores: docs/reference/semantics.md."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ CHANGING = {
     "tetris": scoring.TETRIS,
     "tetris-star": scoring.TETRIS_STAR,
 }
-"""Policies that order the queue anew in every pass."""
+"""Policies that order the queue again in every pass."""
 
 NAMED_FORMULAS = {
     "inspector-SEXP": "-(wait + estimate) / procs",
     "inspector-LEXP": "(wait + estimate) / procs",
     "inspector-multifactor": "1000 * wait / 43200 + 1000 * (1 - procs / cluster)",
 }
-"""Policies of SchedInspector that have the name of another one of ours, as formulas (highest first)."""
+"""Policies of SchedInspector whose name another policy of ours has, as formulas (highest first)."""
 
 OPTIONS: dict[str, dict[str, float]] = {
     "random": {"seed": 1},
@@ -77,12 +77,12 @@ RIVAL_HEURISTICS = ("FCFS", "SJF", "SAF", "WFP3", "UNICEP", "F1")
 
 @dataclass(frozen=True)
 class Policy:
-    """A scheduling policy as the engines take it.
+    """A scheduling policy in the form that the engines take.
 
     name: as written, in its usual case. fixed: scores of jobs whose order never changes, lowest first, (num_jobs,).
     scores_whole_replay: a job's fixed score may depend on the other jobs of the replay, so that a window has its own.
     kind, parameters, half_life_s, formula, weights: see simulator.policies.scoring.Scoring. plug_in: scores from outside. agent: who
-    decides beside the policy; the weights are its network's then.
+    decides beside the policy. Then `weights` are those of the agent's network.
     """
 
     name: str
@@ -99,8 +99,10 @@ class Policy:
 
 
 def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
-    """The policy that `text` names: a name in POLICY_NAMES (any case), with options where it has some (`fairshare:half_life_days=7`);
-    `formula:TEXT`; `FILE.py:NAME`; a registered plug-in; "learned", which needs `weights`.
+    """The policy that `text` names.
+
+    text: a name in POLICY_NAMES (any case), with options where it has some (`fairshare:half_life_days=7`). Or `formula:TEXT`, or
+    `FILE.py:NAME`, or the name of a registered plug-in, or "learned", which needs `weights`.
 
     Raises ValueError (FormulaError) that says what is wrong and what would be right.
     """
@@ -132,9 +134,9 @@ def parse_policy(text: str, weights: KernelWeights | None = None) -> Policy:
 
 
 def register_policy(name: str, function: Callable[..., Any]) -> None:
-    """Makes `function` a policy that can be named wherever a built-in can.
+    """Makes `function` a policy that can be named wherever a built-in one can.
 
-    Raises ValueError for the name of a built-in, and for parameters that nothing is known of.
+    Raises ValueError for the name of a built-in policy, and for parameters whose names are not known.
     """
     if name.partition(":")[0].strip().lower() in {"learned", "formula", *map(str.lower, POLICY_NAMES)}:
         raise ValueError(f"policy {name!r} is built in: choose another name")
@@ -153,7 +155,7 @@ def network_policy(weights: KernelWeights, teacher: Callable[[Jobs, int], FloatA
 
 
 def assisted(policy: str | Policy, agent: Agent) -> Policy:
-    """The policy with an agent beside it. Raises ValueError where both would be networks, or where nobody can be beside the policy."""
+    """The policy with an agent beside it. Raises ValueError where both would be networks, or where the policy cannot have an agent."""
     if isinstance(policy, str):
         policy = parse_policy(policy)
     if agent.weights is None:
@@ -166,7 +168,7 @@ def assisted(policy: str | Policy, agent: Agent) -> Policy:
 
 
 def parse_options(text: str, options: str, defaults: Mapping[str, float]) -> dict[str, float]:
-    """`key=number,key=number` over `defaults`. Raises ValueError that names the option and those there are."""
+    """`key=number,key=number` over `defaults`. Raises ValueError that names the option and the options that exist."""
     options_by_name = dict(defaults)
     for part in filter(None, (part.strip() for part in options.split(","))):
         key, _, value = part.partition("=")
@@ -245,13 +247,13 @@ def bounded_formula(policy: Policy) -> str:
 
 
 def _bounded(jobs: Jobs, factor: float, cap_s: float) -> FloatArray:
-    """The time from which the job has its place: its submission, and at most `cap_s` seconds later the longer and wider it is. So
-    nobody waits in the queue behind a job that came more than `cap_s` seconds later."""
+    """The time from which the job has its place. It is its submission plus a time that grows with length and width, `cap_s` seconds at
+    most. So no job waits behind one that came more than `cap_s` seconds later."""
     return (jobs.submit - jobs.origin) + np.minimum(factor * jobs.estimate * np.sqrt(jobs.procs), cap_s)
 
 
 def _area(jobs: Jobs) -> NDArray[np.int64] | FloatArray:
-    """In whole numbers where they suffice: they are sorted faster."""
+    """In whole numbers where the area fits into one: they are sorted faster."""
     if len(jobs) and int(jobs.estimate.max()) * int(jobs.procs.max()) < 1 << 53:
         return jobs.estimate * jobs.procs
     return jobs.estimate.astype(np.float64) * jobs.procs
@@ -264,7 +266,7 @@ def _width_breaks_ties(jobs: Jobs) -> FloatArray:
 
 @compiled
 def _carastan_santos(number, since_origin, estimate, procs):
-    """F1 to F4, Carastan-Santos and de Camargo 2017, table 3; submit times count from a fixed origin, at least 0.1 s."""
+    """F1 to F4, Carastan-Santos and de Camargo 2017, table 3. Submit times count from a fixed origin, at least 0.1 s."""
     score = np.empty(len(procs))
     for job in range(len(procs)):
         submitted = math.log10(max(float(since_origin[job]), 0.1))

@@ -13,15 +13,15 @@ from simulator.compiled import compiled, lean
 from simulator.policies.network import score_rows
 
 TAKE_BEST, DRAW, FOLLOW = range(3)
-"""How a network's choices are made: the largest output; a draw from their softmax; as the teacher, whose scores are given
-(`Scoring.fixed`, lowest first). The last two are recorded."""
+"""How a network's choices are made. TAKE_BEST takes the largest output, DRAW draws from their softmax. FOLLOW does as the teacher
+does, whose scores are in `Scoring.fixed`, lowest first. The choices of the last two are recorded."""
 
 DECISIONS, ROWS = range(2)
 """What `Recorder.used` counts."""
 
 
 class Recorder(NamedTuple):
-    """Buffers for recorded choices; see simulator.agents.trajectories.Trajectories."""
+    """Buffers for recorded choices, see simulator.agents.trajectories.Trajectories."""
 
     features: NDArray[np.float32]  # (rows, inputs)
     first_row: NDArray[np.int64]  # (decisions,)
@@ -33,7 +33,7 @@ class Recorder(NamedTuple):
 
 
 def new_recorder(rows: int, decisions: int, inputs: int) -> Recorder:
-    """Room for so many decisions, which see so many rows in all."""
+    """Room for this number of decisions, which see this number of rows in all."""
     return Recorder(
         features=np.empty((rows, inputs), dtype=np.float32),
         first_row=np.empty(decisions, dtype=np.int64),
@@ -80,8 +80,8 @@ def draw_choice(outputs, visible):
 
 @lean
 def record_choice(recorder, rows, visible, choice, log_probability, now):
-    """Appends a decision to the recorder: its rows, the place chosen, the log-probability of that, and the time. False when it is
-    full."""
+    """Appends a decision to the recorder: its rows, the chosen place, the log-probability of that choice, and the time. Returns False
+    when the recorder is full."""
     features = recorder.features
     decisions, used = recorder.used[DECISIONS], recorder.used[ROWS]
     if decisions >= len(recorder.choice) or used + visible > len(features):

@@ -1,4 +1,4 @@
-"""Scores of the waiting jobs, for policies whose order changes while jobs wait: the lowest score goes first.
+"""Scores of the waiting jobs, for policies whose order changes while jobs wait. The lowest score goes first.
 
 Definitions: docs/reference/semantics.md. Orders that never change are numbers per job (simulator/policies/registry.py), kind FIXED here.
 """
@@ -18,19 +18,19 @@ from simulator.policies.network import VISIBLE_JOBS, KernelWeights, NetworkInput
 
 FIXED, SEXP, LEXP, WFP3, UNICEP, TETRIS, TETRIS_STAR, FAIRSHARE, MULTIFACTOR, FORMULA, LEARNED = range(11)
 ASKED_SCORES, ASKED_CHOICE = 11, 12
-"""Whoever steps the engine gives the scores, or chooses the next job."""
+"""The caller of the engine gives the scores, or chooses the next job."""
 
 LAST = 1e300
 """Score of a job that does not fit, where the policy looks at the free processors."""
 
 
 class Scoring(NamedTuple):
-    """A policy as the engine takes it. A network that follows a teacher has the teacher's scores in `fixed`."""
+    """A policy in the form that the engine takes. A network that follows a teacher has the teacher's scores in `fixed`."""
 
     kind: int  # see above
-    fixed: NDArray[np.float64]  # (tasks,), scores of kind FIXED; else (1,)
-    parameters: NDArray[np.float64]  # multifactor: (age, max_age_s, fairshare, size); else (1,)
-    half_life_s: float  # of usage; 0 where nothing asks for usage
+    fixed: NDArray[np.float64]  # (tasks,), scores of kind FIXED, else (1,)
+    parameters: NDArray[np.float64]  # multifactor: (age, max_age_s, fairshare, size), else (1,)
+    half_life_s: float  # of usage, 0 where nothing reads usage
     users: int  # how many there are
     follows_free: bool  # order the rest again after every start
     ops: NDArray[np.int64]  # (operations, 2), of a formula
@@ -38,7 +38,7 @@ class Scoring(NamedTuple):
     weights: KernelWeights  # of a network
     facts: NDArray[np.float32]  # (tasks, facts), what a network reads of each task
     origin: int  # second of the log's clock from which a formula counts submit times
-    steady: bool  # a formula is computed again only where `Episode.score` is not a number: whoever changes an estimate puts that there
+    steady: bool  # a formula is computed again only where `Episode.score` is not a number, which code that changes an estimate writes
 
 
 class Scratch(NamedTuple):
@@ -53,8 +53,8 @@ class Scratch(NamedTuple):
 
 @lean
 def fill_scores(moment, scoring, scratch, score):
-    """Fills `score`, by place in the queue. Returns -1 and -1, or the place of the job whose formula failed and the operation
-    that did."""
+    """Fills `score`, by place in the queue. Returns -1 and -1. If a formula fails, returns the place of the job and the operation
+    that failed."""
     kind = scoring.kind
     if kind == SEXP:
         _expansion_factors(moment, 1.0, score)
@@ -98,7 +98,7 @@ def _wfp3(moment, score):
 
 @lean
 def _unicep(moment, score):
-    """Tang et al. 2009; the small term lets a serial job (log2(1) = 0) come first instead of dividing by zero."""
+    """Tang et al. 2009. The small term lets a serial job (`log2(1) = 0`) come first instead of dividing by zero."""
     submit, procs, estimate = moment.submit, moment.procs, moment.estimate
     for k in range(moment.queued):
         job = moment.queue[k]
@@ -195,8 +195,8 @@ def _network(moment, scoring, scratch, score):
 
 @lean
 def score_blocks(moment, scoring, scratch, score, first, last):
-    """Minus the network's output, for blocks `first` to `last` of VISIBLE_JOBS waiting jobs each. The first of them comes last, so that
-    its rows and outputs stay for a choice."""
+    """Minus the network's output, for blocks `first` to `last` of VISIBLE_JOBS waiting jobs each. The first block is computed last, so
+    that its rows and outputs remain for a choice."""
     inputs = NetworkInputs(scoring.weights, scoring.facts)
     for block in range(last, first - 1, -1):
         begin = block * VISIBLE_JOBS

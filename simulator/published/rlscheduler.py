@@ -45,12 +45,12 @@ def replay_rlscheduler(
     """Replays all jobs on an initially empty cluster as the RLScheduler code does.
 
     jobs: with `estimate` as that code sees requested times, jobs_from_log(..., estimates="as logged"), and processors
-        the larger of allocated and requested; `limit`, `user` and `cancel` are ignored, as that code has none of them.
+        the larger of allocated and requested. `limit`, `user` and `cancel` are ignored, as that code has none of them.
     policy: a name in `POLICIES`, or a policy whose scores are fixed at submission, that is a kernel network, or that
         simulator.published.schedinspector.inspector_base made. An agent beside it may inspect.
-    wait_bug: WFP3, UNICEP and SchedInspector's SEXP and LEXP use a wait of -1 - submit as coded; False for the true wait,
-        now - submit.
-    procs_per_node: nodes are given whole; the cluster has cluster_procs / procs_per_node of them.
+    wait_bug: WFP3, UNICEP and SchedInspector's SEXP and LEXP use a wait of -1 - submit, as coded. With False they use the true
+        wait, now - submit.
+    procs_per_node: nodes are given whole. The cluster has cluster_procs / procs_per_node of them.
     protocol: faults of SchedInspector's code.
     Raises ValueError for another policy or agent, a cluster that is not a whole number of nodes, or a job wider than the cluster.
     """
@@ -74,9 +74,9 @@ def rlscheduler_inputs(
     procs_per_node: float = 1.0,
     protocol: InspectorProtocol = USUAL_PROTOCOL,
 ) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
-    """What the event loop takes; arguments as for `replay_rlscheduler`, and it raises the same errors.
+    """What the event loop takes. The arguments and errors are those of `replay_rlscheduler`.
 
-    sample: how a network's choices are made, see simulator/policies/sampling.py; for FOLLOW, `policy.fixed` is the teacher.
+    sample: how a network's choices are made, see simulator/policies/sampling.py. For FOLLOW, `policy.fixed` is the teacher.
     """
     number, given = _number_and_scores(jobs, cluster_procs, policy, sample)
     inspector = inspector_of(policy, sample, protocol)
@@ -103,7 +103,7 @@ def _network_of(policy: Policy, jobs: Jobs, cluster_procs: int) -> tuple[KernelW
 
 
 def check_widths(jobs: Jobs, cluster_procs: int) -> None:
-    """Raises ValueError when a job is wider than the cluster, which these rules would wait for for ever."""
+    """Raises ValueError when a job is wider than the cluster. Under these rules the replay would wait for it for ever."""
     if len(jobs) and jobs.procs.max() > cluster_procs:
         raise _too_wide(jobs, int(jobs.procs.argmax()), cluster_procs)
 
@@ -131,7 +131,7 @@ def _whole_nodes(jobs: Jobs, cluster_procs: int, procs_per_node: float) -> tuple
 def _number_and_scores(
     jobs: Jobs, cluster_procs: int, policy: str | Policy, sample: int
 ) -> tuple[int, NDArray[np.float64]]:
-    """A policy's number in the loop, and the scores that the loop is given, float64 (num_jobs,), or (0,) for none."""
+    """A policy's number in the loop, and the scores that the loop gets, float64 (num_jobs,), or (0,) for none."""
     name = policy if isinstance(policy, str) else policy.name
     number = policy_number(name)
     if number is not None:
@@ -141,7 +141,7 @@ def _number_and_scores(
     learned = policy.kind == LEARNED
     if not learned and policy.fixed is None:
         raise ValueError(
-            f"policy {policy.name!r} orders waiting jobs anew, which the RLScheduler rules cannot: use one of "
+            f"policy {policy.name!r} orders waiting jobs again and again, which the RLScheduler rules cannot: use one of "
             f"{', '.join(POLICIES)}, a formula of what is known at submission, or a trained policy"
         )
     given = np.zeros(0)
@@ -151,11 +151,11 @@ def _number_and_scores(
 
 
 def rlscheduler_metrics(jobs: Jobs, schedule: Schedule, cluster_procs: int) -> dict[str, float]:
-    """The figures of that code for a whole replay, plain averages over its jobs; names carry units.
+    """The figures of that code for a whole replay, plain averages over its jobs. Their names have the units.
 
-    utilisation_as_coded divides by the time from the first submission to the last *start*, so that it is too high and can
-    exceed 1 (nan when nothing starts later than that submission); utilisation_makespan divides by the time to the last
-    completion. last_start_s is in the log's clock. Run times must be above 0: that code drops other jobs.
+    utilisation_as_coded divides by the time from the first submission to the last *start*. So it is too high and can
+    exceed 1 (nan when nothing starts later than that submission). utilisation_makespan divides by the time to the last
+    completion. last_start_s is in the log's clock. Run times must be above 0, because that code drops other jobs.
     Raises ValueError when there is no job.
     """
     if len(jobs) == 0:

@@ -1,8 +1,8 @@
-"""The event loop of the RLScheduler rules: choose a job, start what may start, go on to the next event.
+"""The event loop of the RLScheduler rules: choose a job, start what may start, continue with the next event.
 
-`simulator/published/rlscheduler.py` says whose rules these are, and is what other code calls. The order in which jobs stand in the
-lists decides ties, as in that code. With an inspector (simulator/published/schedinspector.py) the loop is compiled once more; without
-one, nothing of it is compiled.
+`simulator/published/rlscheduler.py` says whose rules these are, and other code calls that module. The order of jobs in the
+lists decides ties, as in that code. With an inspector (simulator/published/schedinspector.py) the loop is compiled once more. Without
+one, nothing of the inspector is compiled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FloatArray = NDArray[np.float64]
 class RLSchedulerRules(NamedTuple):
     """What is the same for every job of a replay. policy: a number of simulator/published/rlscheduler_scores.py.
 
-    true_wait: scores are taken again at each decision, with the true wait; else once, with a wait of -1 - submit. sample: how a
+    true_wait: scores are computed again at each decision, with the true wait. Otherwise once, with a wait of -1 - submit. sample: how a
     network's choices are made, see simulator/policies/sampling.py. origin: the time from which scores count submissions, seconds in
     the log's clock. weights: of the network that orders or inspects.
     """
@@ -58,19 +58,19 @@ class RLSchedulerRules(NamedTuple):
 
 
 class RLSchedulerJobs(NamedTuple):
-    """The jobs of a replay, in submit order; times in seconds, submissions in the log's clock."""
+    """The jobs of a replay, in submit order. Times are in seconds, submissions in the log's clock."""
 
     submit: IntArray  # (jobs,)
     runtime: IntArray  # (jobs,)
     procs: IntArray  # (jobs,)
     estimate: IntArray  # (jobs,)
     need: IntArray  # (jobs,) nodes
-    given: FloatArray  # (jobs,) scores for GIVEN_SCORES, and of the teacher for FOLLOW; (0,) where nothing reads them
-    facts: NDArray[np.float32]  # (jobs, facts of the network); (0, 0) without a network
+    given: FloatArray  # (jobs,) scores for GIVEN_SCORES and the teacher for FOLLOW, or (0,) where unread
+    facts: NDArray[np.float32]  # (jobs, facts of the network), or (0, 0) without a network
 
 
 class RLSchedulerState(NamedTuple):
-    """Where a replay stands."""
+    """The state of a replay."""
 
     clock: IntArray  # (7,) see _NOW and the others
     queue: IntArray  # (jobs,) in the order of the last sort, then of arrival
@@ -82,14 +82,14 @@ class RLSchedulerState(NamedTuple):
 
 
 class _Sight(NamedTuple):
-    """What a network sees at a decision, and its outputs; empty without a network."""
+    """What a network sees at a decision, and its outputs. Empty without a network."""
 
     rows: NDArray[np.float32]  # (VISIBLE_JOBS, inputs)
     outputs: NDArray[np.float32]  # (VISIBLE_JOBS,)
     est_end: IntArray  # (jobs,) estimated ends of running jobs, ascending
     est_job: IntArray  # (jobs,) these jobs
     room: FloatArray  # (jobs,) to work in
-    nobody: IntArray  # (1,) for what these rules keep no account of
+    nobody: IntArray  # (1,) for what these rules do not count
     unused: FloatArray  # (1,)
 
 
@@ -101,7 +101,7 @@ the blocked head has its processors, by the estimated ends."""
 @apart
 @compiled
 def replay_jobs(rules, jobs, inspector, recorder, start, backfilled):
-    """Replays all jobs on an empty cluster; fills `start` and `backfilled`, (jobs,). False when the recorder is full.
+    """Replays all jobs on an empty cluster and fills `start` and `backfilled`, (jobs,). False when the recorder is full.
 
     inspector: simulator.published.schedinspector.Inspector, or None.
     """
@@ -172,7 +172,7 @@ def _choose(rules, jobs, state, sight, recorder):
 
 @inlined
 def _plan_backfilling(rules, jobs, state):
-    """The shadow time is computed once, whatever happens until the head starts, and the order stays: arrivals join at the end."""
+    """The shadow time is computed once, whatever happens until the head starts. The order is kept, and arrivals join at the end."""
     clock = state.clock
     if rules.backfill and jobs.need[clock[_HEAD]] > clock[_FREE]:
         clock[_SHADOW] = _shadow_time(rules, jobs, state)
@@ -192,7 +192,7 @@ def _inspect_head(rules, jobs, inspector, state, sight, rejections, recorder):
 @apart
 @lean
 def _reject_head(rules, jobs, inspector, state, rejections):
-    """Takes the choice back, and takes one event if it comes within the interval."""
+    """Takes the choice back, and processes one event if it comes within the interval."""
     clock = state.clock
     head, since, latest = clock[_HEAD], clock[_NOW], clock[_NOW] + inspector.interval_s
     comes = clock[_ARRIVED] < len(jobs.submit) and jobs.submit[clock[_ARRIVED]] <= latest
@@ -221,7 +221,7 @@ def _score_queue(rules, jobs, state):
 
 @inlined
 def _network_choice(rules, jobs, state, sight, recorder):
-    """The network's (or its teacher's) place in the queue, recorded where it learns; -1 when the recorder is full."""
+    """The place in the queue that the network or its teacher chooses, recorded where it learns. -1 when the recorder is full."""
     place, log_probability = 0, 0.0
     queued = state.clock[_QUEUED]
     if queued == 1:
@@ -256,7 +256,7 @@ def _observe_queue(rules, jobs, state, sight):
 
 @inlined
 def _moment(rules, jobs, state, sight):
-    """What a network may look at."""
+    """What a network may read."""
     clock, reads_running = state.clock, False
     for signal in rules.weights.signals:
         reads_running |= signal in (START_DELAY, RUNNING_WORK, NEXT_END)
@@ -300,10 +300,10 @@ def _by_estimated_end(jobs, state, sight):
 
 @inlined
 def _shadow_time(rules, jobs, state):
-    """When, by the estimated ends, the head has its processors. Sorts the running jobs by estimated end in place."""
+    """The time at which the head has its processors, by the estimated ends. Sorts the running jobs by estimated end in place."""
     head, count = state.clock[_HEAD], state.clock[_RUNNING]
     running, start, estimate = state.running, state.start, jobs.estimate
-    # an insertion sort, since all but those that started lately stand in this order already
+    # an insertion sort, since all but those that started lately are in this order already
     for k in range(1, count):
         job = running[k]
         while k > 0 and start[running[k - 1]] + estimate[running[k - 1]] > start[job] + estimate[job]:
@@ -321,7 +321,7 @@ def _shadow_time(rules, jobs, state):
 
 @inlined
 def _start_head(jobs, state):
-    """Starts the job that the scheduler is committed to; the others stay in their order."""
+    """Starts the job that the scheduler is committed to. The others keep their order."""
     clock, queue = state.clock, state.queue
     head, kept = clock[_HEAD], 0
     for k in range(clock[_QUEUED]):
@@ -362,7 +362,7 @@ def _start(jobs, state, job, backfilled):
 
 @inlined
 def _next_event(rules, jobs, state):
-    """The next arrival, or before it the next completion; of several at a time, the first in its list."""
+    """The next arrival, or the next completion if it is earlier. Of several at a time it is the first in its list."""
     clock = state.clock
     first, end = -1, np.int64(0)
     for k in range(clock[_RUNNING]):
@@ -388,7 +388,7 @@ def _arrive(rules, jobs, state, job):
     since_origin = jobs.submit[job] - rules.origin
     if rules.policy == GIVEN_SCORES:
         state.score[job] = jobs.given[job]
-    else:  # a waiting job's start time is -1 in that code, hence this wait; true waits come at the decision
+    else:  # a waiting job's start time is -1 in that code, hence this wait. True waits come at the decision
         state.score[job] = policy_score(
             rules.policy, -1 - since_origin, since_origin, jobs.estimate[job], jobs.procs[job], _all_procs(rules)
         )
@@ -404,12 +404,12 @@ def _all_procs(rules):
 
 @compiled
 def _sort(jobs, key):
-    """Sorts job indices in place by their key, equal keys in the order in which they stand."""
+    """Sorts job indices in place by their key. Equal keys keep their order."""
     keys = key[jobs]
     for k in range(1, len(keys)):
         if keys[k] < keys[k - 1]:
             ordered = jobs[np.argsort(keys, kind="mergesort")]
-            for i in range(len(ordered)):  # `jobs[:] = ordered` compiles a second longer, for the message of a misfit
+            for i in range(len(ordered)):  # `jobs[:] = ordered` compiles a second longer, for a message
                 jobs[i] = ordered[i]
             return
 

@@ -1,6 +1,6 @@
 """RLSchert's cluster: slots of time, jobs that are selected ahead of their start, killed and requeued (docs/reference/rlschert.md).
 
-Guo et al. 2021, sections 3.3 and 3.4. Many sequences step side by side; every function here works on one of them, number e.
+Guo et al. 2021, sections 3.3 and 3.4. Many sequences step side by side. Every function here works on one of them, number e.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ IntArray = NDArray[np.int64]
 SLOTS, KILLABLE, HORIZON, LONGEST, WIDEST = 5, 8, 120, 100, 10
 """Visible waiting jobs, killable running ones, units of time in the plan, units of the longest job, processors of the widest."""
 ACTIONS = SLOTS + KILLABLE + 1
-"""Select a slot, kill a place, or let time go on (the last)."""
+"""Select a slot, kill a place, or let time pass (the last)."""
 WAIT = ACTIONS - 1
 LONGEST_BUSY = 2048
 """Units of time whose processors in use are kept."""
 MOST_KILLS = 3
-"""A learner may kill a job so often, and so may the stopping rule."""
+"""How often a learner may kill a job, and how often the stopping rule may."""
 NOWHERE, BACKLOG, VISIBLE, READY, RUNNING, DONE = range(6)
 SLOWDOWN, COMPLETION = range(2)
 
 
 class Sequences(NamedTuple):
-    """Jobs of many sequences; times in units."""
+    """Jobs of many sequences. Times are in units."""
 
     arrive: IntArray  # (sequences, jobs) ascending
     length: IntArray  # (sequences, jobs)
@@ -40,9 +40,8 @@ class Sequences(NamedTuple):
 
 class ClusterRules(NamedTuple):
     """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see
-    docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within,
-    stop_ratio: of the stopping rule, units of time and a factor (0 units is no such rule). preemption_cost: units by which
-    every run of a job after a kill is longer."""
+    docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within, stop_ratio: of the stopping rule,
+    units of time and a factor (0 units means no such rule). preemption_cost: units by which every run of a job after a kill is longer."""
 
     procs: int
     with_remaining: bool
@@ -55,10 +54,10 @@ class ClusterRules(NamedTuple):
 
 
 class ClusterState(NamedTuple):
-    """State of many sequences; the first axis of each array is the sequence. -1: nothing there."""
+    """State of many sequences. The first axis of each array is the sequence. -1 means that there is none."""
 
     now: IntArray  # (sequences,)
-    arrived: IntArray  # (sequences,) jobs that have
+    arrived: IntArray  # (sequences,) jobs that have arrived
     done: IntArray  # (sequences,)
     since: IntArray  # (sequences,) units since the last arrival
     slots: IntArray  # (sequences, SLOTS) job numbers
@@ -77,14 +76,14 @@ class ClusterState(NamedTuple):
     ruled: IntArray  # (sequences, jobs) 1 where the rule has killed it
     killed_after: IntArray  # (sequences, jobs) units that the last kill threw away
     free: IntArray  # (sequences, HORIZON) the plan
-    planned: IntArray  # (sequences, jobs) start of a ready job, units from now; -1: none
+    planned: IntArray  # (sequences, jobs) start of a ready job, units from now, -1 for none
     busy: IntArray  # (sequences, LONGEST_BUSY) processors in use in each unit of time
     holes: IntArray  # (sequences,) free processors, summed over time
     reward: NDArray[np.float64]  # (sequences,) since it was last taken
 
 
 def new_state(sequences: Sequences, cluster_procs: int) -> ClusterState:
-    """State for these sequences; call `begin` for each."""
+    """State for these sequences. Call `begin` for each."""
     episodes, jobs = sequences.arrive.shape
     lengths = {"slots": SLOTS, "running": cluster_procs, "free": HORIZON, "busy": LONGEST_BUSY}
     of_jobs = ("backlog", "ready", "place", "estimate", "start", "finish", "kills", "ruled", "killed_after", "planned")
@@ -120,13 +119,13 @@ def begin(jobs, rules, state, e):
 @apart
 @lean
 def act(jobs, rules, state, e, action):
-    """Takes one action; rewards of units that ended are added to state.reward[e]. Returns whether all jobs are done."""
+    """Takes one action. Rewards of units that ended are added to state.reward[e]. Returns whether all jobs are done."""
     if action < SLOTS and state.slots[e, action] >= 0:
         select(jobs, rules, state, e, action)
     elif SLOTS <= action < WAIT and action - SLOTS < min(state.num_running[e], KILLABLE):
         k = state.num_running[e] - 1 - (action - SLOTS)
         _kill(jobs, rules, state, e, k)
-        plan_anew(jobs, rules, state, e)
+        plan_again(jobs, rules, state, e)
     else:
         let_time_pass(jobs, rules, state, e)
     return state.done[e] == jobs.arrive.shape[1]
@@ -134,7 +133,7 @@ def act(jobs, rules, state, e, action):
 
 @lean
 def select(jobs, rules, state, e, w):
-    """The job of slot w becomes ready, or runs now; the slot is filled from the backlog."""
+    """The job of slot w becomes ready, or runs now. The slot is filled from the backlog."""
     j = state.slots[e, w]
     state.slots[e, w] = -1
     if state.waiting[e] > 0:
@@ -148,7 +147,7 @@ def select(jobs, rules, state, e, w):
 
 @lean
 def select_waiting(jobs, rules, state, e, j):
-    """Job j of the slots or of the backlog becomes ready, or runs now; the others of the backlog keep their order."""
+    """Job j of the slots or of the backlog becomes ready, or runs now. The others of the backlog keep their order."""
     if state.place[e, j] == VISIBLE:
         for w in range(SLOTS):
             if state.slots[e, w] == j:
@@ -175,7 +174,7 @@ def _start_or_plan(jobs, state, e, j):
 
 @lean
 def _place(jobs, state, e, j):
-    """Finds job j its place in the plan; True if it runs now."""
+    """Finds job j its place in the plan. True if it runs now."""
     needed, width = min(state.estimate[e, j], HORIZON), jobs.procs[e, j]
     t0 = earliest(state.free, e, width, needed)
     state.planned[e, j] = t0
@@ -193,7 +192,7 @@ def _place(jobs, state, e, j):
 
 @lean
 def earliest(free, e, width, needed):
-    """The first unit from which on so many processors are free for `needed` units; -1: none inside the horizon."""
+    """The first unit from which `width` processors are free for `needed` units, or -1 for none inside the horizon."""
     length = 0
     for t in range(HORIZON):
         if free[e, t] >= width:
@@ -202,14 +201,14 @@ def earliest(free, e, width, needed):
                 return t - needed + 1
         else:
             length = 0
-            if t + needed >= HORIZON:  # even from the next unit on it would reach beyond
+            if t + needed >= HORIZON:  # from the next unit on it would end beyond the horizon
                 return -1
     return -1
 
 
 @lean
-def plan_anew(jobs, rules, state, e):
-    """Plans anew: running jobs, then the ready ones in their order."""
+def plan_again(jobs, rules, state, e):
+    """Makes the plan again: running jobs first, then the ready ones in their order."""
     for t in range(HORIZON):
         state.free[e, t] = rules.procs
     for k in range(state.num_running[e]):
@@ -229,7 +228,7 @@ def plan_anew(jobs, rules, state, e):
 @apart
 @lean
 def let_time_pass(jobs, rules, state, e):
-    """Time goes on by one unit."""
+    """Time advances by one unit."""
     _count_reward(jobs, rules, state, e)
     state.now[e] += 1
     now = state.now[e]
@@ -244,7 +243,7 @@ def let_time_pass(jobs, rules, state, e):
             state.done[e] += 1
             continue
         if rules.with_remaining:
-            if worked > 0:  # in its restart, nothing new is seen of a job
+            if worked > 0:  # while a job only restarts, nothing new is seen of it
                 state.estimate[e, j] = used + jobs.remaining[e, j, worked]
         else:
             state.estimate[e, j] = max(state.estimate[e, j], used + 1)
@@ -264,7 +263,7 @@ def let_time_pass(jobs, rules, state, e):
     _arrivals(jobs, state, e)
     if rules.stop_within > 0:
         _stop_for_shorter(jobs, rules, state, e)
-    plan_anew(jobs, rules, state, e)
+    plan_again(jobs, rules, state, e)
 
 
 @lean
@@ -281,7 +280,7 @@ def work_done(rules, state, e, j):
 
 @lean
 def _stop_for_shorter(jobs, rules, state, e):
-    """The stopping rule: running jobs that started lately make way for much shorter ones that wait."""
+    """The stopping rule: running jobs that started lately are stopped for much shorter ones that wait."""
     free = rules.procs
     for k in range(state.num_running[e]):
         free -= jobs.procs[e, state.running[e, k]]
@@ -299,7 +298,7 @@ def _stop_for_shorter(jobs, rules, state, e):
 
 @lean
 def _makes_way(jobs, rules, state, e, j, free):
-    """Whether a job waits that is so many times shorter than running job j, and could start if j ended, but not before."""
+    """Whether a job waits that is shorter than running job j by the factor, and could start if j ended, but not before."""
     for i in range(state.arrived[e]):
         width = jobs.procs[e, i]
         if BACKLOG <= state.place[e, i] <= READY:
@@ -311,7 +310,7 @@ def _makes_way(jobs, rules, state, e, j, free):
 
 @lean
 def is_worth_killing(jobs, e, j, used):
-    """The paper's rule of a job that has worked for `used` units: it was thought short and will be long."""
+    """The paper's rule of a job that has worked for `used` units: it was predicted to be short and will be long."""
     first, left = jobs.first[e, j], jobs.remaining[e, j, used]
     return used < first and first < 10 and left > 10 and left - first > first
 

@@ -27,21 +27,22 @@ from simulator.published.rlschert import (
 )
 
 SLOT_FACTS = 7
-"""Of a visible job: there; processors; estimate; area; can start now; units until its place in the plan (log); waited (log)."""
+"""Of a visible job: whether it is there, processors, estimate, area, whether it can start now, units until its place in the plan
+(log), and units waited (log)."""
 KILL_FACTS = 6
-"""Of a killable job: there; and RLSchert's S1 to S5, which the paper does not name. Here: processors; units run; run time as
-predicted first; predicted remaining time; how much longer than first predicted (log of the ratio)."""
+"""Of a killable job: whether it is there, and RLSchert's S1 to S5, which the paper does not name. Here these are processors, units
+run, run time as predicted first, predicted remaining time, and how much longer it is than first predicted (log of the ratio)."""
 PROFILE = 16
-"""Free processors now and in 1, 2, ... units; the last ones stand for longer and longer times (see `_PROFILE_AT`)."""
+"""Free processors now and in 1, 2, ... units. The last entries are of longer and longer times (see `_PROFILE_AT`)."""
 _PROFILE_AT = np.array([0, 1, 2, 3, 4, 6, 8, 10, 13, 17, 22, 28, 36, 48, 64, 90], dtype=np.int64)
 GLOBALS = 5
-"""Log of the backlog; of the ready jobs; of all that wait; units since an arrival; processors in use."""
+"""Log of the numbers of jobs in the backlog, ready, and waiting in all. Then units since an arrival, and processors in use."""
 SIGHT_FACTS = SLOTS * SLOT_FACTS + KILLABLE * KILL_FACTS + PROFILE + GLOBALS
 RANDOM, SJF, SAF, TETRIS, TETRIS_STAR = range(5)
 HEURISTICS = ("Random", "SJF", "SAF", "Tetris", "Tetris*")
 """They see the slots, as in the paper."""
 WHOLE_QUEUE_HEURISTICS = ("SJF, whole queue", "SAF, whole queue")
-"""They see the backlog, too."""
+"""They also see the backlog."""
 TETRIS_KNOB = 0.5
 
 
@@ -50,8 +51,8 @@ TETRIS_KNOB = 0.5
 def look(jobs, rules, state, e, out, mask):
     """Fills the facts (SIGHT_FACTS,) and the mask of the actions that a learner is offered (ACTIONS,).
 
-    Not offered is what could go on for ever: to wait for nothing while a job could be selected, to kill a job that has just
-    started, or a job for the fourth time.
+    Actions that could continue for ever are not offered. These are to wait for nothing while a job could be selected, to kill a job
+    that has just started, and to kill a job for the fourth time.
     """
     at = 0
     idle = state.num_running[e] == 0 and state.num_ready[e] == 0
@@ -106,13 +107,13 @@ def look(jobs, rules, state, e, out, mask):
 
 
 FUTURE = 4
-"""For the critic alone, which judges only while training: shares of the jobs that are still to come, and that are done; sum of
-1 / length of the jobs in the system; their true work that is left."""
+"""For the critic alone, which judges only while training. They are the shares of the jobs that are still to come and that are done,
+the sum of 1 / length of the jobs in the system, and their true work that is left."""
 
 
 @lean
 def look_ahead(jobs, rules, state, e, out):
-    """Fills what no scheduler knows, (FUTURE,). A critic that sees how much of a sequence is left need not guess it, so that
+    """Fills what no scheduler knows, (FUTURE,). A critic that sees how much of a sequence is left need not guess it. So
     the value of decisions has less noise."""
     count = jobs.arrive.shape[1]
     pressure, work = 0.0, 0.0
@@ -134,8 +135,8 @@ IMAGE_COLUMNS_BESIDE = SLOTS * WIDEST + 2
 
 @lean
 def draw_image(jobs, rules, state, e, out):
-    """The paper's state: float32 (HORIZON, procs + IMAGE_COLUMNS_BESIDE). Cells that are taken are 1: the paper gives every job
-    a colour, but a number that is only a name tells a dense network nothing."""
+    """The paper's state, float32 (HORIZON, procs + IMAGE_COLUMNS_BESIDE). Cells in use are 1. The paper gives every job
+    a colour, but to a dense network a number that is only a name says nothing."""
     for t in range(HORIZON):
         for c in range(rules.procs):
             out[t, c] = 1.0 if c < rules.procs - state.free[e, t] else 0.0
@@ -185,14 +186,14 @@ def pick(jobs, rules, state, e, heuristic):
             score = TETRIS_KNOB * packed + (1.0 - TETRIS_KNOB) / estimate
         else:
             score = np.random.random()  # noqa: NPY002
-        if best == WAIT or score > value + 1e-12:  # equal but for rounding: the lower slot
+        if best == WAIT or score > value + 1e-12:  # where they are equal but for rounding, the lower slot wins
             best, value = w, score
     return best
 
 
 @compiled
 def run_heuristic(jobs, rules, state, heuristic, seed, most_actions):
-    """Runs every sequence to its end, or `most_actions`; returns the actions taken in all."""
+    """Runs every sequence to its end, or for `most_actions`. Returns the actions taken in all."""
     np.random.seed(seed)  # noqa: NPY002
     taken = 0
     for e in range(jobs.arrive.shape[0]):
@@ -206,7 +207,7 @@ def run_heuristic(jobs, rules, state, heuristic, seed, most_actions):
 
 @lean
 def pick_from_queue(jobs, rules, state, e, heuristic):
-    """The job, of the slots and the backlog, that SJF or SAF takes among those that can start now, or -1. Of equals the one
+    """The job, of the slots and the backlog, that SJF or SAF takes among those that can start now, or -1. Of equal jobs it is the one
     that arrived first."""
     best, value = -1, 0
     for j in range(state.arrived[e]):
@@ -223,7 +224,7 @@ def pick_from_queue(jobs, rules, state, e, heuristic):
 
 @compiled
 def run_whole_queue(jobs, rules, state, heuristic, most_actions):
-    """As `run_heuristic`, of SJF or SAF that see the whole queue."""
+    """As `run_heuristic`, for SJF or SAF that see the whole queue."""
     taken = 0
     for e in range(jobs.arrive.shape[0]):
         begin(jobs, rules, state, e)
@@ -247,7 +248,7 @@ def look_at_all(jobs, rules, state, over, out, mask):
 
 @compiled
 def look_ahead_all(jobs, rules, state, over, out):
-    """`look_ahead` for every sequence that is not over; out: (sequences, FUTURE)."""
+    """`look_ahead` for every sequence that is not over. out: (sequences, FUTURE)."""
     for e in range(len(over)):
         if not over[e]:
             look_ahead(jobs, rules, state, e, out[e])
@@ -255,7 +256,7 @@ def look_ahead_all(jobs, rules, state, over, out):
 
 @compiled
 def draw_all(jobs, rules, state, over, out):
-    """`draw_image` for every sequence that is not over; out: (sequences, HORIZON, columns)."""
+    """`draw_image` for every sequence that is not over. out: (sequences, HORIZON, columns)."""
     for e in range(len(over)):
         if not over[e]:
             draw_image(jobs, rules, state, e, out[e])
@@ -274,7 +275,7 @@ def act_all(jobs, rules, state, over, action, reward):
 
 @compiled
 def begin_all(jobs, rules, state, over):
-    """Puts every sequence at time 0; over: bool (sequences,), becomes False."""
+    """Sets every sequence to time 0. over: bool (sequences,), which becomes False."""
     for e in range(len(over)):
         begin(jobs, rules, state, e)
         over[e] = False
@@ -282,7 +283,7 @@ def begin_all(jobs, rules, state, over):
 
 @compiled
 def teacher_kills(jobs, rules, state, over, out):
-    """Whether the paper's rule would kill each killable job, (sequences, KILLABLE); of those that a learner may kill."""
+    """Whether the paper's rule would kill each killable job, (sequences, KILLABLE), of the jobs that a learner may kill."""
     for e in range(len(over)):
         for k in range(KILLABLE):
             out[e, k] = False

@@ -1,4 +1,4 @@
-"""Slurm's lists of names: `n[1-3,7]` is n1, n2, n3 and n7. Expanding them, and writing names in that form.
+"""Slurm's lists of names: `n[1-3,7]` is n1, n2, n3 and n7. The module expands them, and writes names in that form.
 
 Syntax: Slurm's man pages of `scontrol show hostnames` and of `topology.conf`. Numbers keep their leading zeros, a name may have
 several brackets, and text may follow a bracket. With several brackets the last one changes fastest.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_NAMES = 1_000_000
-"""Names that a list may have. A slip of the pen such as n[1-9999999999] would fill the memory."""
+"""Names that a list may have. A typing error such as n[1-9999999999] would fill the memory."""
 
 _ENTRY = re.compile(r"\s*((?:[^,\[\]\s]|\[[^\[\]]*\])+)\s*")
 _NAME = re.compile(r"[^,\[\]\s]+")
@@ -29,7 +29,7 @@ _Parts = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def expand_hostlist(text: str, most: int = MOST_NAMES) -> list[str]:
-    """The names of a hostlist, in its order; [] for an empty text. Blanks around commas do not count.
+    """The names of a hostlist, in its order. [] for an empty text. Blanks around commas do not count.
 
     Raises ValueError, with what was expected, for unclosed brackets, for reversed and empty ranges, and for a comma without a name.
     A list of more than `most` names is refused before it is made.
@@ -57,7 +57,7 @@ def compress_names(names: Iterable[str]) -> str:
 class HostNames:
     """Names of nodes, prepared once, so that many sets of them are written as hostlists fast.
 
-    Names with several numbers get several brackets where that says the same: `r[1-2]n[1-4]`. Names come in the order of their
+    Names with several numbers get several brackets where that has the same meaning: `r[1-2]n[1-4]`. Names are in the order of their
     texts, then of their numbers.
     Raises ValueError for an empty name, for one with a blank, a comma or a bracket, and for a name that comes twice.
     """
@@ -162,19 +162,21 @@ def _natural(texts: tuple[str, ...], numbers: tuple[str, ...]) -> tuple[object, 
 
 
 def _continues(before: _Parts, here: _Parts) -> bool:
-    """Whether these names differ in their last number only, and it is the next one."""
+    """Whether these names differ in their last number only, and the second has the next number."""
     if before[0] != here[0] or before[1][:-1] != here[1][:-1] or not here[1]:
         return False
     return _follows(here[1][-1], before[1][-1])
 
 
 def _follows(number: str, before: str) -> bool:
-    """Whether a range that ends with `before` may go on with `number`: 9 and 10 or 09 and 10, and not 9 and 010."""
+    """Whether a range that ends with `before` may continue with `number`. `9` and `10` may follow one another, and `09` and `10`, but
+    not `9` and `010`."""
     return int(number) == int(before) + 1 and (len(number) == len(before) or number[0] != "0")
 
 
 def _folded(ranges_of: dict[tuple[str, ...], list[str]]) -> list[tuple[str, ...]]:
-    """Ranges of the last number, by the numbers before it, as few rows: equal ones share a row, whose numbers are in brackets."""
+    """Ranges of the last number, by the numbers before it, in as few rows as possible. Equal ranges share a row, whose numbers are in
+    brackets."""
     rows = [(*numbers, _bracket(ranges)) if ranges else () for numbers, ranges in ranges_of.items()]
     for place in reversed(range(len(rows[0]) - 1) if len(rows) > 1 else ()):
         alike: dict[tuple[str, ...], list[str]] = defaultdict(list)

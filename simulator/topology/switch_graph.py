@@ -17,11 +17,11 @@ MOST_FAULTS = 20
 """Faults of a file that are printed."""
 
 _MOST_KEPT = 1000
-"""A file with more faults is something else, and is not read to its end."""
+"""A file with more faults is not a file of switches, and is not read to its end."""
 
 
 class Words(NamedTuple):
-    """What a format calls the name, the child switches and the nodes of a switch, and how it writes a leaf and a parent."""
+    """How a format calls the name, the child switches and the nodes of a switch, and how it writes a leaf and a parent."""
 
     name: str
     switches: str
@@ -41,7 +41,7 @@ class SwitchDefinition:
 
 
 class Faults:
-    """The faults of a file. is_complete: every definition could be read, so that switches without a parent are at the top."""
+    """The faults of a file. is_complete: every definition could be read, so that switches without a parent are really at the top."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -66,7 +66,7 @@ class Faults:
             self.stop()
 
     def stop(self) -> None:
-        """Raises ValueError if there is a fault: with the file, and with the line of each, up to 20."""
+        """Raises ValueError if there is a fault. It names the file and up to 20 faults with their lines."""
         if not self._lines:
             return
         if len(self._lines) == 1:
@@ -115,11 +115,11 @@ def switch_definition(
 
 
 def tree_of_switches(definitions: Sequence[SwitchDefinition], words: Words, faults: Faults) -> SwitchTree:
-    """The tree of these switches, with the names of nodes and switches, and 2, 4, 6 and so on hops by level.
+    """The tree of these switches, with the names of nodes and switches. The hops by level are 2, then 4, and so on.
 
     Nodes come leaf by leaf, in the order in which switches list what is below them. The level of a switch is its height above the
-    leaves. A leaf, or a switch, that hangs more than one level below its parent has the levels between to itself, under its own
-    name. So two nodes are as far from each other as their lowest common switch is high.
+    leaves. A leaf or a switch may be more than one level below its parent. Then it has a switch of its own name at each level between
+    them. So the distance of two nodes depends only on the height of their lowest common switch.
     Raises ValueError with all faults: those that are there already, and those of the switches together.
     """
     switches: dict[str, SwitchDefinition] = {}
@@ -190,7 +190,7 @@ def _add_second_parent(here: SwitchDefinition, there: SwitchDefinition, names: s
 
 
 def _check_top(switches: dict[str, SwitchDefinition], parent_of: dict[str, str], words: Words, faults: Faults) -> None:
-    """Adds faults for cycles, and for a second top, unless that follows from what could not be read."""
+    """Adds faults for cycles, and for a second top, unless the second top follows from definitions that could not be read."""
     path_of: dict[str, int] = {}
     for number, start in enumerate(switches):
         name: str | None = start
@@ -230,7 +230,7 @@ def _short_path(names: list[str]) -> str:
 
 
 def _tree(switches: dict[str, SwitchDefinition], parent_of: dict[str, str]) -> SwitchTree:
-    """The tree of switches that are one. Without recursion, so that any depth is read."""
+    """The tree of switches that form one. It does not recurse, so any depth can be read."""
     top = next(name for name in switches if name not in parent_of)
     waiting, order = [top], []
     while waiting:

@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 IntArray = NDArray[np.int64]
 
 HOPS_PER_LEVEL = 2
-"""Hops that each level of switches between two nodes costs by default: 2 in a leaf, 4 in a pod, 6 beyond (section III-A)."""
+"""Hops between two nodes that each level of switches adds by default: 2 in a leaf, 4 in a pod and so on (section III-A)."""
 MOST_HOPS = 1_000_000
-"""Of a level, where users give them: sums over pairs of nodes stay far from the largest number."""
+"""Most hops of a level that users may give, so that sums over pairs of nodes stay far from the largest number."""
 
 _REGULAR = re.compile(r"\s*(\d+)\s*(?:[x*]\s*(\d+)\s*)*")
 
 
 @dataclass(frozen=True)
 class SwitchTree:
-    """Nodes 0 to n - 1, so ordered that the nodes below any switch follow one another, and the switches above them.
+    """Nodes 0 to n - 1, and the switches above them. The nodes below any switch have consecutive numbers.
 
     switch: number of the switch above each node at each level, from the leaf switch to the root, int64 (levels, nodes). The switches
     of a level are numbered from 0 in the order of their nodes.
-    hops: hops between two nodes whose lowest common switch is at each level, int64 (levels,); they do not decrease.
-    node_names: name of each node; none are needed. switch_names: the same by level and switch.
+    hops: hops between two nodes whose lowest common switch is at each level, int64 (levels,). They do not decrease.
+    node_names: name of each node, or empty. switch_names: the same by level and switch.
 
     Raises ValueError, with the rule, for arrays that are no tree.
     """
@@ -64,7 +64,7 @@ class SwitchTree:
 
     @property
     def levels(self) -> int:
-        """Levels of switches; 1 is a single switch."""
+        """Levels of switches. 1 is a single switch."""
         return self.switch.shape[0]
 
     def switches(self, level: int) -> int:
@@ -79,7 +79,7 @@ class SwitchTree:
 def regular_tree(sizes: tuple[int, ...], hops: tuple[int, ...] | None = None) -> SwitchTree:
     """A tree in which all switches of a level are alike. sizes: nodes of a leaf, leaves of a pod, pods, and so on up.
 
-    hops: by level; default 2, 4, 6 and so on. Raises ValueError for sizes below 1.
+    hops: by level, by default 2, then 4 and so on. Raises ValueError for sizes below 1.
     """
     if not sizes or min(sizes) < 1:
         raise ValueError(f"every level of a tree needs at least 1 switch or node, got {sizes}")
@@ -102,7 +102,10 @@ def fat_tree(radix: int, pods: int | None = None) -> SwitchTree:
 
 
 def parse_tree(text: str) -> SwitchTree:
-    """`16x8x4`: 16 nodes a leaf, 8 leaves a pod, 4 pods. Raises ValueError with an example for any other text."""
+    """The tree of a text such as `16x8x4`, which has 16 nodes in a leaf, 8 leaves in a pod, and four pods.
+
+    Raises ValueError with an example for any other text.
+    """
     if not _REGULAR.fullmatch(text):
         raise ValueError(
             f"cannot read the tree {text!r}: write nodes per leaf x leaves per pod x pods, such as 16x8x4, "
@@ -129,7 +132,7 @@ def with_hops(tree: SwitchTree, text: str) -> SwitchTree:
 
 
 def first_nodes(tree: SwitchTree, count: int) -> SwitchTree:
-    """The tree of its first `count` nodes, with all its levels, so that their hops stay. Raises ValueError for more than it has."""
+    """The tree of its first `count` nodes. It keeps all its levels, so that hops do not change. Raises ValueError if it has fewer."""
     if not 1 <= count <= tree.nodes:
         raise ValueError(f"a tree of {tree.nodes} nodes has first nodes from 1 to {tree.nodes}, got {count}")
     switch = tree.switch[:, :count]

@@ -1,5 +1,5 @@
--- One row when accepted records and canonical jobs do not match: each record is one job or one of core.repeats, each job is one
--- record (PBS jobs that were deleted before they started: one of the records that are kept); or when job_index has gaps.
+-- One row when accepted records and canonical jobs do not match, or when job_index has gaps. Each record is one job or one of
+-- core.repeats. Each job is one record. For PBS jobs that were deleted before they started, it is one of the records that are kept.
 WITH jobs AS (
     SELECT
         count(*) AS jobs,

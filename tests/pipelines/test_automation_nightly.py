@@ -244,7 +244,7 @@ def test_who_learned_from_the_change_is_promoted(story: Story) -> None:
     assert (event["kind"], event["version"]) == ("promoted", event["champion"])
     assert before.history[-1]["champion"] == 1 and before.history == night.history[:-1]
     assert 0 < event["mae_gain_low_s"] <= event["mae_gain_s"] <= event["mae_gain_high_s"]
-    assert event["reason"].startswith("better beyond noise: mean error ")
+    assert event["reason"].startswith("significantly better: mean error ")
     assert f"version {event['version']} (stack): promoted" in night.told["happened"]
     assert set(night.predictions["version"]) == {None, event["version"]}
     assert night.checks["error_is_stable"].passed  # the champion is new, and so is what it is measured by
@@ -281,7 +281,7 @@ def test_models_lists_the_history(story: Story, home: Path) -> None:
     champion = history[-1]["champion"]
     lines = succeed("models", "site").splitlines()
     assert lines[0].startswith(
-        f"site: version {champion} is champion; times are of Europe/Berlin. Errors are of the newest"
+        f"site: version {champion} is champion. Times are of Europe/Berlin. Errors are of the newest"
     )
     assert lines[1] == ""
     assert len(lines) == 3 + len(history)
@@ -331,7 +331,7 @@ def test_what_cannot_be_rolled_back(story: Story, home: Path) -> None:
     assert "source 'silent' has no run-time model yet: `tracehouse run silent`" in fail("rollback", "silent")
     assert "source 'silent' has no run-time model yet" in fail("models", "silent")
     assert "unknown source 'nowhere'" in fail("rollback", "nowhere")
-    assert f"has no version 99; it has {listed}" in fail("rollback", "site", "--to", "99")
+    assert f"has no version 99. It has {listed}" in fail("rollback", "site", "--to", "99")
     assert f"version {version} is the champion of source 'site' already" in fail(
         "rollback", "site", "--to", str(version)
     )

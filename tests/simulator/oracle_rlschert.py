@@ -144,7 +144,7 @@ class OracleCluster:
             self.wait()
             return
         self._kill_job(self.killable_jobs[k])
-        self._plan_anew()
+        self._plan_again()
 
     def wait(self) -> None:
         """None: time goes on by 1."""
@@ -171,7 +171,7 @@ class OracleCluster:
                     self._kill_job(j)
         self._let_arrive()  # (5)
         self._stop_for_shorter()  # (6)
-        self._plan_anew()  # (7)
+        self._plan_again()  # (7)
 
     # Parts of these
 
@@ -234,7 +234,7 @@ class OracleCluster:
         del self.start[j]
         self._put_in_slot_or_backlog(j)
 
-    def _plan_anew(self) -> None:
+    def _plan_again(self) -> None:
         self.free = [self.cluster_procs] * self.horizon
         self.planned_start = {}
         for j in self.running:

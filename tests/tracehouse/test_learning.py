@@ -47,7 +47,7 @@ def test_windows_side_by_side_and_of_any_part(log: Path) -> None:
         tracehouse.make_env(loaded, layout="informed")
     for settings, message in (
         ({"layout": "fancy"}, "unknown layout 'fancy'; expected one of paper, plain, informed"),
-        ({"part": "all"}, "unknown part 'all'; expected one of learn, choose, judge"),
+        ({"part": "all"}, "unknown part 'all': expected one of learn, choose, judge"),
         ({"goal": "fun"}, "goal 'fun': expected terms"),
     ):
         with pytest.raises(ValueError, match=message):

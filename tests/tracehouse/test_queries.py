@@ -29,7 +29,7 @@ def test_the_warehouse_is_read_only_and_faults_have_the_message_of_the_command_l
 
 
 def test_a_home_in_which_nothing_has_happened(log: Path) -> None:
-    with pytest.raises(tracehouse.WarehouseError, match="no warehouse yet; make one with `tracehouse run`"):
+    with pytest.raises(tracehouse.WarehouseError, match="no warehouse yet: make one with `tracehouse run`"):
         tracehouse.query("SELECT 1")
     with pytest.raises(tracehouse.CatalogueError, match="unknown source 'nobody'"):
         tracehouse.saved_runs("nobody")

@@ -85,7 +85,7 @@ def test_what_is_wrong_has_the_message_of_the_command_line(
 
 
 def test_a_setting_that_there_is_not_is_no_setting(log: Path) -> None:
-    with pytest.raises(TypeError, match="knows no setting polcy; expected some of inspector, estimates, reserve_by"):
+    with pytest.raises(TypeError, match="has no setting polcy: expected some of inspector, estimates, reserve_by"):
         tracehouse.replay(log, polcy="SAF")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match=r"runs of a log are not saved, .*`tracehouse ingest"):
         tracehouse.replay(tracehouse.load_log(log)).save("mine")

@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (1, "d4fecd66baf5"),
-    "slurm": (2, "253bba6b6699"),
-    "pbs": (2, "65c4d6ef2855"),
-    "vasp": ("3", "8c96985ac190"),
+    "swf": (1, "644c8d625563"),
+    "slurm": (2, "ff6d89e59933"),
+    "pbs": (2, "9b5091216332"),
+    "vasp": ("3", "c131b2b71397"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

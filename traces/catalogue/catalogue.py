@@ -1,6 +1,6 @@
 """The source catalogue: which traces there are, where, in which format, on how many processors.
 
-Three places, later ones win: `sources.toml` of the project, the catalogue named by `TRACEHOUSE_SOURCES` (by default
+There are three places, and later ones win: `sources.toml` of the project, the catalogue named by `TRACEHOUSE_SOURCES` (by default
 `sources.local.toml` beside it, which `tracehouse ingest` writes), and files dropped into `inbox/`."""
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from traces.common.pseudonyms import DEFAULT_KINDS
 
 @dataclass(frozen=True)
 class Catalogue:
-    """sources: traces, by name; vasp: folders of VASP runs, by name. names_time_zone: whether `time_zone` is what the second
-    catalogue says, and not only what tracehouse comes with. readers: what is written for other tools after each run."""
+    """sources: traces, by name. vasp: folders of VASP runs, by name. names_time_zone: whether the second catalogue sets `time_zone`,
+    and it is not only tracehouse's default. readers: what is written for other tools after each run."""
 
     sources: dict[str, Source]
     time_zone: str = "UTC"
@@ -35,7 +35,7 @@ class Catalogue:
     readers: Readers = field(default_factory=Readers)
 
     def source(self, name: str) -> Source:
-        """The source of this name. Raises CatalogueError, which lists the names there are."""
+        """The source of this name. Raises CatalogueError, which lists the existing names."""
         if name not in self.sources:
             names = ", ".join(self.sources) or "none"
             raise CatalogueError(
@@ -45,7 +45,7 @@ class Catalogue:
         return self.sources[name]
 
     def vasp_source(self, name: str) -> VaspSource:
-        """The folder of VASP runs of this name. Raises CatalogueError, which lists the names there are."""
+        """The folder of VASP runs of this name. Raises CatalogueError, which lists the existing names."""
         if name not in self.vasp:
             names = ", ".join(self.vasp) or "none"
             raise CatalogueError(
@@ -56,33 +56,33 @@ class Catalogue:
 
 
 def _meant(name: str, names: Iterable[str]) -> str:
-    """How to go on after an unknown name: a semicolon, and a question about the nearest name if one is near."""
+    """What follows an unknown name: a semicolon, and a question about the nearest name if one is near."""
     usual = {each.lower(): each for each in names}
     near = [usual[each] for each in get_close_matches(name.lower(), usual, n=1)]
     return f"; did you mean {near[0]!r}?" if near else ";"
 
 
 def load_catalogue(may_be_missing: bool = False) -> Catalogue:
-    """All sources. may_be_missing: whether the second catalogue need not be there though the environment names it. Raises
+    """All sources. may_be_missing: whether the second catalogue may be missing although the environment names it. Raises
     CatalogueError with file, line and remedy."""
     main = read_catalogue(PROJECT / "sources.toml")
     local = local_catalogue_path()
     if local.exists():
         main = _merge(main, read_catalogue(local, main))
     elif os.environ.get("TRACEHOUSE_SOURCES") and not may_be_missing:
-        raise CatalogueError(f"{local}: no such catalogue; TRACEHOUSE_SOURCES must name an existing TOML file")
+        raise CatalogueError(f"{local}: no such catalogue. TRACEHOUSE_SOURCES must name an existing TOML file")
     whole = replace(main, sources=main.sources | _inbox_sources(main))
     for vasp in whole.vasp.values():
         if vasp.accounting and vasp.accounting not in whole.sources:
             names = ", ".join(whole.sources) or "none"
             raise CatalogueError(
-                f"{vasp.declared_at}: [vasp.{vasp.name}] accounting = {vasp.accounting!r} is no source; known: {names}"
+                f"{vasp.declared_at}: [vasp.{vasp.name}] accounting = {vasp.accounting!r} is not a source. Known: {names}"
             )
     return whole
 
 
 def inbox_name(path: Path) -> str:
-    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, .xz, odd characters made dashes."""
+    """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, .xz, and with dashes for odd characters."""
     stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst|xz))+$", "", path.name)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
@@ -108,7 +108,7 @@ def _merge(first: Catalogue, second: Catalogue) -> Catalogue:
 
 
 def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
-    """Sources of the inbox by name; a name that is taken gives way to the file's full name."""
+    """Sources of the inbox by name. Where a name is taken, the file's full name is used."""
     paths = {source.path for source in declared.sources.values()}
     sources: dict[str, Source] = {}
     for path in sorted(inbox().iterdir()) if inbox().is_dir() else []:
@@ -117,7 +117,7 @@ def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
         names = (inbox_name(path), re.sub(r"[^A-Za-z0-9_.\-]+", "-", path.name), f"inbox-{inbox_name(path)}")
         name = next((name for name in names if name not in declared.sources and name not in sources), None)
         if name is None:
-            raise CatalogueError(f"{path}: no free name for this source; rename the file")
+            raise CatalogueError(f"{path}: no free name for this source: rename the file")
         sources[name] = Source(
             name, "auto", path, description="found in the inbox", pseudonyms=DEFAULT_KINDS, declared_at=str(path)
         )
@@ -125,7 +125,7 @@ def _inbox_sources(declared: Catalogue) -> dict[str, Source]:
 
 
 def read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
-    """The sources of one file; see `parse_catalogue`. Raises CatalogueError when it cannot be read, too."""
+    """The sources of one file, see `parse_catalogue`. It also raises CatalogueError when the file cannot be read."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -136,7 +136,7 @@ def read_catalogue(path: Path, defaults: Catalogue | None = None) -> Catalogue:
 def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalogue:
     """The sources that the text of a file declares.
 
-    path: of the file, for messages; paths in the text are relative to its folder. defaults: the catalogue whose time zone and
+    path: of the file, for messages. Paths in the text are relative to its folder. defaults: the catalogue whose time zone and
     nightly time hold where the text has none. Raises CatalogueError with file, line and remedy.
     """
     try:

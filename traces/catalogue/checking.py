@@ -1,4 +1,4 @@
-"""Checks the TOML tables of a catalogue; faults name the file and the line."""
+"""Checks the TOML tables of a catalogue. Faults name the file and the line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Checker:
         """Fails when the table has a key that is not allowed. source: the table's name, None for the file itself."""
         for key in table:
             if key not in allowed:
-                self.fail(source, key, f"unknown key {key!r}; expected one of {', '.join(sorted(allowed))}")
+                self.fail(source, key, f"unknown key {key!r}: expected one of {', '.join(sorted(allowed))}")
 
     def typed(self, table: dict[str, Any], key: str, kind: type, source: str | None) -> Any:
         """The value of a key, None where there is none. Fails when it is of another type."""
@@ -48,9 +48,9 @@ class Checker:
         """The value, which must be the name of a time zone."""
         try:
             ZoneInfo(value)
-        except Exception:  # zoneinfo raises ValueError, OSError or its own error, by the kind of nonsense
+        except Exception:  # zoneinfo raises ValueError, OSError or its own error, depending on the text
             self.fail(
-                source, "time_zone", f'unknown time zone {value!r}; expected an IANA name such as "Europe/Berlin"'
+                source, "time_zone", f'unknown time zone {value!r}: expected an IANA name such as "Europe/Berlin"'
             )
         return str(value)
 
@@ -60,15 +60,15 @@ class Checker:
         raise CatalogueError(f"{self.path}:{self.line(source, key)}:{where} {problem}")
 
     def line(self, source: str | None, key: str | tuple[str, ...] | None) -> int:
-        """The line of the key within the source; that of the source where there is no such key, else 1."""
+        """The line of the key within the source. Where there is no such key, that of the source, else 1."""
         table = (self.section, source) if source is not None else ()
         keys = (key,) if isinstance(key, str) else key or ()
         return next((self.lines[path] for path in ((*table, *keys), table) if path in self.lines), 1)
 
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
-    """Path of every table and key of a TOML text -> the line where it first appears; values are not looked into, but
-    for inline tables of one line."""
+    """Path of every table and key of a TOML text -> the line where it first appears. Of values, only inline tables of one line are
+    examined."""
     line_of: dict[tuple[str, ...], int] = {}
     no_table: tuple[str, ...] = ()
     table = no_table
@@ -78,7 +78,7 @@ def _lines_of(text: str) -> dict[tuple[str, ...], int]:
             first = number
         statement += line + "\n"
         try:
-            parsed = tomllib.loads(statement)  # a table header, or key = value, which may go on over several lines
+            parsed = tomllib.loads(statement)  # a table header, or key = value, which may span several lines
         except tomllib.TOMLDecodeError:
             continue
         statement = ""

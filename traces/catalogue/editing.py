@@ -28,15 +28,15 @@ def add_source(
     columns: str | None = None,
     replace: bool = False,
 ) -> str:
-    """Declares a source in the second catalogue; returns the declaration it replaces there, or "".
+    """Declares a source in the second catalogue. Returns the declaration it replaces there, or "".
 
-    What the catalogue says of the same log already stays, unless it is given again. A declaration that says all of this is left
-    as it is, comments and all. replace: whether the name may be that of another log until now. Raises CatalogueError where it
+    What the catalogue already says of the same log is kept, unless it is given again. A declaration that says all of this is left
+    as it is, with its comments. replace: whether the name may have been that of another log. Raises CatalogueError where it
     may not, for a bad name or time zone, and for a name that `sources.toml` already has.
     """
     bundled = _bundled_without(name, "sources")
     if time_zone is not None and time_zone not in available_timezones():
-        raise CatalogueError(f'unknown time zone {time_zone!r}; expected an IANA name such as "Europe/Berlin"')
+        raise CatalogueError(f'unknown time zone {time_zone!r}: expected an IANA name such as "Europe/Berlin"')
     given: dict[str, Any] = {"format": log_format, "procs": procs, "time_zone": time_zone, "columns": columns}
     given["pseudonyms"] = [] if keep_names else None
     return _declare("sources", name, log, given, bundled, replace)
@@ -45,10 +45,10 @@ def add_source(
 def add_vasp_source(
     name: str, folder: Path, time_zone: str | None, accounting: str | None, replace: bool = False
 ) -> str:
-    """Declares a folder of VASP runs in the second catalogue; returns the declaration it replaces there, or "".
+    """Declares a folder of VASP runs in the second catalogue. Returns the declaration it replaces there, or "".
 
-    What the catalogue says of the same folder already stays, unless it is given again. replace: whether the name may be that of
-    another folder until now. Raises CatalogueError where it may not, for a bad name, time zone or accounting source, and for a
+    What the catalogue already says of the same folder is kept, unless it is given again. replace: whether the name may have been that
+    of another folder. Raises CatalogueError where it may not, for a bad name, time zone or accounting source, and for a
     name that `sources.toml` already has.
     """
     bundled = _bundled_without(name, "vasp")
@@ -64,7 +64,7 @@ def declared_source(name: str) -> Source | None:
 
 
 def refuse_another(section: str, name: str, path: Path) -> None:
-    """Raises CatalogueError where this is the name of another path: what is stored under it would be forgotten.
+    """Raises CatalogueError where this is the name of another path, because what is stored under it would be forgotten.
 
     section: "sources" for logs, also those in the inbox, and "vasp" for folders of VASP runs.
     """
@@ -89,14 +89,14 @@ def _bundled_without(name: str, section: str) -> Catalogue:
     bundled = read_catalogue(PROJECT / "sources.toml")
     declared = (bundled.sources if section == "sources" else bundled.vasp).get(name)
     if declared is not None:
-        raise CatalogueError(f"{name!r} is already in {declared.declared_at}; choose another --name")
+        raise CatalogueError(f"{name!r} is already in {declared.declared_at}: choose another --name")
     return bundled
 
 
 def _declare(section: str, name: str, path: Path, given: dict[str, Any], bundled: Catalogue, replace: bool) -> str:
-    """Writes the table of a source; returns the declaration it replaces, or "".
+    """Writes the table of a source. Returns the declaration it replaces, or "".
 
-    given: its other keys; None for one that is not given. What is there is looked up under the lock, since another `tracehouse
+    given: its other keys, None for one that is not given. The present table is read under the lock, since another `tracehouse
     ingest` may have written it a moment ago.
     """
     given = {"path": str(path.resolve())} | {key: value for key, value in given.items() if value is not None}
@@ -104,7 +104,7 @@ def _declare(section: str, name: str, path: Path, given: dict[str, Any], bundled
         if not replace:
             refuse_another(section, name, path)
         elif local.exists():
-            read_catalogue(local, bundled)  # a faulty one is an error that names its line
+            read_catalogue(local, bundled)  # a faulty catalogue raises an error that names its line
         tables = tomllib.loads(local.read_text()).get(section, {}) if local.exists() else {}
         kept = dict(tables.get(name, {}))
         if kept.get("path") and (local.parent / kept["path"]).resolve() == path.resolve():
@@ -125,7 +125,7 @@ def remove_source(name: str, put_back: str, section: str = "sources") -> None:
 
 @contextmanager
 def _locked_catalogue() -> Iterator[Path]:
-    """The path of the second catalogue, while no other process edits it: two commands must not lose each other's entry."""
+    """The path of the second catalogue, while no other process edits it. Two commands must not lose each other's entry."""
     path = local_catalogue_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
@@ -134,9 +134,9 @@ def _locked_catalogue() -> Iterator[Path]:
 
 
 def _edit_declaration(section: str, name: str, new: str | None, bundled: Catalogue) -> str:
-    """Replaces the declaration of one source in the second catalogue; everything else in the file stays as it is.
+    """Replaces the declaration of one source in the second catalogue. Everything else in the file stays as it is.
 
-    Call it under the lock. Returns what was there. new: None leaves all as it is.
+    Call it under the lock. Returns the previous declaration. new: None leaves all as it is.
     """
     path = local_catalogue_path()
     text = path.read_text() if path.exists() else "# Sources added by `tracehouse ingest`; edit freely.\n"

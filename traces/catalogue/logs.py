@@ -14,26 +14,26 @@ from traces.synthetic.centre import Centre, CentreOptions
 from traces.synthetic.workload import WorkloadOptions
 
 TOPOLOGY_SUFFIXES = (".conf", ".yaml", ".yml")
-"""How files of a tree of switches end."""
+"""Suffixes of files that describe a tree of switches."""
 _TREE_IN_WORDS = re.compile(r"\s*\d+\s*([x*]\s*\d+\s*)*")
 
 
 def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: str) -> Source:
-    """The table [sources.NAME] as a source; fails through `check`, which names file and line.
+    """The table [sources.NAME] as a source. Faults are reported through `check`, which names file and line.
 
     time_zone: of the catalogue, for a generated source that has none.
     """
     check.keys(table, {f.name for f in fields(Source)} - {"name", "declared_at"}, name)
     log_format = check.typed(table, "format", str, name)
     if log_format is None:
-        check.fail(name, None, f"`format` is missing; expected one of {', '.join(FORMATS)}")
+        check.fail(name, None, f"`format` is missing: expected one of {', '.join(FORMATS)}")
     if log_format not in FORMATS:
-        check.fail(name, "format", f"unknown format {log_format!r}; expected one of {', '.join(FORMATS)}")
+        check.fail(name, "format", f"unknown format {log_format!r}: expected one of {', '.join(FORMATS)}")
     log_path, generator = check.typed(table, "path", str, name), table.get("generator", {})
     if not isinstance(generator, dict):
         check.fail(name, "generator", "expected a table of generator options")
     if log_path == "":
-        check.fail(name, "path", "`path` is empty; give the log file or the folder of log files")
+        check.fail(name, "path", "`path` is empty: give the log file or the folder of log files")
     if (log_path is None) == (not generator):
         check.fail(name, None, "give either `path` (a log) or `generator` (options of a synthetic log)")
     procs = check.typed(table, "procs", int, name)
@@ -42,7 +42,7 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
     cluster = {key: check.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb", "procs_per_node")}
     for key, amount in cluster.items():
         if amount is not None and amount < 1:
-            check.fail(name, key, f"{key} must be at least 1, found {amount}; leave it out where there are none")
+            check.fail(name, key, f"{key} must be at least 1, found {amount}: leave it out where there are none")
     centre = _centre(check, name, generator, log_format, procs) if "model" in generator else None
     if centre:
         procs, cluster["nodes"], time_zone = centre.procs, centre.nodes, centre.time_zone
@@ -101,7 +101,7 @@ def _topology(check: Checker, name: str, table: dict[str, Any]) -> str | None:
 
 
 def _pseudonyms(check: Checker, name: str, table: dict[str, Any]) -> tuple[str, ...]:
-    """The kinds of names that are replaced; all where the table does not say."""
+    """The kinds of names that are replaced. All, where the table does not say."""
     kinds = table.get("pseudonyms", list(DEFAULT_KINDS))
     if not isinstance(kinds, list) or not all(kind in PSEUDONYM_KINDS for kind in kinds):
         expected = ", ".join(PSEUDONYM_KINDS)
@@ -115,17 +115,17 @@ def _centre(check: Checker, name: str, generator: dict[str, Any], log_format: st
     if log_format != "swf":
         check.fail(name, "format", f'a log after a model is written as "swf", found {log_format!r}')
     if procs not in (None, options.centre.procs):
-        check.fail(name, "procs", f"{options.model} has {options.centre.procs} processors, found {procs}; leave it out")
+        check.fail(name, "procs", f"{options.model} has {options.centre.procs} processors, found {procs}: leave it out")
     return options.centre
 
 
 def _check_generator(check: Checker, name: str, kind: Any, given: dict[str, Any], procs: int | None = None) -> Any:
-    """The options of a generator, of the dataclass `kind`; fails where they are not. procs: for a kind that needs them."""
+    """The options of a generator, of the dataclass `kind`. Reports those that are not. procs: for a kind that needs them."""
     declared = {f.name: f for f in fields(kind) if f.name != "procs"}
     for key in given:
         if key not in declared:
             expected = ", ".join(sorted(declared))
-            check.fail(name, ("generator", key), f"unknown generator option {key!r}; expected {expected}")
+            check.fail(name, ("generator", key), f"unknown generator option {key!r}: expected {expected}")
     missing = [key for key, option in declared.items() if option.default is MISSING and key not in given]
     if missing:
         check.fail(name, "generator", f"generator options are missing: {', '.join(missing)}")

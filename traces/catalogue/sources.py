@@ -14,7 +14,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 
 
 class CatalogueError(Exception):
-    """A catalogue that cannot be used; the message names the file, the line and the remedy."""
+    """A catalogue that cannot be used. The message names the file, the line and the remedy."""
 
 
 @dataclass(frozen=True)

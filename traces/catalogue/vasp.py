@@ -34,19 +34,19 @@ class VaspSource:
 
 
 def vasp_source(check: Checker, name: str, table: dict[str, Any]) -> VaspSource:
-    """The table [vasp.NAME] as a source; fails through `check`, which names file and line."""
+    """The table [vasp.NAME] as a source. Faults are reported through `check`, which names file and line."""
     check.keys(table, {f.name for f in fields(VaspSource)} - {"name", "declared_at"}, name)
     path, generator = check.typed(table, "path", str, name), table.get("generator", {})
     if not isinstance(generator, dict):
         check.fail(name, "generator", "expected a table of generator options")
     if path == "":
-        check.fail(name, "path", "`path` is empty; give the folder that the run folders are in")
+        check.fail(name, "path", "`path` is empty: give the folder that the run folders are in")
     if (path is None) == (not generator):
         check.fail(name, None, "give either `path` (a folder of runs) or `generator` (options of synthetic runs)")
     for key in generator:
         if key not in _GENERATOR:
             expected = ", ".join(sorted(_GENERATOR))
-            check.fail(name, ("generator", key), f"unknown generator option {key!r}; expected {expected}")
+            check.fail(name, ("generator", key), f"unknown generator option {key!r}: expected {expected}")
     if generator:
         try:
             SyntheticOptions(**generator)

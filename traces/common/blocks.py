@@ -1,4 +1,4 @@
-"""Log files read block by block, plain or packed, in bounded memory; a file that has grown is read on from where it ended."""
+"""Log files read block by block, plain or packed, in bounded memory. Of a file that has grown, only the new part is read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from traces.common.log import REJECT_SCHEMA, LogError, ParsedLines, ParsedLog, o
 
 BLOCK_BYTES = 16 << 20
 LONGEST_LINE = 16 << 20
-"""A longer line is rejected, whatever it is: the job with the longest list of hosts has a line of less than a megabyte."""
+"""A longer line is rejected, whatever it is. The job with the longest list of hosts has a line of less than a megabyte."""
 KEPT_OF_LONG_LINE = 1000
 MOST_LINES = 250_000
-"""Lines of a block: a line takes memory too, however short."""
+"""Lines of a block. The limit is there because a line takes memory too, however short it is."""
 PACKED = (".gz", ".zst", ".xz")
 _MOST_UNPACKED = 300
 _ALWAYS_UNPACKED = 256 << 20
-"""A packed file may unpack to this many bytes, or _MOST_UNPACKED times its size if that is more: logs pack to a tenth or a
+"""A packed file may unpack to this many bytes, or _MOST_UNPACKED times its size if that is more. Logs pack to a tenth or a
 thirtieth, bombs to a thousandth."""
 
 
@@ -57,11 +57,11 @@ class Seen:
 
 
 class LogStream:
-    """The blocks of one log file. Iterate once; then the attributes tell of the file as it was when it was opened.
+    """The blocks of one log file. Iterate once. Then the attributes describe the file as it was when it was opened.
 
-    cut: how many bytes of a block are complete records; whole lines, unless a format says otherwise (0: none yet).
-    seen: what was read of the file before. If the file still begins with it, only what came after is read, and `grew` says so.
-    size_bytes: as stored. modified_ns: time of the last change. sha256: of the content, unpacked; a file that has grown
+    cut: how many bytes of a block are complete records. They are whole lines, unless a format says otherwise (0: none yet).
+    seen: what was read of the file before. If the file still begins with it, only the rest is read, and `grew` says so.
+    size_bytes: as stored. modified_ns: time of the last change. sha256: of the unpacked content. A file that has grown
     is hashed from its beginning. ends_line: whether the last line has its end. open_file: opens it for reading.
     Raises LogError while it is read: no such file, a damaged one, or one that unpacks to far too much.
     """
@@ -136,7 +136,8 @@ class LogStream:
         self.sha256 = digest.hexdigest()
 
     def _of_lines(self, content: bytes, line: int) -> Iterator[Block]:
-        """Whole lines, the first numbered `line`, as one block; as several where there are very many, or one is too long."""
+        """Whole lines, the first numbered `line`, as one block. They are several blocks where there are very many lines, or a too long
+        one."""
         if len(content) <= LONGEST_LINE and content.count(b"\n") <= MOST_LINES:
             yield Block(content, line)
             return
@@ -168,7 +169,7 @@ class LogStream:
             yield piece
 
     def _hash_of_seen(self, file: IO[bytes]) -> Hash | None:
-        """The hash of the bytes that were read before, if the file still begins with them; `file` is then after them."""
+        """The hash of the bytes that were read before, if the file still begins with them. `file` is then after them."""
         assert self._seen is not None
         if self.size_bytes < self._seen.size_bytes:
             return None
@@ -182,7 +183,7 @@ class LogStream:
         return None
 
     def _plain(self, file: IO[bytes]) -> Iterator[bytes]:
-        """To the size that the file had when it was opened: somebody may be writing to it."""
+        """To the size that the file had when it was opened, because another process may be writing to it."""
         left = self.size_bytes - file.tell()
         while left > 0 and (piece := file.read(min(left, self._block_bytes))):
             left -= len(piece)
@@ -197,8 +198,8 @@ class LogStream:
                 unpacked += len(piece)
                 if unpacked > most:
                     raise LogError(
-                        f"{self.path}: {self.size_bytes:,} bytes unpack to more than {most:,}: that is no log; unpack it by "
-                        "hand if it is one"
+                        f"{self.path}: {self.size_bytes:,} bytes unpack to more than {most:,}, which no log does. Unpack it by "
+                        "hand if it is a log"
                     )
                 gathered.append(piece)
                 size += len(piece)
@@ -222,7 +223,7 @@ class LogStream:
                 yield piece
 
     def _pieces_of_xz(self, file: IO[bytes]) -> Iterator[bytes]:
-        """All streams; Python's own reader takes damage in the second for its end."""
+        """All streams. Python's own reader takes damage in the second for its end."""
         stream, fresh = lzma.LZMADecompressor(), True
         while packed := file.read(1 << 16):
             while packed or not stream.needs_input:
@@ -237,7 +238,7 @@ class LogStream:
             raise EOFError("the file ended before the end of its last stream")
 
     def _pieces_of_zst(self, file: IO[bytes]) -> Iterator[bytes]:
-        """All frames; unlike zstandard's stream reader it does not take a cut file for a shorter one."""
+        """All frames. Unlike zstandard's stream reader it does not take a cut file for a shorter one."""
         import zstandard
 
         frame, fresh = zstandard.ZstdDecompressor().decompressobj(), True
@@ -253,7 +254,7 @@ class LogStream:
 
 
 def _ended(pieces: Iterator[bytes], fault: list[LogError]) -> Iterator[bytes]:
-    """The pieces as far as they can be read; the error that ends them is put into `fault`, to be raised when they are used up."""
+    """The pieces as far as they can be read. The error that ends them is put into `fault`, and is raised after the last piece."""
     try:
         yield from pieces
     except LogError as error:
@@ -267,11 +268,11 @@ def _zst_error() -> type[Exception]:
 
 
 Parse = Callable[[bytes, int], ParsedLines]
-"""A reader: whole lines, and the number of the first, to what they say."""
+"""A reader takes whole lines and the number of the first, and returns what they say."""
 
 
 def parse_block(block: Block, parse: Parse) -> ParsedLines:
-    """What the lines of a block say; a line that is too long is one reject."""
+    """What the lines of a block say. A line that is too long is one reject."""
     if not block.too_long:
         return parse(block.content, block.first_line)
     text = block.content.decode("utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""What every reader returns, and which files a log has. How the files are read: `traces.common.blocks`."""
+"""What every reader returns, and which files a log has. `traces.common.blocks` reads the files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ REJECT_SCHEMA = {"line": pl.Int64, "reason": pl.Utf8, "text": pl.Utf8}
 
 
 class LogError(Exception):
-    """A log that cannot be used at all; the message names the file, what was expected and the remedy."""
+    """A log that cannot be used at all. The message names the file, what was expected and the remedy."""
 
 
 @dataclass(frozen=True)
 class ParsedLines:
     """Some lines of a log: `lines == accepted + kept + ignored + rejected`.
 
-    records: one row per accepted line, a finished job, with its `line` number in the file (from 1); columns depend on the format.
-    events: lines that are kept and no finished job (PBS: requeues, starts, deletions ...), by their column `record_type`.
-    rejects: line, reason, text of every line that should have held a record and does not, kept as it stands
+    records: one row per accepted line, a finished job, with its `line` number in the file (from 1). Columns depend on the format.
+    events: lines that are kept but are not finished jobs (PBS: requeues, starts, deletions ...), by their column `record_type`.
+    rejects: line, reason, text of every line that should have held a record and does not. The text is unchanged
         (bytes that are not UTF-8 appear as \\xNN).
-    ignored: lines that tell nothing to be kept, by reason (comments, blank lines, steps, jobs that are not over).
+    ignored: lines without anything to keep, by reason (comments, blank lines, steps, jobs that are not over).
     header: (key, value) pairs in file order, a key may repeat.
     """
 
@@ -49,7 +49,7 @@ class ParsedLines:
 
     @property
     def kept(self) -> int:
-        """Lines that are kept and no finished job."""
+        """Lines that are kept but are not finished jobs."""
         return self.events.height
 
     @property
@@ -84,7 +84,7 @@ class ParsedLines:
 
 @dataclass(frozen=True)
 class ParsedLog(ParsedLines):
-    """One log file as a whole: its lines and what file they are from; sha256 is of the content, unpacked."""
+    """One log file as a whole: its lines and which file they are from. sha256 is of the unpacked content."""
 
     path: Path = Path()
     format: str = ""
@@ -95,7 +95,7 @@ class ParsedLog(ParsedLines):
 def log_files(path: Path) -> list[Path]:
     """The files of a source: the path itself, or the plain files of a directory in the order of their names.
 
-    Raises LogError where there is none, and for a link that somebody has laid to a file of another user.
+    Raises LogError where there is none, and for a link to a file of another user.
     """
     _refuse_foreign_link(path)
     if path.is_dir():
@@ -111,7 +111,7 @@ def log_files(path: Path) -> list[Path]:
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """A log file, opened for reading: what `log_files` has looked at may have been exchanged since.
+    """A log file, opened for reading. The file may have been exchanged since `log_files` looked at it.
 
     Raises LogError for a link that `log_files` refuses, and for a file that is exchanged meanwhile, and OSError.
     """
@@ -149,9 +149,10 @@ def _refuse_foreign_link(path: Path) -> None:
 
 
 def _refuse_foreign_owner(path: Path, link_owner: int, file_owner: int) -> None:
-    """Who may write to a folder of logs could link to a file that only tracehouse may read, and find its lines among the rejects.
+    """Refuses links that could show files which only tracehouse may read.
 
-    Links of the user of this process, of root, or of the owner of the file are followed.
+    A user who may write to a folder of logs could link to such a file, and find its lines among the rejects. Links of the user of this
+    process, of root, or of the owner of the file are followed.
     """
     if link_owner not in (os.geteuid(), 0, file_owner):
         raise LogError(
@@ -166,7 +167,7 @@ def file_name(path: Path) -> str:
 
 
 def line_texts(content: bytes, lines: Iterable[int], first_line: int = 1) -> dict[int, str]:
-    """Text of the given line numbers, without the line end; the content begins with line `first_line`."""
+    """Text of the given line numbers, without the line end. The content begins with line `first_line`."""
     wanted = set(lines)
     if not wanted:
         return {}

@@ -1,7 +1,7 @@
 """Pseudonyms for the people in a log: a keyed hash in place of a name.
 
-The key is a file beside the catalogue, never in the database: who has only the warehouse cannot find out who is who, and who
-has the key can turn any name into its pseudonym, and so look back. The same name has the same pseudonym in all files and
+The key is a file beside the catalogue, never in the database. A person who has only the warehouse cannot find out who is who. A person
+who has the key can turn any name into its pseudonym, and so look back. The same name has the same pseudonym in all files and
 sources.
 """
 
@@ -23,29 +23,29 @@ PSEUDONYM_KINDS = {
     "project": ("project",),
     "job": ("job_name",),
 }
-"""What can be replaced, and the columns of the records that hold it."""
+"""What can be replaced, and the columns of the records that contain it."""
 
 DEFAULT_KINDS = tuple(PSEUDONYM_KINDS)
 _MOST_REMEMBERED = 200_000
 PSEUDONYM_LENGTH = 10
-"""Characters of a pseudonym, 5 bits each: among a million names two are alike with a chance of 1 in 2,000."""
+"""Characters of a pseudonym, with 5 bits each. Among a million names, the chance that two are alike is 1 in 2,000."""
 
 
 class PseudonymError(Exception):
-    """A key that cannot be used; the message names the file and the remedy."""
+    """A key that cannot be used. The message names the file and the remedy."""
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; made at random, readable by its owner only, if there is none. Raises PseudonymError."""
+    """The key in a file. If there is none, it is made at random, readable by its owner only. Raises PseudonymError."""
     if not path.exists():
-        # of a name of its own: threads and other hosts may have the number of this process
+        # a name of its own, because threads and other hosts may have the number of this process
         new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(secrets.token_hex(32) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(new, path)  # whole or not at all, and never over one that another process has made meanwhile
+            os.link(new, path)  # complete or not at all, and never over a key that another process has made meanwhile
         except FileExistsError:
             pass
         finally:
@@ -53,7 +53,7 @@ def read_key(path: Path) -> bytes:
     text = path.read_text(encoding="ascii", errors="replace").strip()
     if len(text) < 32:
         raise PseudonymError(
-            f"{path}: expected a key of at least 32 characters, found {len(text)}: put the right one back; without it "
+            f"{path}: expected a key of at least 32 characters, found {len(text)}. Put the right one back, because without it "
             "new pseudonyms differ from those in the warehouse"
         )
     return text.encode()
@@ -66,7 +66,7 @@ def pseudonym_of(key: bytes, kind: str, name: str) -> str:
 
 
 class Renamed(dict[bytes, bytes]):
-    """Names (UTF-8) to their pseudonyms, made when they are first asked for; an empty one stays."""
+    """Names (UTF-8) to their pseudonyms, made when they are first needed. An empty name stays empty."""
 
     def __init__(self, kind: str, key: bytes) -> None:
         super().__init__()
@@ -87,9 +87,9 @@ def renames(kinds: tuple[str, ...], key: bytes) -> dict[str, Renamed]:
 def replace_names(
     records: pl.DataFrame, kinds: tuple[str, ...], key: bytes, keep_pseudonyms: bool = False
 ) -> pl.DataFrame:
-    """The records with the names of these kinds replaced; what is unknown stays unknown.
+    """The records with the names of these kinds replaced. Unknown names stay unknown.
 
-    keep_pseudonyms: names that look like pseudonyms of their kind stay, too.
+    keep_pseudonyms: names that look like pseudonyms of their kind are kept too.
     """
     for kind in kinds:
         for column in PSEUDONYM_KINDS[kind]:

@@ -1,4 +1,4 @@
-"""Texts inside a file's bytes, by offset and length: turned into columns without a Python object per line."""
+"""Texts inside a file's bytes, by offset and length. They are turned into columns without a Python object per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from traces.common.compiled import compiled
 
 
 def line_starts(text: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Offset of each line and of the end of the text, int64 (lines + 1,); text: uint8 (bytes,)."""
+    """Offset of each line and of the end of the text, int64 (lines + 1,). text: uint8 (bytes,)."""
     ends = np.flatnonzero(text == 10) + 1
     if len(text) and (not len(ends) or ends[-1] < len(text)):
         ends = np.append(ends, len(text))
@@ -29,7 +29,7 @@ def lines_of(content: bytes) -> pl.Series:
 
 
 def texts_of(content: bytes, spans: NDArray[np.int64]) -> pa.Array:
-    """Strings from their offsets and lengths, spans int64 (rows, 2); null where the length is below 0. The text is not copied:
+    """Strings from their offsets and lengths, spans int64 (rows, 2), null where the length is below 0. The text is not copied:
     the strings keep the content alive. It must be UTF-8, and less than 2 GiB."""
     views = np.empty((len(spans), 4), dtype=np.int32)
     _views(np.frombuffer(content, dtype=np.uint8), spans, views)
@@ -63,7 +63,7 @@ def integers_of(values: NDArray[np.int64], missing: int) -> pa.Array:
 
 @compiled
 def _views(text, spans, views):
-    """Arrow's string views: the length; then the text itself if it has up to 12 bytes, else its first 4, and where it is."""
+    """Arrow's string views. Each has the length, then the text itself if it has up to 12 bytes, else its first 4 and its place."""
     as_bytes = views.view(np.uint8)
     for row in range(len(spans)):
         begin, length = spans[row, 0], max(spans[row, 1], 0)
@@ -82,7 +82,7 @@ def _views(text, spans, views):
 
 @compiled
 def _codes(text, spans):
-    """(number of each row's text among the different ones, -1 for none; their spans, in the order in which they come first)"""
+    """For each row the number of its text among the different ones, -1 for none, and their spans, in the order of their first use."""
     size = 1024
     slots = np.full(size, -1, dtype=np.int64)
     firsts = np.empty((len(spans), 2), dtype=np.int64)

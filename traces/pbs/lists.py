@@ -18,7 +18,7 @@ NCPUS, PPN, GPUS = (
     tuple(np.frombuffer(word, dtype=np.uint8) for word in words)
     for words in ((b"ncpus=",), (b"ppn=",), (b"ngpus=", b"gpus=", b"gpu="))
 )
-"""Words that come before a number in a chunk, any of which may stand there."""
+"""Words that come before a number in a chunk. Any of them may be there."""
 
 
 @compiled
@@ -36,8 +36,10 @@ def whole(text, begin, end, most_digits):
 
 @compiled
 def sum_of_chunks(text, span, words, default, counted):
-    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
-    after one of the words, or the default, times the number that the chunk begins with, if such count; -1 for what is odd."""
+    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`.
+
+    A chunk counts with the number after one of the words, or the default, times the number that it begins with, if `counted`. Returns
+    -1 for odd text."""
     total = np.int64(0)
     i = span[0]
     end = i + span[1]
@@ -76,7 +78,7 @@ def _of_chunk(text, begin, end, words, default, counted):
 
 @compiled
 def _amount(text, begin, end, words):
-    """The number after the word that stands here; MISSING for none of the words, -1 for too many digits."""
+    """The number after the word at this place. MISSING for none of the words, -1 for too many digits."""
     for word in words:
         number = _amount_of(text, begin, end, word)
         if number != MISSING:
@@ -86,7 +88,7 @@ def _amount(text, begin, end, words):
 
 @compiled
 def _amount_of(text, begin, end, word):
-    """The number of `word` and digits; MISSING for anything else, -1 for too many digits."""
+    """The number of `word` and digits. MISSING for anything else, -1 for too many digits."""
     size = len(word)
     if end - begin <= size:
         return np.int64(MISSING)
@@ -101,7 +103,7 @@ def _amount_of(text, begin, end, word):
 
 @compiled
 def slots_of(text, span):
-    """Slots of `n1/0*4+n2/0-3,7`, -1 for what is odd."""
+    """Slots of `n1/0*4+n2/0-3,7`, -1 for odd text."""
     slots = np.int64(0)
     i = span[0]
     end = i + span[1]
@@ -134,7 +136,7 @@ def slots_of(text, span):
 
 @compiled
 def _slots_listed(text, begin, end):
-    """Slots of `0-3,7`; far below 0 for what is odd."""
+    """Slots of `0-3,7`, or a number far below 0 for odd text."""
     slots = np.int64(0)
     i = begin
     while i <= end:
@@ -157,7 +159,7 @@ def _slots_listed(text, begin, end):
 
 @compiled
 def host_table():
-    """Scratch space for `different_hosts`, int64 (rows, 3): the list that a host is of, and where its name is.
+    """Scratch space for `different_hosts`, int64 (rows, 3): the list that a host belongs to, and the place of its name.
 
     The first rows are in order, since most lists are short. The others are by hash.
     """
@@ -168,7 +170,7 @@ def host_table():
 def different_hosts(text, span, table, stamp):
     """Different hosts of `n1/0*4+n2/0-3,7+n2/8`, MISSING for none, -1 for more than MOST_HOSTS.
 
-    table: of `host_table`. stamp: above 0, and another one for each list, so that the table need not be cleared.
+    table: of `host_table`. stamp: above 0, and a different one for each list, so that the table need not be cleared.
     """
     hosts = 0
     i = span[0]
@@ -202,7 +204,7 @@ def different_hosts(text, span, table, stamp):
 
 @compiled
 def _put_host(text, host, length, table, stamp):
-    """Puts a host where its hash says; 1 for a new one, 0 for one that is there."""
+    """Puts a host where its hash says. Returns 1 for a new one, 0 for one that is already there."""
     code = np.int64(0)
     for k in range(host, host + length):
         code = code * 31 + text[k]
@@ -218,7 +220,7 @@ def _put_host(text, host, length, table, stamp):
 
 @compiled
 def _same(text, first, first_length, second, second_length):
-    """Whether two places of the text hold the same bytes; hosts begin alike."""
+    """Whether two places of the text hold the same bytes. It compares from the end, because hosts begin alike."""
     if first_length != second_length:
         return False
     k = first_length

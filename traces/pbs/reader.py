@@ -1,8 +1,8 @@
-"""PBS accounting logs (PBS Pro, OpenPBS, Torque): every record of the server, finished jobs apart from all others.
+"""PBS accounting logs (PBS Pro, OpenPBS, Torque): every record of the server, with finished jobs separate from all others.
 
-`E` records are finished jobs. What else the server writes down is kept as events: `Q` (queued), `S` (started), `R` (requeued),
-`D` (deleted), `A` (aborted), reservations, licences ... with whatever of the columns they tell. The end of an array as a whole
-is an event too, of the type `E[]`: the array's tasks are the jobs that ran.
+`E` records are finished jobs. The server's other records are kept as events: `Q` (queued), `S` (started), `R` (requeued),
+`D` (deleted), `A` (aborted), reservations, licences ... with the columns that they have. The end of an array as a whole
+is an event too, of the type `E[]`, because the array's tasks are the jobs that ran.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from traces.pbs.scan import ARRAY_CODE, BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
 PBS_READER_VERSION = 2
-"""Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
+"""Raise it when the same bytes of a log give other rows. Then each log of this format is read again."""
 
 PBS_RECORD_SCHEMA = {
     "line": pl.Int64,
@@ -58,7 +58,7 @@ PBS_RECORD_SCHEMA = {
     "requestor": pl.Utf8,
     "message": pl.Utf8,
 }
-"""Columns of the records and of the events. Times are Unix seconds, but logged_s: the stamp of the record as its clock showed
+"""Columns of the records and of the events. Times are Unix seconds. But logged_s is the stamp of the record as its clock showed
 it, taken for UTC. Memory is of the whole job. message: the text of an event without keys."""
 
 _COLUMN_OF = {
@@ -74,20 +74,20 @@ _COLUMN_OF = {
 
 
 Rename = Mapping[bytes, bytes]
-"""Texts, UTF-8, to what replaces them."""
+"""Texts (UTF-8) to their replacements."""
 
 
 def read_pbs(path: Path) -> ParsedLog:
-    """Reads one accounting file as a whole, plain or packed; see `parse_pbs`. Raises LogError when it cannot be read."""
+    """Reads one accounting file as a whole, plain or packed, see `parse_pbs`. Raises LogError when it cannot be read."""
     return read_log(path, "pbs", parse_pbs)
 
 
 def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename] | None = None) -> ParsedLines:
-    """Whole lines of an accounting file, the first numbered `first_line`; records and events as in `PBS_RECORD_SCHEMA`.
+    """Whole lines of an accounting file, the first numbered `first_line`. Records and events are as in `PBS_RECORD_SCHEMA`.
 
-    Processors are `resources_used.ncpus`, else `Resource_List.ncpus` (beside a `select`), else `total_execution_slots`, else
-    those in `exec_vnode`, else the slots of `exec_host`; of an `E` record else what was requested (mppwidth x mppdepth,
-    nodes x ppn, ncpus, the chunks of select, or Torque's tasks). They are no fewer than mppwidth x mppdepth.
+    Processors are the first of these that the record has: `resources_used.ncpus`, `Resource_List.ncpus` (beside a `select`),
+    `total_execution_slots`, those in `exec_vnode`, the slots of `exec_host`. For an `E` record without any, it is what was requested:
+    mppwidth x mppdepth, nodes x ppn, ncpus, the chunks of select, or Torque's tasks. They are no fewer than mppwidth x mppdepth.
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. renames: column -> what its texts are replaced by.
     """
@@ -126,7 +126,7 @@ def _frame(
     odd: list[dict[str, object]],
     renames: Mapping[str, Rename],
 ) -> pl.DataFrame:
-    """Those records that the scan has taken which are wanted, and odd ones, as in PBS_RECORD_SCHEMA."""
+    """The wanted ones of the records that the scan has taken, and odd ones, as in PBS_RECORD_SCHEMA."""
     line, job_id, strings, numbers = scanned.row_line, scanned.job_id, scanned.strings, scanned.numbers
     if not wanted.all():
         line, job_id, strings, numbers = line[wanted], job_id[wanted], strings[wanted], numbers[wanted]

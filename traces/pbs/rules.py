@@ -1,4 +1,4 @@
-"""The rules of the PBS reader in full, one line at a time: what the compiled scan (`traces.pbs.scan`) does not take.
+"""The rules of the PBS reader in full, one line at a time, for the lines that the compiled scan (`traces.pbs.scan`) does not take.
 
 A record is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value ...` (Altair PBS Professional Administrator's Guide,
 "Accounting").
@@ -18,15 +18,15 @@ from traces.common.log import LARGEST_S
 _T = TypeVar("_T")
 END_RECORD = "E"
 ARRAY_END = "E[]"
-"""What the end record of an array as a whole (`E;12[].server`) is kept as: its tasks, not the array, are the jobs that ran."""
+"""Type of the event for the end record of an array as a whole (`E;12[].server`). Its tasks, not the array, are the jobs that ran."""
 _MOST_PROCS = 1_000_000_000
 _GPU_WORDS = ("ngpus", "gpus", "gpu")
 """PBS Pro's resource, Torque's, and one that sites define."""
 _GPU_CHUNKS = ("exec_vnode", "nodes", "Resource_List.select", "Resource_List.nodes", "tasks")
-"""Lists of chunks that may name GPUs: the first two of what was given, to the job or to a reservation."""
+"""Lists of chunks that may name GPUs. The first two say what was given, to the job or to a reservation."""
 
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);(.);([^;]*);(.*)$", re.DOTALL)
-# a value runs to the next ` key=`, since PBS writes values with blanks; a quoted value runs to its closing quote
+# a value ends at the next ` key=`, since PBS writes values with blanks. A quoted value ends at its closing quote
 _PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|.*?)(?=\s+[A-Za-z_][\w.\-]*=|\s*$)', re.DOTALL)
 
 
@@ -58,7 +58,7 @@ def read_line(
 
 
 def _logged_s(stamp: str) -> int | None:
-    """Seconds from 1970 to the stamp of the record, as if its clock showed UTC; None for no time of the calendar."""
+    """Seconds from 1970 to the stamp of the record, as if its clock showed UTC. None for a time that the calendar does not have."""
     try:
         return calendar.timegm(datetime.strptime(stamp, "%m/%d/%Y %H:%M:%S").timetuple())
     except ValueError:
@@ -83,7 +83,7 @@ def _end_record(job_id: str, message: str) -> dict[str, object]:
 
 
 def _event(message: str) -> dict[str, object]:
-    """Any other record: what is faulty in it is taken for unknown."""
+    """Any other record. Faulty values in it count as unknown."""
     if "=" not in message:
         return {"message": message.strip() or None}
     return _values(_pairs(message), _or_none)
@@ -97,7 +97,7 @@ def _or_none(read: Callable[..., _T | None], *given: object) -> _T | None:
 
 
 def _pairs(message: str) -> dict[str, str]:
-    """Values by key; of a key that comes twice the last counts, but for Torque's tasks (-L), which are put together by +."""
+    """Values by key. Of a key that comes twice the last counts, except for Torque's tasks (-L), which are joined by +."""
     pairs = {key: value.strip('"') for key, value in _PAIR.findall(message)}
     if "tasks" in pairs:
         words = (value.partition(" ")[0] for key, value in _PAIR.findall(message) if key == "tasks")
@@ -106,7 +106,7 @@ def _pairs(message: str) -> dict[str, str]:
 
 
 def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, object]:
-    """The columns of a record, but for those of its head. apply(f, ...) is f(...), or what becomes of it if that fails."""
+    """The columns of a record, but for those of its head. apply(f, ...) is f(...), or the result for a failure."""
     qtime = apply(_unix_seconds, pairs, "qtime")
     ctime = apply(_unix_seconds, pairs, "ctime")
     exit_status = pairs.get("Exit_status", pairs.get("exit_status", ""))
@@ -151,7 +151,7 @@ def duration_s(text: str) -> int:
 
 
 def kilobytes(text: str) -> int | None:
-    """Of a size such as 10gb, 12.27M, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up; None for anything else."""
+    """Of a size such as 10gb, 12.27M, 1024KB, 512mw (words of 8 bytes) or 30 (bytes), rounded up. None for anything else."""
     size = re.fullmatch(r"([0-9]{1,12})(?:\.([0-9]+))?([kKmMgGtTpP]?)([bBwW]?)", text)
     if size is None:
         return None
@@ -191,15 +191,15 @@ def _duration(pairs: dict[str, str], key: str) -> int | None:
 
 
 def _allocated_procs(pairs: dict[str, str]) -> int | None:
-    """Processors given to the job: those that the record lists, and of a Cray job no fewer than its width."""
+    """Processors given to the job. They are those that the record lists, and for a Cray job no fewer than its width."""
     count = _listed_procs(pairs)
     return max(count, _cray_procs(pairs) or 0) if count else None
 
 
 def _cray_procs(pairs: dict[str, str]) -> int | None:
-    """Processors that a Cray job asks for on compute nodes, its processing elements times the processors of each; None for other jobs.
+    """Processors that a Cray job needs on compute nodes, its processing elements times the processors of each. None for other jobs.
 
-    What else such a record tells may be of the login node, where the job's script runs.
+    Other values of such a record may be of the login node, where the job's script runs.
     """
     width = _count(pairs, "Resource_List.mppwidth")
     procs = width * (_count(pairs, "Resource_List.mppdepth") or 1) if width else None
@@ -209,9 +209,9 @@ def _cray_procs(pairs: dict[str, str]) -> int | None:
 
 
 def _listed_procs(pairs: dict[str, str]) -> int | None:
-    """PBS Pro's ncpus, else Torque's slots, else what exec_vnode or exec_host list."""
+    """PBS Pro's ncpus, else Torque's slots, else the number that exec_vnode or exec_host list."""
     for key in ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots"):
-        # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
+        # Torque writes ncpus=1 beside nodes=2:ppn=12. Then the slots say more. Before the start it is only a request
         placed = "exec_host" in pairs or "exec_vnode" in pairs
         trusted = key != "Resource_List.ncpus" or ("Resource_List.select" in pairs and placed)
         if trusted and (count := _count(pairs, key)):
@@ -237,7 +237,7 @@ def _slots(exec_host: str) -> int:
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    """Processors asked for: those of a Cray job, else Torque's nodes, else ncpus, else the chunks of select, else Torque's
+    """Processors requested: those of a Cray job, else Torque's nodes, else ncpus, else the chunks of select, else Torque's
     tasks."""
     if procs := _cray_procs(pairs):
         return procs
@@ -269,8 +269,8 @@ def _requested_memory(pairs: dict[str, str]) -> int | None:
 
 
 def _nodes(pairs: dict[str, str]) -> int | None:
-    """Of a Cray job its width by its processing elements per node, else the different hosts of exec_host, else as the server counts
-    them, else the hosts of a reservation.
+    """For a Cray job its width divided by its processing elements per node. Else the different hosts of exec_host, else the server's
+    count, else the hosts of a reservation.
 
     PBS Pro's nodect is the number of chunks, of which a host may hold several. One node of a Cray job may be the login node.
     """
@@ -288,8 +288,10 @@ def _nodes(pairs: dict[str, str]) -> int | None:
 
 
 def _sum_of_chunks(pairs: dict[str, str], key: str, word: str, default: int, counted: bool) -> int:
-    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`: the number
-    after `word=` (or one of several words, between |), or the default, times the number that the chunk begins with, if such count."""
+    """Sum over the chunks of `2:ncpus=4:mem=1gb+1:ncpus=8`, `2:ppn=12+node01` or `(a:ncpus=2+b:ncpus=1)+(c:ncpus=4)`.
+
+    A chunk counts with the number after `word=` (or one of several words, between |), or the default, times the number that it begins
+    with, if `counted`."""
     total = 0
     for chunk in filter(None, re.split(r"[+()]", pairs[key])):
         parts = chunk.split(":")
@@ -315,7 +317,7 @@ def _gpus(pairs: dict[str, str]) -> int | None:
 
 
 def _count(pairs: dict[str, str], key: str) -> int | None:
-    """The count of processors under key; None where it is missing, 0 or a word."""
+    """The count of processors under key. None where it is missing, 0 or a word."""
     value = pairs.get(key, "")
     return _whole(key, value) or None if re.fullmatch(r"[0-9]+", value) else None
 

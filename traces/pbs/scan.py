@@ -1,7 +1,7 @@
 """The compiled part of the PBS reader: records of plain text, straight from the bytes of a file.
 
-It takes a line only where every rule of `traces.pbs.rules` is met and every byte is plain ASCII text; whatever is odd in any way
-is left to those rules, line by line, so that both always agree (tested) and reasons for rejects are written down once.
+It takes a line only where every rule of `traces.pbs.rules` is met and every byte is plain ASCII text. All odd lines are left to those
+rules, line by line. So both always agree (tests check it), and reasons for rejects are written in one place only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from traces.pbs.rules import END_RECORD
 from traces.pbs.values import KEYS, MISSING, NUM_KEYS, NUMBER_COLUMNS, REQUESTOR, STRINGS, numbers_of
 
 BLANK, TAKEN, ODD = range(3)
-"""What a line is: blank; a record that was taken; left to the rules."""
+"""What a line is: blank, a record that was taken, or one that is left to the rules."""
 
 MESSAGE = len(STRINGS)
 """Index of the message itself among the strings of a record, where it has no keys."""
 _END_CODE = ord(END_RECORD)
 ARRAY_CODE = 1
-"""Stands for the type of the end of an array as a whole, in place of an ASCII code."""
+"""The type of the end of an array as a whole, in place of an ASCII code."""
 KIND_AT = 20
 """Where the letter of the record's type is in a line."""
 _LOGGED = NUMBER_COLUMNS.index("logged_s")
@@ -40,7 +40,7 @@ def _key_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64
     length = np.array([len(key) for key in KEYS], dtype=np.int64)
     for number, key in enumerate(KEYS):
         text[number, : len(key)] = np.frombuffer(key.encode(), dtype=np.uint8)
-        slot = _slot_of.py_func(len(key), ord(key[-1]), ord(key[-2]), ord(key[-3]))  # nothing is compiled by an import
+        slot = _slot_of.py_func(len(key), ord(key[-1]), ord(key[-2]), ord(key[-3]))  # an import must not compile
         while slots[slot] >= 0:
             slot = (slot + 1) & (_TABLE_SIZE - 1)
         slots[slot] = number
@@ -49,7 +49,7 @@ def _key_table() -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64
 
 @compiled
 def _slot_of(length, last, second, third):
-    """Keys begin alike (Resource_List., resources_used.) and end differently."""
+    """Keys have the same beginnings (Resource_List., resources_used.) and different ends."""
     return (length * 5 + last * 37 + second * 11 + third * 3) & (_TABLE_SIZE - 1)
 
 
@@ -57,7 +57,7 @@ _KEY_SLOTS, _KEY_TEXT, _KEY_LENGTH = _key_table()
 
 # what a byte is
 _WORD, _LETTER, _SPACE = 1, 2, 4
-"""May go on in a key; may begin one; blank."""
+"""Whether a byte may continue a key, may begin one, or is blank."""
 
 
 def _byte_kinds() -> NDArray[np.uint8]:
@@ -95,7 +95,7 @@ class Scan(NamedTuple):
 
 
 def scan(content: bytes) -> Scan:
-    """Reads every line of the bytes, and leaves those to the rules that are odd in any way."""
+    """Reads every line of the bytes, and leaves the odd ones to the rules."""
     text = np.frombuffer(content, dtype=np.uint8)
     starts = line_starts(text)
     kind, *rows = _scan(text, starts)
@@ -156,7 +156,7 @@ def _scan(text, line_start):
 
 @compiled
 def _is_plain(text, begin, end):
-    """Whether all bytes are printable ASCII or tabs; one loop without branches, which the compiler makes wide."""
+    """Whether all bytes are printable ASCII or tabs. It is one loop without branches, which the compiler vectorises."""
     strange = np.uint8(0)
     for i in range(np.uint64(begin), np.uint64(end)):
         c = text[i]
@@ -216,7 +216,7 @@ def _digits(text, begin, count):
 
 @compiled
 def _logged_s(text, begin):
-    """Seconds from 1970 to the stamp of the record, as if its clock showed UTC; MISSING for no time of the calendar."""
+    """Seconds from 1970 to the stamp of the record, as if its clock showed UTC. MISSING for a time that the calendar does not have."""
     month, day, year = _digits(text, begin, 2), _digits(text, begin + 3, 2), _digits(text, begin + 6, 4)
     hour, minute, second = _digits(text, begin + 11, 2), _digits(text, begin + 14, 2), _digits(text, begin + 17, 2)
     if month < 1 or month > 12 or day < 1 or year < 1 or hour > 23 or minute > 59 or second > 59:
@@ -241,7 +241,7 @@ def _logged_s(text, begin):
 
 @compiled
 def _find_message(text, begin, end, is_end, spans, message):
-    """Fills the spans of the keys, or of the message as a whole where it has none; False for what is odd."""
+    """Fills the spans of the keys, or of the message as a whole where it has none. False for odd text."""
     message[1] = -1
     if not is_end:
         has_keys = False
@@ -262,7 +262,7 @@ def _find_message(text, begin, end, is_end, spans, message):
 
 @compiled
 def _find_values(text, begin, end, spans):
-    """Fills spans (KEYS, 2) with offset and length of every key's value, its quotes taken off; False for what is odd."""
+    """Fills spans (KEYS, 2) with offset and length of every key's value, without its quotes. False for odd text."""
     spans[:, 1] = -1
     name = _skip_blanks(text, begin, end)
     if name == end:
@@ -288,7 +288,7 @@ def _find_values(text, begin, end, spans):
                 return False
         next_name = end
         next_end = np.int64(-1)
-        while True:  # to the next key: values may have blanks
+        while True:  # to the next key, because values may have blanks
             while i < end and text[i] != 32 and text[i] != 9:
                 i += 1
             last = i
@@ -326,7 +326,7 @@ def _key_at(text, i, end):
 
 @compiled
 def _number_of_key(text, begin, end):
-    """Index in KEYS, -1 for a key that nobody asks for."""
+    """Index in KEYS, -1 for a key that is not read."""
     length = end - begin
     if length < _SHORTEST_KEY:
         return np.int64(-1)

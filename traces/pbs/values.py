@@ -1,6 +1,6 @@
 """What the values of a PBS record mean, in compiled code: numbers, durations, sizes, counts of processors.
 
-Each function takes the bytes of a file, and where the values are in it; the rules are those of `traces.pbs.rules`.
+Each function takes the bytes of a file, and where the values are in it. The rules are those of `traces.pbs.rules`.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 @apart
 @compiled
 def numbers_of(text, spans, numbers, is_end, hosts, stamp):
-    """Fills the record's NUMBER_COLUMNS; False for what breaks a rule of the reader, and for what is rare. Of an end record (is_end)
-    more is demanded. hosts, stamp: as for `different_hosts`."""
+    """Fills the record's NUMBER_COLUMNS. False for values that break a rule of the reader, and for rare ones. An end record (is_end)
+    needs more of them. hosts, stamp: as for `different_hosts`."""
     if spans[_TASKS, 1] >= 0 or spans[_RESERVED, 1] >= 0 or (spans[_MEMORY, 1] < 0 and _names_memory(text, spans)):
         return False
     for k, key in enumerate((_CTIME, _QTIME, _ETIME, _START, _STOP)):
@@ -124,7 +124,7 @@ def numbers_of(text, spans, numbers, is_end, hosts, stamp):
 
 @compiled
 def _unix_seconds(text, spans, key):
-    """MISSING for none, -1 for what is no Unix time."""
+    """MISSING for none, -1 for a value that is not a Unix time."""
     begin, length = spans[key, 0], spans[key, 1]
     if length <= 0 or (length == 1 and text[begin] == 48):
         return np.int64(MISSING)
@@ -134,7 +134,7 @@ def _unix_seconds(text, spans, key):
 
 @compiled
 def _duration(text, spans, key):
-    """Seconds of [[D:]H:]M:S; MISSING for none, -1 for what is no duration."""
+    """Seconds of [[D:]H:]M:S. MISSING for none, -1 for a value that is not a duration."""
     begin, length = spans[key, 0], spans[key, 1]
     if length < 0:
         return np.int64(MISSING)
@@ -159,7 +159,7 @@ def _duration(text, spans, key):
 
 @compiled
 def _count(text, spans, key):
-    """0 where the key is missing, 0 or a word; -1 for a number that is too large."""
+    """Zero where the key is missing, zero or a word. -1 for a number that is too large."""
     begin, length = spans[key, 0], spans[key, 1]
     if length <= 0:
         return np.int64(0)
@@ -171,14 +171,14 @@ def _count(text, spans, key):
 
 @compiled
 def _optional_count(text, spans, key):
-    """A whole number of up to 9 digits; MISSING for anything else."""
+    """A whole number of up to 9 digits. MISSING for anything else."""
     number = whole(text, spans[key, 0], spans[key, 0] + spans[key, 1], 9)
     return number if number >= 0 else np.int64(MISSING)
 
 
 @compiled
 def _kilobytes(text, spans, key):
-    """Of a size such as 10gb, 12.27M, 1024KB, 512mw or 30 (bytes), rounded up; MISSING for anything else, -1 for many decimals."""
+    """Of a size such as 10gb, 12.27M, 1024KB, 512mw or 30 (bytes), rounded up. MISSING for anything else, -1 for many decimals."""
     begin, end = spans[key, 0], spans[key, 0] + max(spans[key, 1], 0)
     i = begin
     while i < end and 48 <= text[i] <= 57:
@@ -220,7 +220,7 @@ def _kilobytes(text, spans, key):
 
 @compiled
 def _cray_procs(text, spans):
-    """Processing elements times the processors of each; 0 for none, -1 for what is odd."""
+    """Processing elements times the processors of each. 0 for none, -1 for odd values."""
     if spans[_WIDTH, 1] <= 0:
         return np.int64(0)
     width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
@@ -230,7 +230,7 @@ def _cray_procs(text, spans):
 
 @compiled
 def _requested_procs(text, spans):
-    """Of a job that is not a Cray's; 0 for none, -1 for what is odd."""
+    """Of a job that is not a Cray's. 0 for none, -1 for odd values."""
     if spans[_NODES, 1] > 0 and spans[_SELECT, 1] < 0:
         return sum_of_chunks(text, spans[_NODES], PPN, 1, True)
     count = _count(text, spans, _NCPUS)
@@ -241,7 +241,7 @@ def _requested_procs(text, spans):
 
 @compiled
 def _gpus(text, spans):
-    """MISSING where the record does not tell, -1 for what is odd."""
+    """MISSING where the record does not have it, -1 for odd values."""
     gpus = _optional_count(text, spans, _NGPUS)
     if gpus <= 0 and (spans[_GPUS, 1] > 0 or spans[_GPU, 1] > 0):
         gpus = max(gpus, _optional_count(text, spans, _GPUS), _optional_count(text, spans, _GPU))
@@ -259,7 +259,7 @@ def _gpus(text, spans):
 
 @compiled
 def _nodes(text, spans, hosts, stamp):
-    """MISSING where the record does not tell, -1 for what is odd."""
+    """MISSING where the record does not have it, -1 for odd values."""
     fewest = 1
     if spans[_WIDTH, 1] > 0:
         width, per_node = _optional_count(text, spans, _WIDTH), _optional_count(text, spans, _PER_NODE)
@@ -279,9 +279,9 @@ def _nodes(text, spans, hosts, stamp):
 
 @compiled
 def _allocated_procs(text, spans):
-    """0 for none, -1 for what is odd."""
+    """0 for none, -1 for odd values."""
     for key in (_USED_NCPUS, _NCPUS, _SLOTS):
-        # Torque writes ncpus=1 beside nodes=2:ppn=12, the slots then tell more; before the start it is a mere wish
+        # Torque writes ncpus=1 beside nodes=2:ppn=12. Then the slots say more. Before the start it is only a request
         if key == _NCPUS and (spans[_SELECT, 1] < 0 or (spans[_EXEC_HOST, 1] < 0 and spans[_VNODES, 1] < 0)):
             continue
         count = _count(text, spans, key)
@@ -298,7 +298,7 @@ def _allocated_procs(text, spans):
 
 @compiled
 def _names_memory(text, spans):
-    """Whether the chunks of select ask for memory."""
+    """Whether the chunks of select request memory."""
     for i in range(spans[_SELECT, 0], spans[_SELECT, 0] + spans[_SELECT, 1] - 3):
         if text[i] == 109 and text[i + 1] == 101 and text[i + 2] == 109 and text[i + 3] == 61:
             return True

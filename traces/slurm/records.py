@@ -51,7 +51,7 @@ SLURM_RECORD_SCHEMA = {
     "used_cpu_s": pl.Float64,
     "node_list": pl.Utf8,
 }
-"""Columns of the records; times are Unix seconds, memory is of the whole job."""
+"""Columns of the records. Times are Unix seconds, memory is of the whole job."""
 
 _UNKNOWN = ("", "Unknown", "None", "N/A", "Partition_Limit", "UNLIMITED", "INVALID")
 READ_COLUMNS = (
@@ -86,7 +86,7 @@ READ_COLUMNS = (
     "maxrss",
     "totalcpu",
 )
-"""The columns of sacct that are read; those that a log does not have are taken for empty."""
+"""The columns of sacct that are read. Those that a log does not have count as empty."""
 _TIMES = ("submit", "eligible", "start", "end")
 _DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit", "used_cpu_s": "totalcpu"}
 _COUNTS = {"ncpus": "NCPUS", "alloccpus": "AllocCPUS", "reqcpus": "ReqCPUS", "nnodes": "NNodes"}
@@ -137,7 +137,7 @@ def is_attempt() -> pl.Expr:
 
 
 def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Without the start and the nodes that sacct writes for jobs that never started; requested_memory_kb beside them."""
+    """Without the start and the nodes that sacct writes for jobs that never started. Adds requested_memory_kb."""
     at_once = (pl.col("start_s") == pl.col("end_s")) & (pl.col("elapsed_s").fill_null(0) == 0)
     unassigned = pl.col("in_nodelist").str.strip_chars().is_in(["None assigned", ""])
     before_end = pl.when(pl.col("elapsed_s") > 0).then(pl.col("end_s") - pl.col("elapsed_s"))
@@ -152,7 +152,7 @@ def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _largest_memory(steps: pl.DataFrame) -> pl.DataFrame:
-    """job_id, and used_memory_kb: the most that any step of the job used."""
+    """job_id, and used_memory_kb, the most that any step of the job used."""
     used = steps.with_columns(
         job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1),
         used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024),
@@ -161,7 +161,7 @@ def _largest_memory(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def fault_of() -> Any:
-    """Why a row of `records_of` is not a finished job, as an expression; null for a sound one."""
+    """Why a row of `records_of` is not a finished job, as an expression. Null for a sound row."""
     faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
     for name in _TIMES:
         column = "logged_start_s" if name == "start" else f"{name}_s"

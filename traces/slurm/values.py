@@ -1,6 +1,6 @@
 """What the words of sacct mean, as expressions over the columns `in_...` that hold them.
 
-Each gives null where a word means nothing.
+Each is null where a word means nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PER_CPU = 2.0**31
 
 
 def text_of(name: str) -> pl.Expr:
-    """A word without blanks around it; null for an empty one. name: of a column, without `in_`."""
+    """A word without blanks around it, null for an empty one. name: of a column, without `in_`."""
     value = pl.col(f"in_{name}").str.strip_chars()
     return pl.when(value != "").then(value)
 
@@ -34,13 +34,13 @@ def unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
 def seconds_of_local(local: pl.Expr, time_zone: str) -> pl.Expr:
     """Unix seconds of a local time. One that the clock shows twice is taken for the first."""
     zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    # a time that the clock leaves out is one that a clock shows which was not put forward: the offset of the day before holds
+    # a clock that was not put forward would show a time that the clock leaves out, so the offset of the day before holds
     before = (local - pl.duration(days=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
     return pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
 
 
 def duration_seconds(text: pl.Expr) -> pl.Expr:
-    """Seconds of `[D-]H:M:S[.fraction]`, `M:S` or `D-H[:M]`; float, null for what is none."""
+    """Seconds of `[D-]H:M:S[.fraction]`, `M:S` or `D-H[:M]`, as float. Null for other texts."""
     text = text.str.strip_chars()
     form = r"^(?:(\d{1,6})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?(\.\d+)?$"
     parts = text.str.extract_groups(form)
@@ -67,7 +67,7 @@ def tres_count(name: str, resource: str) -> pl.Expr:
 
 
 def gpu_count(name: str) -> pl.Expr:
-    """gres/gpu=4, or the sum of gres/gpu:a100=2,gres/gpu:v100=1; null where there are no trackable resources at all."""
+    """The number in `gres/gpu=4`, or the sum of `gres/gpu:a100=2,gres/gpu:v100=1`. Null where there are no trackable resources at all."""
     text = pl.col(f"in_{name}")
     typed = text.str.extract_all(r"gres/gpu:[^=,]+=\d{1,9}").list.eval(
         pl.element().str.extract(r"=(\d+)$", 1).cast(pl.Int64)
@@ -76,8 +76,9 @@ def gpu_count(name: str) -> pl.Expr:
 
 
 def array_tasks(job_id: pl.Expr) -> pl.Expr:
-    """How many tasks a line stands for: 3 for `12_[1-3]`, 2 for `12_[1,5]`, 4 for `12_[0-9:3%2]`; 1 for anything else, and no
-    more than are written where sacct has cut the list short."""
+    """How many tasks a line represents, by its job id: `12_[1-3]` has three, `12_[1,5]` two, and `12_[0-9:3%2]` four.
+
+    It is one for any other id. Where sacct has cut the list short, only the tasks that are written count."""
     listed = job_id.str.extract(r"_\[([\d,\-:]+?)(?:,?\.\.\.)?(?:%\d+)?\]$", 1).str.split(",")
     first = pl.element().str.extract(r"^(\d{1,9})", 1).cast(pl.Int64)
     last = pl.coalesce(pl.element().str.extract(r"^\d+-(\d{1,9})", 1).cast(pl.Int64), first)
@@ -86,7 +87,7 @@ def array_tasks(job_id: pl.Expr) -> pl.Expr:
 
 
 def size_kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.Expr:
-    """Of `48000M`, `1.50G`; bare: kilobytes of a number alone, 1. Float; null for what is no size, or none that can be."""
+    """Of `48000M` or `1.50G`, as float. bare: kilobytes of a number alone, 1. Null for texts that are not a size, or an impossible one."""
     parts = text.str.strip_chars().str.extract_groups(r"^(\d{1,15}(?:\.\d+)?|\.\d+)([KMGTP]?)$")
     unit = parts.struct.field("2").replace_strict(_KILOBYTES_OF | {"": bare}, default=None, return_dtype=pl.Float64)
     amount = (parts.struct.field("1").cast(pl.Float64) * unit).round()

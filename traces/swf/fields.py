@@ -24,21 +24,21 @@ FIELDS = (
     "preceding_job",
     "think_time_s",
 )
-"""The 18 fields in their order; memory per processor; all whole numbers but the average CPU time and memory."""
+"""The 18 fields in their order. Memory is per processor. All are whole numbers but the average CPU time and memory."""
 
 
 FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
 
 
 MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
-"""A negative wait is kept as it stands: the job is sound, only its start is unknown."""
+"""A negative wait is kept unchanged. The job is sound, only its start is unknown."""
 
 
 NEVER_UNKNOWN = {"job_number", "submit_s"}
 
 
 LARGEST_NUMBER = float(LARGEST_S)
-"""A larger number in any field is a fault of the log: as seconds it is more than three thousand years."""
+"""A larger number in any field is a fault of the log. As seconds it is more than three thousand years."""
 
 
 NUM_FIELDS = len(FIELDS)

@@ -23,7 +23,7 @@ _LEAST = np.array(
 
 
 class SwfScan(NamedTuple):
-    """What the lines of a text hold; rows are its sound lines, in order.
+    """What the lines of a text hold. Rows are its sound lines, in order.
 
     whole: values of the whole fields, int64 (fields, rows). fractional: those of the others, float64 (fractional fields, rows).
     line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes above, int64 (lines,).
@@ -44,7 +44,7 @@ def scan_swf(content: bytes) -> SwfScan:
 
 @compiled
 def _scan(text):
-    """The arrays of an SwfScan; text: uint8 (bytes,)."""
+    """The arrays of an SwfScan. text: uint8 (bytes,)."""
     size = len(text)
     num_lines = 0
     for i in range(size):
@@ -70,7 +70,9 @@ def _scan(text):
 
 @lean
 def _scan_line(text, i, row, whole, fractional):
-    """Puts the numbers of the line that begins at `i` into one row; (its code, the field it is about, where the next begins)."""
+    """Puts the numbers of the line that begins at `i` into one row.
+
+    Returns the line's code, the field that it is about, and where the next line begins."""
     size = len(text)
     field = 0
     code = SOUND
@@ -119,7 +121,7 @@ def _scan_line(text, i, row, whole, fractional):
         field += 1
     if field == 0:
         code = BLANK_LINE
-    elif field != NUM_FIELDS:  # the count of fields tells more than a word among them
+    elif field != NUM_FIELDS:  # the count of fields says more than a word among them
         code = TOO_FEW if field < NUM_FIELDS else TOO_MANY
         faulty_field = field
     return code, faulty_field, i + 1
@@ -127,7 +129,7 @@ def _scan_line(text, i, row, whole, fractional):
 
 @lean
 def _ends_at(text, i):
-    """Whether a word ends before this byte: it is a blank, a line's end, or none."""
+    """Whether a word ends before this byte, which is a blank, the end of a line, or the end of the text."""
     return i >= len(text) or text[i] == 10 or text[i] == 32 or text[i] == 9 or text[i] == 13
 
 
@@ -164,7 +166,7 @@ def _float_at(text, i):
             i += 1
         if exponent_digits == 0:
             digits = 0
-        if number != 0.0:  # else 0 * inf
+        if number != 0.0:  # otherwise 0 * inf
             power = 10.0**exponent
             number = number / power if exponent_sign < 0 else number * power
     return number, digits, i

@@ -1,10 +1,11 @@
-"""Two clusters whose logs are large and not public: what is published of them, and the options of a log generated after one.
+"""Two clusters whose logs are large and not public: what is published of them, and the options of logs that resemble theirs.
 
 Source: Sgambati, Vakanski and Anderson, "DD-PPO for HPC scheduling" (2025), section 4.4. It gives nodes, cores, period, number
 of jobs, the longest job (7 days), and that jobs have from one core to all. Everything else of the model is guessed: see
 `traces.synthetic.community`, `traces.synthetic.weeks` and docs/results/ddppo.md, which has both in a table.
 
-The paper gives Lemhi 20,240 cores and 504 nodes. Those are 40.2 cores a node, so that 504 nodes of 40 are taken: 20,160.
+The paper gives Lemhi 20,240 cores and 504 nodes, which is not a whole number of cores a node. The model takes nodes of 40 cores,
+20,160 in all.
 """
 
 from __future__ import annotations
@@ -80,14 +81,14 @@ CENTRES = {
 class CentreOptions:
     """What to generate. Every field is checked. ValueError names the field, its value and what to do.
 
-    The jobs of a log are the first ones of every longer log of the same model, seed and load: fewer jobs are a shorter time on
+    The jobs of a log are the first ones of every longer log of the same model, seed and load. So fewer jobs mean a shorter time on
     the same cluster, not fewer jobs a day.
     """
 
     model: str  # falcon or lemhi, the names in CENTRES
     seed: int  # the same options and seed give the same log
     jobs: int = 0  # 0: all of the model
-    offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use: assumed
+    offered_load: float = 0.7  # share of the cluster's core seconds that the jobs use, an assumption
 
     def __post_init__(self) -> None:
         words = {"str": (str, "a text"), "int": (int, "a whole number"), "float": ((int, float), "a number")}

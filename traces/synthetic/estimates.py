@@ -4,8 +4,8 @@ After D. Tsafrir, Y. Etsion and D. G. Feitelson, "Modeling user runtime estimate
 Parallel Processing, 2005. Their findings are kept, their sampling procedure is not: here a user owns a short menu of
 values and requests, for a whole batch of similar jobs, the one nearest to what the batch seems to need.
 
-What a scheduler feels of it: few distinct values, many jobs at the maximum, and a ratio of run time to estimate that is
-spread over (0, 1] with a peak near 0 (short jobs under the maximum) and one at 1 (jobs killed at their estimate).
+A scheduler sees the effects: few distinct values, many jobs at the maximum, and a spread ratio of run time to estimate. The ratio
+spreads over `(0, 1]`. It has a peak near 0 (short jobs under the maximum) and one at 1 (jobs killed at their estimate).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 MINUTE = 60
 HOUR = 3_600
 
-# Round values people type, with how often they type them: whole hours and half days ahead of the rest.
+# Round values people type, with how often they type them. Whole hours and half days are the most frequent.
 ROUND_ESTIMATES_S = MINUTE * np.array(
     [5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 360, 480, 600, 720, 1080, 1440, 2160]
 )
@@ -31,7 +31,7 @@ MENU_SIZE = 8  # round values a user knows, besides the site's maximum
 ODD_VALUE_PROB = 0.7  # share of users with one value of their own, no round number
 MAXIMUM_PROB = 0.20  # share of batches that ask for the maximum without thinking
 SMALLEST_USED_SHARE = 0.02  # the least part of a request that a thinking user's batch uses
-LEAST_PATIENCE = 0.9  # no request is below this part of a batch's mean run time: most jobs must survive
+LEAST_PATIENCE = 0.9  # no request is below this part of a batch's mean run time, because most jobs must survive
 
 
 class AssignedEstimates(NamedTuple):
@@ -46,17 +46,17 @@ def assign_estimates(
 ) -> AssignedEstimates:
     """One requested walltime per batch, and the run times as the resource manager's clock leaves them.
 
-    run_times_s, users and batches have shape (jobs,); users and batches are numbered from 0, and a batch belongs to one
-    user. A job that would outlive its request is killed at it: its run time becomes the request, so that every returned
+    run_times_s, users and batches have shape (jobs,). Users and batches are numbered from 0, and a batch belongs to one
+    user. A job that would run longer than its request is killed at it, and its run time becomes the request. So every returned
     run time is at least 1 and at most its request, and no request exceeds max_walltime_s.
 
     Raises ValueError when max_walltime_s is below 60 or the arrays differ in length.
     """
     if max_walltime_s < MINUTE:
-        raise ValueError(f"max_walltime_s is {max_walltime_s}; a site's maximum must be at least {MINUTE} seconds")
+        raise ValueError(f"max_walltime_s is {max_walltime_s}: a site's maximum must be at least {MINUTE} seconds")
     if not len(run_times_s) == len(users) == len(batches):
         raise ValueError(
-            f"run_times_s, users and batches have {len(run_times_s)}, {len(users)} and {len(batches)} entries; "
+            f"run_times_s, users and batches have {len(run_times_s)}, {len(users)} and {len(batches)} entries: "
             "pass one of each per job"
         )
     if len(run_times_s) == 0:
@@ -84,7 +84,7 @@ def user_menus(
     round_s: IntArray = ROUND_ESTIMATES_S,
     round_popularity: FloatArray = ROUND_POPULARITY,
 ) -> list[IntArray]:
-    """The values each user ever requests, ascending; the last is always the site's maximum.
+    """The values each user ever requests, ascending. The last is always the site's maximum.
 
     round_s, round_popularity: the round values in seconds, and how often they are typed, both shape (values,).
     """
@@ -111,9 +111,10 @@ def _batch_means(run_times_s: IntArray, batches: IntArray, batch_count: int) -> 
 
 
 def _believed_needs(rng: np.random.Generator, typical_s: FloatArray, max_walltime_s: int) -> FloatArray:
-    """What each batch's user believes it needs, before rounding; shape (batches,), as typical_s.
+    """What each batch's user expects it to need, before rounding, shape (batches,), as typical_s.
 
-    The used share of the belief is uniform, which is the model's central finding; some users do not think and take the
+    The used share of this need is uniform, which is the model's central finding. Some users do not think and take the
+    maximum.
     maximum.
     """
     used_share = rng.uniform(SMALLEST_USED_SHARE, 1.0, len(typical_s))
@@ -124,7 +125,7 @@ def _believed_needs(rng: np.random.Generator, typical_s: FloatArray, max_walltim
 def _from_menu(menu: IntArray, needed_s: FloatArray, typical_s: FloatArray) -> IntArray:
     """The menu's value nearest to each need on the logarithm, or the first that most jobs of the batch survive.
 
-    Rounding to the nearest keeps the ratio of run time to request near uniform; rounding up would halve it.
+    Rounding to the nearest keeps the ratio of run time to request near uniform. Rounding up would halve it.
     """
     borders = np.sqrt(menu[:-1].astype(np.float64) * menu[1:])
     nearest = np.searchsorted(borders, needed_s)
@@ -137,8 +138,8 @@ def _make_maximum_most_popular(
 ) -> None:
     """Raise requests to the maximum, in place, until no value covers more jobs than the maximum does.
 
-    In logs it leads. Where very short jobs crowd the smallest values it would not by itself, so some of their users are
-    declared thoughtless as well; batches are taken at random from whichever value leads.
+    In logs the maximum is the most frequent. Where very short jobs crowd the smallest values it would not be by itself. So some of
+    their users also become thoughtless: batches are taken at random from whichever value leads.
     """
     values = np.unique(np.append(batch_estimate_s, max_walltime_s))
     jobs_at = {int(value): int(batch_jobs[batch_estimate_s == value].sum()) for value in values}

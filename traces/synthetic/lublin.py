@@ -5,10 +5,10 @@ jobs", Journal of Parallel and Distributed Computing 63(11), 2003. Gamma distrib
 
 Where the published description leaves room, this module reads it as follows:
 
-* pow2_prob is a share of all jobs, serial ones included, as serial_prob is: among parallel jobs the share rounded to a
+* pow2_prob is a share of all jobs, serial ones included, as serial_prob is. Among parallel jobs the share rounded to a
   power of two is pow2_prob / (1 - serial_prob). Only so do sizes agree with the archive's files of this model.
-* Arrivals: the gamma (anum, bnum) lives on an axis of half hours of the local day numbered from 1, and is cut to the 48
-  that begin with number 11, that is from 05:00 to 05:00 of the next day, the quietest moment of the model's day.
+* Arrivals: the axis of the gamma (anum, bnum) are half hours of the local day, numbered from 1. It is cut to the 48 that begin
+  with number 11. They go from 05:00, the quietest moment of the model's day, to 05:00 of the next day.
 * A size that is rounded to a power of two on a machine that is no power of two stops at the largest one that fits.
 """
 
@@ -26,7 +26,7 @@ IntArray = npt.NDArray[np.int64]
 SECONDS_PER_DAY = 86_400
 BUCKETS_PER_DAY = 48
 SECONDS_PER_BUCKET = SECONDS_PER_DAY // BUCKETS_PER_DAY
-FIRST_BUCKET = 11  # 05:00 to 05:30 when half hours are numbered from 1: where the model's day begins
+FIRST_BUCKET = 11  # 05:00 to 05:30 when half hours are numbered from 1, where the model's day begins
 MAX_LN_RUN_TIME = 12.0  # e^12 s = 162,754 s, a little under two days
 MAX_LN_GAP = 13.0  # e^13 s = 442,413 s, a little over five days
 
@@ -62,20 +62,20 @@ class LublinParameters:
     def __post_init__(self) -> None:
         for name in ("serial_prob", "pow2_prob", "uprob"):
             if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)}, not a probability; choose a value from 0 to 1")
+                raise ValueError(f"{name} is {getattr(self, name)}, not a probability: choose a value from 0 to 1")
         if self.serial_prob + self.pow2_prob > 1.0:
             raise ValueError(
-                f"serial_prob {self.serial_prob} and pow2_prob {self.pow2_prob} add up to more than 1; both are shares "
+                f"serial_prob {self.serial_prob} and pow2_prob {self.pow2_prob} add up to more than 1. Both are shares "
                 "of all jobs, so lower one of them"
             )
         if not 0.0 <= self.ulow <= self.umed <= self.uhi:
             raise ValueError(
-                f"size limits ulow {self.ulow}, umed {self.umed}, uhi {self.uhi} are out of order; "
+                f"size limits ulow {self.ulow}, umed {self.umed}, uhi {self.uhi} are out of order: "
                 "choose 0 <= ulow <= umed <= uhi"
             )
         for name in ("a1", "b1", "a2", "b2", "aarr", "barr", "anum", "bnum", "arar"):
             if getattr(self, name) <= 0.0:
-                raise ValueError(f"{name} is {getattr(self, name)}; gamma parameters must be above 0")
+                raise ValueError(f"{name} is {getattr(self, name)}: gamma parameters must be above 0")
 
     @property
     def procs(self) -> int:
@@ -85,19 +85,19 @@ class LublinParameters:
     def for_machine(self, procs: int) -> LublinParameters:
         """The same parameters on a machine of `procs` processors.
 
-        uhi becomes log2(procs); umed keeps its distance from uhi, limited to the model's [uhi - 3.5, uhi - 1.5]. On very
-        small machines (fewer than about 12 processors) the smallest parallel size gives way so that the limits stay in
+        uhi becomes log2(procs). umed keeps its distance from uhi, limited to the model's [uhi - 3.5, uhi - 1.5]. On very
+        small machines (fewer than about 12 processors) the smallest parallel size is lowered, so that the limits stay in
         order. Raises ValueError for fewer than 2 processors.
         """
         if procs < 2:
-            raise ValueError(f"procs is {procs}; the model needs a machine of at least 2 processors")
+            raise ValueError(f"procs is {procs}: the model needs a machine of at least 2 processors")
         uhi = math.log2(procs)
         ulow = min(self.ulow, uhi)
         umed = uhi - min(max(self.uhi - self.umed, 1.5), 3.5)
         return replace(self, ulow=ulow, umed=max(umed, ulow), uhi=uhi)
 
 
-# The table's machine has 128 nodes; its interactive jobs stop at 2^5.5 = 45 of them.
+# The table's machine has 128 nodes, and its interactive jobs use at most 45 of them, `2^5.5`.
 BATCH_JOBS = LublinParameters(
     serial_prob=0.2927, pow2_prob=0.6686, ulow=1.2, umed=5.0, uhi=7.0, uprob=0.875,
     a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
@@ -128,7 +128,7 @@ def job_sizes(rng: np.random.Generator, n: int, parameters: LublinParameters) ->
         rng.uniform(parameters.ulow, parameters.umed, n),
         rng.uniform(parameters.umed, parameters.uhi, n),
     )
-    # Rounding half up in the exponent; the cap matters only where 2 ** uhi is no power of two.
+    # Rounding half up in the exponent. The cap matters only where 2 ** uhi is not a power of two.
     whole_log2 = np.minimum(np.floor(log2_size + 0.5), math.floor(math.log2(parameters.procs)))
     # One draw decides all three kinds, because both probabilities are shares of all jobs.
     kind = rng.random(n)
@@ -160,17 +160,17 @@ def run_times(rng: np.random.Generator, sizes: IntArray, parameters: LublinParam
 
 @dataclass(frozen=True)
 class DailyCycle:
-    """A clock that runs fast in rush hours: translates between seconds and the points that gaps are paid in.
+    """A clock that runs fast in rush hours. It translates between seconds and the points in which gaps are measured.
 
-    A second of half hour `k` after local midnight, k from 0, is worth `weights[k]` points; weights, shape (48,), have mean
-    one, so that a day holds 86,400 points. Quiet hours hold few points, and so stretch the gaps that fall into them.
+    A second of half hour `k` after local midnight, k from 0, is worth `weights[k]` points. The mean of weights, shape (48,), is
+    one, so a day holds 86,400 points. Quiet hours hold few points, and so stretch the gaps that fall into them.
     """
 
     weights: FloatArray
 
     @classmethod
     def of(cls, parameters: LublinParameters) -> DailyCycle:
-        """Half hour k of the model's day, k from 11 to 58, weighs the gamma's mass on [k - 1/2, k + 1/2]."""
+        """Half hour k of the model's day, k from 11 to 58, weighs the gamma's mass on `[k - 1/2, k + 1/2]`."""
         buckets = np.arange(FIRST_BUCKET, FIRST_BUCKET + BUCKETS_PER_DAY)
         mass = _gamma_mass(buckets, parameters.anum, parameters.bnum)
         weights = np.empty(BUCKETS_PER_DAY)
@@ -178,12 +178,12 @@ class DailyCycle:
         return cls(weights)
 
     def points_at(self, seconds: FloatArray) -> FloatArray:
-        """Points collected from local midnight of day one to `seconds` after it; any shape."""
+        """Points collected from local midnight of day one to `seconds` after it, in any shape."""
         days, time_of_day = np.divmod(seconds, SECONDS_PER_DAY)
         return days * SECONDS_PER_DAY + np.interp(time_of_day, self._edges_s(), self._edges_points())
 
     def seconds_at(self, points: FloatArray) -> FloatArray:
-        """Seconds after local midnight of day one when `points` have been collected; inverse of `points_at`."""
+        """Seconds after local midnight of day one when `points` have been collected. It is the inverse of `points_at`."""
         days, points_of_day = np.divmod(points, SECONDS_PER_DAY)
         return days * SECONDS_PER_DAY + np.interp(points_of_day, self._edges_points(), self._edges_s())
 
@@ -195,7 +195,7 @@ class DailyCycle:
 
 
 def arrival_points(rng: np.random.Generator, n: int, parameters: LublinParameters) -> FloatArray:
-    """Gaps before each of `n` jobs in points (seconds of an average hour), shape (n,); draws above e^13 are repeated."""
+    """Gaps before each of `n` jobs in points (seconds of an average hour), shape (n,). Draws above e^13 are repeated."""
     ln_gaps = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, n)
     while (too_long := ln_gaps > MAX_LN_GAP).any():
         ln_gaps[too_long] = rng.gamma(parameters.aarr * parameters.arar, parameters.barr, int(too_long.sum()))
@@ -205,8 +205,8 @@ def arrival_points(rng: np.random.Generator, n: int, parameters: LublinParameter
 def arrival_times(rng: np.random.Generator, n: int, parameters: LublinParameters) -> FloatArray:
     """Arrival times of `n` jobs in seconds since local midnight of the first day, ascending, shape (n,).
 
-    Every gap is paid from the half-hour buckets it passes, starting with the bucket of the previous arrival; adding the
-    gaps up in points and reading the daily clock backwards is the same, all at once.
+    Every gap is paid from the half-hour buckets it passes, starting with the bucket of the previous arrival. Adding the
+    gaps up in points and reading the daily clock backwards does the same for all at once.
     """
     return DailyCycle.of(parameters).seconds_at(np.cumsum(arrival_points(rng, n, parameters)))
 
@@ -214,7 +214,7 @@ def arrival_times(rng: np.random.Generator, n: int, parameters: LublinParameters
 def _gamma_mass(centres: IntArray, shape: float, scale: float) -> FloatArray:
     """Probability of gamma(shape, scale) within 1/2 of each centre, shape (buckets,), integrated by Gauss-Legendre.
 
-    Twelve nodes for a half hour of a density this smooth are exact to rounding, and spare a dependency on scipy.
+    Twelve nodes for half an hour of a density this smooth are exact to rounding, and avoid a dependency on scipy.
     """
     nodes, node_weights = np.polynomial.legendre.leggauss(12)
     x = centres[:, None] + nodes / 2.0  # (buckets, nodes)

@@ -1,12 +1,12 @@
-"""Users and their sessions: who submits which job, in bursts of similar jobs with pauses between them.
+"""Users and their sessions: which user submits which job, in bursts of similar jobs with pauses between them.
 
 After N. Zakay and D. G. Feitelson, "On identifying user session boundaries in parallel workload logs" (2012) and
-"Workload resampling for performance evaluation of parallel job schedulers" (2013): a user's work comes in batches of
+"Workload resampling for performance evaluation of parallel job schedulers" (2013). A user's work comes in batches of
 nearly the same job, a think time separates batches, and a few users submit most of the jobs.
 
-Nothing here moves an arrival: the arrival process keeps its daily cycle, and users are laid over it. Nor are sizes or
-run times invented here: batches are cut from the jobs of the workload model, and deciding who owns which batch is only
-a matching, so sizes and run times stay distributed as the model has them.
+Nothing here moves an arrival. The arrival process keeps its daily cycle, and users are laid over it. Nor are sizes or
+run times invented here. Batches are cut from the jobs of the workload model, and deciding who owns which batch is only
+a matching. So sizes and run times stay distributed as the model has them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def cut_batches(
 ) -> tuple[IntArray, FloatArray]:
     """Processors and mean run time in seconds of each batch, both shape (batches,), made of the jobs given.
 
-    sizes and run_times_s, shape (jobs,), are independent jobs of a workload model; lengths add up to jobs. Jobs are sorted
-    by run time and each batch is a stretch of neighbours, which keeps the total run time exactly: run times are so
+    sizes and run_times_s, shape (jobs,), are independent jobs of a workload model. lengths add up to jobs. Jobs are sorted
+    by run time and each batch is a stretch of neighbours, which keeps the total run time exactly. Run times are so
     heavy-tailed that drawing one per batch would leave their mean to a few lucky batches. The size is that of one
     member, so that size and run time stay correlated.
     """
@@ -58,7 +58,7 @@ def cut_batches(
 
 
 def user_activity(rng: np.random.Generator, users: int) -> FloatArray:
-    """Share of the work that each user submits, shape (users,), sums to one; Zipf, in no particular order."""
+    """Share of the work that each user submits, shape (users,), in no particular order. It sums to one, and is Zipf-distributed."""
     activity = np.arange(1, users + 1, dtype=np.float64) ** -ACTIVITY_EXPONENT
     return rng.permutation(activity / activity.sum())
 
@@ -80,7 +80,7 @@ def assign_users(rng: np.random.Generator, batch_run_times_s: FloatArray, activi
 
 
 def assign_executables(batch_run_times_s: FloatArray, user_of_batch: IntArray, lengths: IntArray) -> IntArray:
-    """Program of each batch, shape (batches,), numbered from 1; no two users share one.
+    """Program of each batch, shape (batches,), numbered from 1. No two users share one.
 
     A user's batches, ordered by run time, are cut into as many equal parts as the user owns programs, so that a program
     has a typical run time.
@@ -108,8 +108,8 @@ def submission_order(
     """Batch of each arrival, shape (jobs,): batch `b` occurs exactly `lengths[b]` times.
 
     arrivals_s, shape (jobs,), ascends and has lengths.sum() entries. A handful of sessions is open at any time, each one
-    batch of one user; the session that submitted last tends to submit again. When a batch is done its user thinks, and
-    somebody else who is not at work begins the next batch, chosen by the work that they have left.
+    batch of one user. The session that submitted last tends to submit again. When a batch is done its user thinks, and
+    another user who is not at work begins the next batch, chosen by the work that they have left.
     """
     jobs = len(arrivals_s)
     stays = rng.random(jobs) < SAME_SESSION_PROB
@@ -146,10 +146,10 @@ class _WaitingUsers:
             self._batches[user_of_batch[batch]].append(batch)
         # Jobs in batches not begun, so that it falls to zero exactly when nothing is left to begin.
         self._work_left = np.bincount(user_of_batch, weights=lengths, minlength=users)
-        self._back_at = np.zeros(users)  # end of the think time; infinite while at work
+        self._back_at = np.zeros(users)  # end of the think time, infinite while at work
 
     def next_batch(self, now: float, must_begin: bool) -> int | None:
-        """A batch of a user who has thought enough, or None; `must_begin` cuts the shortest think time short."""
+        """A batch of a user who has thought enough, or None. `must_begin` cuts the shortest think time short."""
         weights = np.where(self._back_at <= now, self._work_left, 0.0)
         total = weights.sum()
         if total > 0.0:

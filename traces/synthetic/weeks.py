@@ -1,7 +1,7 @@
-"""A log of years of a large cluster, generated week by week: memory does not depend on the number of jobs.
+"""A log of years of a large cluster, generated week by week, so that memory does not depend on the number of jobs.
 
-What is published of the cluster is in `traces.synthetic.centre`; all else here and in `traces.synthetic.community` is guessed.
-A week depends on the model, the seed, the load and its own number alone.
+What is published of the cluster is in `traces.synthetic.centre`. All else here and in `traces.synthetic.community` is guessed.
+A week depends only on the model, the seed, the load and its own number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOURS_A_DAY, HOUR_S = 24, 3_600
 WEEKDAY_SHARES = np.array([1.0, 1.08, 1.08, 1.04, 0.92, 0.36, 0.32])
 """Submissions of a day from Monday to Sunday, relative."""
 OFFICE_HOURS = np.array([7, 6, 5, 5, 5, 7, 12, 28, 58, 82, 92, 92, 78, 88, 96, 94, 84, 58, 34, 26, 22, 19, 15, 10.0])
-"""Submissions of an hour of a day from Monday to Friday, relative: local time, a dip at noon."""
+"""Submissions of an hour of a day from Monday to Friday, relative, in local time. They fall at noon."""
 WEEKEND_HOURS = np.array([12, 10, 8, 7, 7, 8, 10, 14, 22, 32, 38, 40, 40, 42, 42, 40, 38, 34, 30, 28, 26, 24, 20, 16.0])
 WEEK_SIGMA = 0.25
 """Spread of ln(number of jobs of a week)."""
@@ -44,25 +44,25 @@ SERIES_LN_JOBS, SERIES_SIGMA, MOST_SERIES = 0.4, 0.8, 20
 SERIES_GAP_LN_S, SERIES_GAP_SIGMA = np.log(30.0), 1.5
 ANOTHER_SIZE_SHARE = 0.3
 OTHER_SIZES = np.array([0.25, 0.5, 2.0, 4.0])
-"""Of the batches that take several nodes: so many times as many as the program usually does."""
+"""Node counts of the batches that take several nodes, as multiples of what the program usually takes."""
 BATCH_SIGMA, JOB_SIGMA = 0.7, 0.25
 """Spread of a batch around its program, and of a job around its batch, as ln(run time)."""
 FAILING_SHARE, FAILING_S = 0.04, 40.0
 """Share of the batches whose jobs fail at once, and the longest time that takes."""
 THOUGHTLESS_SHARE = 0.1
-"""Share of the batches that request the longest time there is."""
+"""Share of the batches that request the maximum time."""
 WHOLE_EVERY_WEEKS, WHOLE_LN_S, WHOLE_SIGMA = 4, np.log(7_200.0), 0.6
-"""One job takes the whole cluster every so many weeks, the first one included."""
+"""One job takes the whole cluster every WHOLE_EVERY_WEEKS weeks, beginning with the first week."""
 WIDE_LIMITS = ((2, 12 * HOUR_S), (8, 48 * HOUR_S))
-"""Jobs on more than a half or an eighth of the nodes may run so long: else one job could be a tenth of a week's work."""
+"""Longest run times of jobs on more than a half or an eighth of the nodes. Otherwise one job could be a tenth of a week's work."""
 LOAD_RANGE = 0.4
-"""A week's load lies within a fifth of the mean."""
+"""A week's load is within a fifth of the mean."""
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 LOAD_ROUNDS, MOST_FACTOR = 8, 20.0
 
 
 class Batches(NamedTuple):
-    """Batches of similar jobs of one user; every array has shape (batches,).
+    """Batches of similar jobs of one user. Every array has shape (batches,).
 
     length: jobs. program: number, from 0. size_class, procs: as in `Community`. run_time_s: median of its jobs. fails: whether
     its jobs fail at once. used_share: the part of the request that its user expects to use. submit_s: of the first job, seconds
@@ -84,8 +84,8 @@ def job_weeks(options: CentreOptions) -> Iterator[pl.DataFrame]:
     """The jobs of each week in turn, ordered by submission. The frames together are the log.
 
     Columns, all Int64: job_number (from 1), submit_s (seconds since local midnight of the first day), runtime_s (at least 1), procs
-    and requested_walltime_s (at least runtime_s). Then user_id, group_id and executable (all from 1), queue (1 short, 2 normal,
-    3 long) and status (1 completed, 0 failed or killed at its request).
+    and requested_walltime_s (at least runtime_s). Then user_id, group_id and executable, all from 1. queue is 1 for short, 2 for
+    normal, else long. status is 1 for completed, and 0 for failed or killed at its request.
     """
     centre, left = options.centre, options.num_jobs
     community = new_community(np.random.default_rng([options.seed, centre.procs, OF_COMMUNITY]), centre)
@@ -139,7 +139,7 @@ def _week(options: CentreOptions, community: Community, week: int, count: int) -
 
 
 def _load_of(options: CentreOptions, week: int) -> float:
-    """The load of a week: spread evenly over the range, so that a few weeks have about the mean of all."""
+    """The load of a week. It is spread evenly over the range, so that a few weeks have about the mean of all."""
     first = np.random.default_rng([options.seed, options.centre.procs, OF_LOADS]).random()
     return options.offered_load * (1.0 + LOAD_RANGE * ((first + week * GOLDEN) % 1.0 - 0.5))
 
@@ -222,7 +222,7 @@ def _run_times(
     """Requested and actual run times in seconds, both shape (jobs,), such that the jobs use `target` core seconds.
 
     The run times of batches on whole nodes are multiplied by one factor, since those are nearly all of the work. A job that
-    would outlive its request is killed at it. noise: of each job around its batch.
+    would run longer than its request is killed at it. noise: of each job around its batch.
     """
     nodes = batches.procs // centre.cores_per_node
     limit_s = np.full(len(nodes), centre.max_walltime_s)

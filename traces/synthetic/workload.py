@@ -35,15 +35,15 @@ USERS_PER_GROUP = 6
 
 @dataclass(frozen=True)
 class WorkloadOptions:
-    """What to generate. Every field is checked; ValueError names the field, its value and what to do."""
+    """What to generate. Every field is checked. ValueError names the field, its value and what to do."""
 
     jobs: int  # rows of the result, at least 1
     procs: int  # processors of the cluster, at least 2
     seed: int  # the same options and seed give the same frame
     offered_load: float = 0.85  # sum(run time * procs) / (procs of the cluster * time from first to last arrival)
-    users: int = 60  # people who might submit; in a short trace the least active may not
+    users: int = 60  # people who might submit. In a short trace the least active may not
     job_class: str = "batch"  # "batch", "interactive" or "one_class": a column of Lublin and Feitelson's table
-    max_walltime_s: int = 172_800  # longest request; run times are cut at it, and it is the most popular request
+    max_walltime_s: int = 172_800  # longest request. Run times are cut at it, and it is the most popular request
     start_date: str = "2026-01-05"  # local date of day one, from whose midnight submit_s counts
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ def generate_workload(options: WorkloadOptions) -> pl.DataFrame:
     (Int64, at least 1), procs (Int64, 1 to options.procs), requested_walltime_s (Int64, at least runtime_s), user, group,
     queue and executable (String).
 
-    The offered load is met exactly, up to whole seconds, by scaling the gaps between arrivals; a single job has no span
+    The offered load is met exactly, up to whole seconds, by scaling the gaps between arrivals. A single job has no span
     to scale. A job that reaches its requested walltime was killed there: runtime_s equals requested_walltime_s.
     """
     rng = np.random.default_rng(options.seed)
@@ -90,7 +90,7 @@ def generate_workload(options: WorkloadOptions) -> pl.DataFrame:
     user_of_batch = assign_users(rng, batch_run_times_s, user_activity(rng, options.users))
     executable_of_batch = assign_executables(batch_run_times_s, user_of_batch, lengths)
 
-    # Who submits when is decided on the model's own clock; the load then stretches or shrinks it.
+    # Who submits when is decided on the model's own clock. The load then stretches or shrinks it.
     batches = submission_order(rng, cycle.seconds_at(np.cumsum(gaps)), user_of_batch, lengths)
     users = user_of_batch[batches]
     sizes = batch_sizes[batches]
@@ -120,7 +120,7 @@ def arrivals_over_span(gaps: FloatArray, cycle: DailyCycle, span_s: float) -> Fl
 
     gaps, shape (jobs,), are in points of the daily cycle. The first arrival stays where its gap puts it, and all later
     gaps are multiplied by one factor before they are paid out against the cycle. Scaling points and not seconds keeps
-    noon at noon; and because the clock maps points to seconds one to one, the factor follows from the points that the
+    noon at noon. The clock maps points to seconds one to one, so the factor follows from the points that the
     wanted span holds, without a search.
     """
     points = np.cumsum(gaps)
@@ -140,4 +140,4 @@ def queue_names(requested_walltime_s: IntArray) -> list[str]:
 
 def _require(holds: bool, name: str, value: object, remedy: str) -> None:
     if not holds:
-        raise ValueError(f"{name} is {value!r}; {remedy}")
+        raise ValueError(f"{name} is {value!r}: {remedy}")

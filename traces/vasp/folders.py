@@ -11,7 +11,7 @@ from pathlib import Path
 from traces.common.log import LogError
 
 READ_FILES = ("OSZICAR", "INCAR", "KPOINTS", "POSCAR")
-"""Files beside OUTCAR that are read, OSZICAR first. So are outputs of the batch system."""
+"""Files beside OUTCAR that are read, OSZICAR first. Outputs of the batch system are read too."""
 _OUTCAR = re.compile(r"OUTCAR(?:\.(?!bz2$)[A-Za-z0-9_\-]+)*$")
 _PRINTED = re.compile(r"(?:slurm-[\d_]+\.out|.*\.[oe]\d+|.*\.(?:out|err)|vasp[._]?log|std_?(?:out|err).*)$", re.I)
 _IMAGES = re.compile(rb"^[ \t]*IMAGES[ \t]*=", re.M | re.I)
@@ -24,10 +24,10 @@ _OF_VASP = ("OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "CONTCAR", "XDATC
 class RunFolder:
     """One folder below the root of a source that is, or should be, a run.
 
-    name: below the root, "." for the root itself; what is not UTF-8 in it appears as \\xNN. outcars: names of its OUTCARs;
-    others: whatever else is read, below this folder or, for an image, the one above. stamp: changes when one of these files
-    does; changed_s: when one last did, Unix seconds. image: number of a NEB image, whose job is the folder above.
-    faults: (file or "", why it is no run or no part of one).
+    name: below the root, "." for the root itself. Bytes in it that are not UTF-8 appear as \\xNN. outcars: names of its OUTCARs.
+    others: the other files that are read, in this folder or, for an image, in the one above. stamp: changes when one of these files
+    does. changed_s: when one last did, Unix seconds. image: number of a NEB image, whose job is the folder above.
+    faults: (file or "", why it is not a run or not a part of one).
     """
 
     path: Path
@@ -41,14 +41,14 @@ class RunFolder:
 
 
 def find_runs(root: Path) -> Iterator[RunFolder]:
-    """Every folder below `root` that has files of VASP, or nothing at all, in the order of their names.
+    """Every folder below `root` that has files of VASP or is empty, in the order of their names.
 
     A folder that has only folders, or files of something else, is neither a run nor a reject. Each folder counts once, where it
-    really is: links to folders are not followed. One that leads out of `root`, which may be a link itself, is a reject, and so
-    is a file that would be read. Raises LogError when there is no such folder.
+    really is: links to folders are not followed. A link that leads out of `root` is a reject, and so is such a link to a file that would
+    be read. `root` itself may be a link. Raises LogError when there is no such folder.
     """
     if not root.is_dir():
-        raise LogError(f"{root}: no such folder; give the folder that the VASP runs are in, or one above it")
+        raise LogError(f"{root}: no such folder: give the folder that the VASP runs are in, or one above it")
     tree = _Tree(root.resolve())
     unreadable: list[tuple[Path, OSError]] = []
 
@@ -89,7 +89,7 @@ class _Tree:
         return link and not Path(os.path.realpath(path)).is_relative_to(self.root)
 
     def counts_elsewhere(self, path: Path) -> bool:
-        """Whether this is a link to an OUTCAR that is found where it is, or that another link has led to."""
+        """Whether this is a link to an OUTCAR that is found at its own place, or that another link has led to."""
         if not (os.path.islink(path) and os.path.exists(path)):  # noqa: PTH110, PTH114 - reading the folder rejects it
             return False
         target = Path(os.path.realpath(path))
@@ -126,10 +126,10 @@ def _folder(tree: _Tree, path: Path, below: list[str], files: list[str]) -> RunF
     if faults:
         return RunFolder(path, name, faults=tuple(faults))
     if image is not None or named:
-        return None  # an end point of a NEB, which VASP does not run; or links to runs that are found where they are
+        return None  # an end point of a NEB, which VASP does not run, or links to runs that are elsewhere
     if any(file.startswith(_OF_VASP) for file in files):
         if _is_neb(tree, path):
-            return None  # its images lie in folders of their own
+            return None  # its images are in folders of their own
         return RunFolder(path, name, faults=(("", "no OUTCAR: not started, or removed"),))
     if not below and not files:
         return RunFolder(path, name, faults=(("", "an empty folder"),))
@@ -137,7 +137,7 @@ def _folder(tree: _Tree, path: Path, below: list[str], files: list[str]) -> RunF
 
 
 def _is_neb(tree: _Tree, path: Path) -> bool:
-    """Whether the INCAR in a folder asks for images."""
+    """Whether the INCAR in a folder requests images."""
     try:
         incar = path / "INCAR"
         if not incar.is_file() or tree.leads_out(incar):

@@ -1,4 +1,4 @@
-"""What a user gives to VASP: INCAR, KPOINTS and POSCAR, as far as they tell something that OUTCAR does not, or not yet.
+"""The input files of a VASP run: INCAR, KPOINTS and POSCAR, as far as they say something that OUTCAR does not, or not yet.
 
 POTCAR is never opened: its contents are licensed.
 """
@@ -17,7 +17,7 @@ _METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", 
 
 
 def read_incar(text: str) -> dict[str, Any]:
-    """The parameters of VASP_SETTINGS that an INCAR sets, by name, the first time each; what cannot be understood is left out."""
+    """The parameters of VASP_SETTINGS that an INCAR sets, by name, each as it is first set. Values that have no meaning are left out."""
     values: dict[str, Any] = {}
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.split(r"[#!]", line, maxsplit=1)[0]
@@ -49,7 +49,7 @@ def _value(name: str, word: str) -> Any:
 
 
 def read_kpoints(text: str) -> str | None:
-    """How the k-points were asked for: gamma, monkhorst-pack, automatic, line or explicit; None where it cannot be told."""
+    """How the user requested the k-points: gamma, monkhorst-pack, automatic, line or explicit. None where it is not clear."""
     lines = text.splitlines()
     if len(lines) < 3 or not lines[2].strip():
         return None
@@ -63,7 +63,7 @@ def read_kpoints(text: str) -> str | None:
 
 
 def read_poscar(text: str) -> NDArray[np.bool_] | None:
-    """Which components of which ion may move, bool (ions, 3); None where all may, or where it cannot be told."""
+    """Which components of which ion may move, bool (ions, 3). None where all may, or where it is not clear."""
     lines = text.splitlines()
     try:
         at = 5

@@ -1,4 +1,4 @@
-"""OSZICAR and VASP's standard output, which has the same lines: residuals that OUTCAR does not tell, and how a run ended."""
+"""OSZICAR and VASP's standard output, which has the same lines. They have residuals, which OUTCAR has not, and how a run ended."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LINE = re.compile(
     ),
     re.M,
 )
-"""An electronic or an ionic step. Exponents have two digits; a third one takes the place of the E, and columns touch. Where two
-columns of stars touch, nobody can tell which is which: such a line is no step. (Possessive, so that odd lines cost no time.)"""
+"""An electronic or an ionic step. Exponents have two digits. A third one takes the place of the E, and columns touch. Where two
+columns of stars touch, their border is unknown, and such a line counts as no step. (Possessive, so that odd lines cost no time.)"""
 
 _ENDINGS = (
     ("timed_out", re.compile(rb"DUE TO TIME LIMIT|walltime \S+ exceeded limit|job killed: walltime", re.I)),
@@ -32,14 +32,14 @@ _ENDINGS = (
         ),
     ),
 )
-"""What the system, or VASP itself, writes when a run ends before its time; the first that is found counts."""
+"""What the system, or VASP itself, writes when a run ends too early. The first match counts."""
 _JOB_ID = re.compile(rb"(?:JOB|job|Job)\s+(\d{2,})\b")
 _FILE_JOB_ID = re.compile(r"^slurm-(\d+)(?:_\d+)?\.out$|\.[oe](\d+)$")
 
 
 @dataclass(frozen=True)
 class PrintedStep:
-    """One line of an electronic step; None where the field is full of `*`, missing, or no number."""
+    """One line of an electronic step. None where the field is full of `*`, missing, or not a number."""
 
     ionic_step: int
     step: int | None
@@ -52,7 +52,7 @@ class PrintedStep:
 
 
 def read_oszicar(content: bytes) -> list[PrintedStep]:
-    """The electronic steps in an OSZICAR or a standard output; anything else in it is passed over."""
+    """The electronic steps in an OSZICAR or a standard output. Other lines in it are skipped."""
     steps, ionic = [], 1
     for line in _LINE.finditer(content):
         kind, step, energy, change, _, count, residual, charge, number, _ = line.groups()
@@ -65,10 +65,10 @@ def read_oszicar(content: bytes) -> list[PrintedStep]:
 
 
 def add_residuals(launch: Launch, printed: list[PrintedStep]) -> int:
-    """Gives the steps of a launch what only OSZICAR tells; returns how many of them it had.
+    """Adds to the steps of a launch what only OSZICAR has. Returns how many of them it had.
 
-    A step is the same where ionic and electronic number agree and, as far as both tell it, the change of the energy. Where
-    fewer than nine steps of ten agree it is the OSZICAR of another run (a restart overwrites it), and is left.
+    A step is the same where ionic and electronic number agree and, as far as both have it, the change of the energy. Where
+    fewer than nine steps of ten agree, it is the OSZICAR of another run (a restart overwrites it), and is not used.
     """
     printed_step = {(step.ionic_step, step.step): step for step in printed}
     pairs = [(step, printed_step.get((step.ionic_step or 0, step.step))) for step in launch.electronic]
@@ -88,7 +88,7 @@ def add_residuals(launch: Launch, printed: list[PrintedStep]) -> int:
 
 
 def ending(text: bytes) -> tuple[str, str] | None:
-    """(how a run ended, the line that tells), from the last part of an output, or None where it does not tell."""
+    """How a run ended and the line that says so, from the last part of an output, or None where it does not say."""
     for state, pattern in _ENDINGS:
         words = pattern.search(text)
         if words:
@@ -99,7 +99,7 @@ def ending(text: bytes) -> tuple[str, str] | None:
 
 
 def job_id_of(file_name: str, text: bytes) -> str | None:
-    """The batch system's job number, from the name of an output file (slurm-123.out, run.o123) or from what a message says."""
+    """The batch system's job number, from the name of an output file (slurm-123.out, run.o123) or from a message in it."""
     name = _FILE_JOB_ID.search(file_name)
     if name:
         return name[1] or name[2]
@@ -108,7 +108,7 @@ def job_id_of(file_name: str, text: bytes) -> str | None:
 
 
 def _is_same(step: ElectronicStep, printed: PrintedStep) -> bool:
-    """Whether both tell the same change of the energy, or, where there is none, the same energy, as far as told.
+    """Whether both have the same change of the energy. Where there is none, whether they have the same energy, as far as known.
 
     Linear response prints energies without changes, under numbers that the ionic steps have had.
     """

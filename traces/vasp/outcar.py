@@ -1,6 +1,6 @@
-"""OUTCAR, VASP's main output, versions 4.6 to 6.5: what a run was told, its electronic and ionic steps with their times, its end.
+"""OUTCAR, VASP's main output, versions 4.6 to 6.5: the input of a run, its electronic and ionic steps with their times, its end.
 
-A file is read block by block; a few words are looked for, and only the lines around them are taken apart. So whatever else stands
+A file is read block by block. The reader searches for a few words, and analyses only the lines around them. So whatever else is
 in it (foreign messages, NUL bytes, tables) costs little and does no harm. A file may hold several launches one after another
 (a restart that was appended), may be growing, and may begin and end anywhere.
 """
@@ -34,7 +34,7 @@ _WORDS = (
     b"Elapsed time",
     b"General timing",
 )
-"""What lines worth reading contain; `bytes.find` goes through a file many times faster than a regular expression."""
+"""What lines worth reading contain. `bytes.find` goes through a file many times faster than a regular expression."""
 
 _VERSION = re.compile(rb"(?:^|\s)(vasp\.\d+\.\d\S*)")
 _EXECUTED = re.compile(rb"^\s*executed on\s+(.+?)\s+date\s+(\d{4})\.(\d\d)\.(\d\d)\s+(\d\d):(\d\d):(\d\d)")
@@ -55,14 +55,14 @@ _OF_A_LAUNCH = {
     b"EDIFF ": _EDIFF,
     b"Elapsed time": _ELAPSED,
 }
-"""Lines that only a launch has. They tell of one whose head is missing, before any other or behind the end of one."""
+"""Lines that only a launch has. They show one whose head is missing, before any other or behind the end of one."""
 _LONGEST_HEADER = 16 << 20
-"""Bytes that are kept of what stands before them."""
+"""Bytes that are kept of what comes before them."""
 
 
 @dataclass
 class ElectronicStep:
-    """One LOOP line and what belongs to it; None where the file does not tell (yet)."""
+    """One LOOP line and what belongs to it. None where the file does not say it (yet)."""
 
     ionic_step: int | None
     step: int | None
@@ -78,7 +78,7 @@ class ElectronicStep:
 
 @dataclass
 class IonicStep:
-    """One LOOP+ line and what belongs to it. overflowed: the field was full of `*`, `seconds` is the sum of the LOOPs."""
+    """One LOOP+ line and what belongs to it. overflowed: the field was full of `*`, and `seconds` is the sum of the LOOPs."""
 
     ionic_step: int | None
     electronic_steps: int
@@ -94,9 +94,9 @@ class IonicStep:
 class Launch:
     """One start of VASP.
 
-    settings: by the names of VASP_SETTINGS (None where the file does not tell) and `elements`, `volume_a3`, `cores`, `nodes`,
+    settings: by the names of VASP_SETTINGS (None where the file does not say) and `elements`, `volume_a3`, `cores`, `nodes`,
     `threads`, `kpar`, `ncore`, `image_cores`. started_at: of the cluster's clock, without zone. finished: it wrote its closing
-    account; elapsed_s: as told there. converged: ions are where EDIFFG wants them. outside_s: seconds of the electronic steps
+    account. elapsed_s: as it says there. converged: ions are where EDIFFG wants them. outside_s: seconds of the electronic steps
     that are in no ionic step. headless: the line that begins it is missing. interrupted: its steps are not numbered one after
     another, so that lines between them are missing.
     """
@@ -116,12 +116,12 @@ class Launch:
 
 
 def read_outcar(blocks: Iterable[bytes], free: NDArray[np.bool_] | None = None) -> list[Launch]:
-    """The launches of an OUTCAR, in the order of the file; empty where the content is no OUTCAR.
+    """The launches of an OUTCAR, in the order of the file. Empty where the content is not an OUTCAR.
 
-    Where lines are missing, at the beginning or anywhere, the steps that are left are kept, and the launch says so.
+    Where lines are missing, at the beginning or anywhere, the other steps are kept, and the launch says so.
 
     blocks: whole lines each, cut by `cut_before_table`. free: which components of which ion may move, bool (ions, 3), so
-    that forces on fixed ones do not count, as they do not for VASP; all, where nobody tells.
+    that forces on fixed ones do not count, as they do not for VASP. Default: all.
     """
     reader = _Reader(free)
     for block in blocks:
@@ -131,7 +131,7 @@ def read_outcar(blocks: Iterable[bytes], free: NDArray[np.bool_] | None = None) 
 
 
 def cut_before_table(content: bytes) -> int:
-    """How many bytes are whole lines, and no unfinished table of forces."""
+    """How many bytes are whole lines, without an unfinished table of forces."""
     end = content.rfind(b"\n") + 1
     table = content.rfind(b"TOTAL-FORCE", 0, end)
     if table >= 0 and content.find(b"total drift", table, end) < 0 and end - table < 8 << 20:
@@ -143,10 +143,10 @@ class _Reader:
     def __init__(self, free: NDArray[np.bool_] | None) -> None:
         self.launches: list[Launch] = []
         self._free = free
-        self._before = b""  # what stands before the first launch, which may be the rest of a header
+        self._before = b""  # what comes before the first launch, which may be the rest of a header
         self._header: list[bytes] | None = None
         self._version: str | None = None
-        self._over = False  # whether the last launch has told how long it took, which is the last that it tells
+        self._over = False  # whether the last launch has said how long it took, which is its last line
         self._fresh_launch(None)
 
     def _fresh_launch(self, next_ionic: int | None) -> None:
@@ -154,8 +154,8 @@ class _Reader:
         self._number: tuple[int | None, int | None] = (None, None)
         self._iterating = False  # whether an iteration began after the last ionic step
         self._timed = False  # whether its time is known
-        self._next_ionic = next_ionic  # the ionic step that goes on, or comes next
-        self._open = False  # whether the last electronic step may still be told more of
+        self._next_ionic = next_ionic  # the ionic step that continues, or comes next
+        self._open = False  # whether more lines may follow about the last electronic step
         self._fresh_ionic()
 
     def _fresh_ionic(self) -> None:
@@ -226,26 +226,26 @@ class _Reader:
         self._fresh_launch(None)
 
     def _end_header(self, rest: bytes = b"") -> None:
-        """What stands before the first iteration is whole now."""
+        """The lines before the first iteration are complete now."""
         if self._header is not None:
             self.launches[-1].settings = read_settings(b"".join([*self._header, rest]))
             self._header = None
 
     def end(self) -> None:
-        """No block comes any more."""
+        """There are no more blocks."""
         self._end_header()
         self._outside()
 
     def _outside(self) -> None:
-        """Electronic steps since the last ionic one are in none: the end of theirs is missing, or not there yet."""
+        """Counts the electronic steps since the last ionic one as outside of ionic steps, since their end is missing so far."""
         if self.launches:
             launch = self.launches[-1]
             launch.outside_s += sum(step.seconds or 0.0 for step in launch.electronic[self._steps_before :])
             self._steps_before = len(launch.electronic)
 
     def _iteration(self, ionic: bytes, step: int | None) -> None:
-        """An electronic step begins. VASP counts them from 1 in each ionic step, but linear response begins with 1 again, at any
-        number of an ionic step; nuclear magnetic resonance prints none."""
+        """An electronic step begins. VASP counts them from 1 in each ionic step. But linear response begins with 1 again, at any
+        number of an ionic step, and nuclear magnetic resonance prints none."""
         number = fortran_count(ionic) if ionic else self._number[0] or 1
         if ionic and number is not None:
             same = number == self._number[0]
@@ -257,7 +257,7 @@ class _Reader:
                 self.launches[-1].interrupted = True
                 if same:
                     self._whole = False
-                else:  # the end of the step before it is missing, and with it whatever belonged to that
+                else:  # the end of the step before it is missing, and with it all that belonged to that step
                     self._outside()
                     self._fresh_ionic()
             self._next_ionic = number
@@ -271,7 +271,7 @@ class _Reader:
             if loop is not None and _is_whole(loop[2], loop[3]):
                 self._time(launch, loop)
         elif word == b"TOTAL-FORCE":
-            if b"(ML)" not in line:  # what a learned force field says stands beside what was computed
+            if b"(ML)" not in line:  # the values of a learned force field are next to the computed ones
                 # where the header was cut through, its last number may be a part of one
                 ions = None if launch.interrupted else launch.settings.get("NIONS")
                 self._force = _forces(block, end, self._free, ions)
@@ -299,7 +299,7 @@ class _Reader:
         if loop[1] != b"LOOP":
             self._ionic_step(launch, seconds, loop[3].startswith(b"*"))
             return
-        if self._timed or not self._iterating:  # the line that tells its number is missing
+        if self._timed or not self._iterating:  # the line with its number is missing
             launch.interrupted |= bool(launch.electronic or launch.ionic or not launch.headless)
             self._number, self._whole = (self._number[0] if not self._timed else None, None), False
         launch.electronic.append(ElectronicStep(*self._number, seconds))
@@ -314,7 +314,7 @@ class _Reader:
             IonicStep(self._number[0], len(steps), seconds, overflowed, self._ionic_energy, *self._force, self._reached)
         )
         self._fresh_ionic()
-        # the number of a step that no iteration tells of, by a learned force field alone, is not known
+        # a step without iterations, by a learned force field alone, has no known number
         self._number, self._open, self._iterating, self._timed = (None, None), False, False, False
         self._next_ionic = self._next_ionic + 1 if self._next_ionic is not None else None
 
@@ -325,14 +325,14 @@ def _only_moves(settings: dict[str, Any]) -> bool:
 
 
 def _without_hole(line: bytes, word: bytes) -> bytes:
-    """A line without the NUL bytes of a block that was never written: what stands before them may be half a line."""
+    """A line without the NUL bytes of a block that was never written. What comes before them may be half a line."""
     if word in (b"vasp.", b"executed on"):
         return line.replace(b"\0", b"")
     return line.strip(b"\0").rpartition(b"\0")[2]
 
 
 def _is_whole(*numbers: bytes) -> bool:
-    """Whether the numbers of a line have as many digits behind the point as each other, those of stars aside."""
+    """Whether all numbers of a line have the same number of digits behind the point, except for those of stars."""
     return len({len(number.partition(b".")[2]) for number in numbers if not number.startswith(b"*")}) < 2
 
 
@@ -366,7 +366,7 @@ def _forces(
     try:
         values = np.array(lines.split(), dtype=np.float64)
         rows = values.reshape(lines.count(b"\n") + 1, 6 if b"FORCE-w/o" not in block[end - 80 : end] else 9)[:, 3:6]
-    except ValueError:  # columns run into each other, or are full of stars
+    except ValueError:  # columns touch each other, or are full of stars
         return None, None
     if ions not in (None, len(rows)):  # lines of it are missing
         return None, None

@@ -1,7 +1,7 @@
-"""Synthetic VASP run folders, for examples, tests and load tests: the files look like VASP's, the numbers are drawn.
+"""Synthetic VASP run folders, for examples, tests and load tests. The files look like VASP's, the numbers are drawn.
 
-Nothing here is physics. Times follow the size of the problem as real ones roughly do (electrons, plane waves, k-points, cores),
-so that a predictor has something to find; names and settings say `synthetic`.
+Nothing here is physics. Times depend on the size of the problem roughly as real ones do (electrons, plane waves, k-points, cores),
+so that a predictor has something to find. Names and settings say `synthetic`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SyntheticOptions:
 
 @dataclass(frozen=True)
 class SyntheticRun:
-    """One run, whole: loops_s, energies_ev: of the electronic steps of each ionic step; forces_ev_per_a: (ions, 3) of each."""
+    """One run as a whole. loops_s, energies_ev: of the electronic steps of each ionic step. forces_ev_per_a: (ions, 3) of each."""
 
     name: str
     started: datetime
@@ -79,7 +79,7 @@ class SyntheticRun:
 
 
 def draw_runs(options: SyntheticOptions) -> list[SyntheticRun]:
-    """Runs in the order of their start. Same options, same runs."""
+    """Runs in the order of their start. The same options give the same runs."""
     rng = np.random.default_rng(options.seed)
     started, runs = options.first_start, []
     for number in range(options.runs):
@@ -103,7 +103,7 @@ def _draw_run(rng: np.random.Generator, number: int, started: datetime, single: 
     steps = 1 if single else int(np.clip(rng.geometric(1 / 12) + 1, 2, 60))
     loops, energies, forces = [], [], []
     base = -4.0 * electrons
-    # the largest force falls to just below EDIFFG at the last step, on a line that is straight but for noise, in decades
+    # the largest force falls to just below EDIFFG at the last step, on a straight line in decades, with noise
     first = float(rng.lognormal(0.3, 0.5))
     largest_forces = first * (0.019 / first) ** (np.arange(steps) / max(steps - 1, 1))
     largest_forces[1:-1] = np.maximum(largest_forces[1:-1] * rng.lognormal(0, 0.15, size=max(steps - 2, 0)), 0.021)
@@ -143,7 +143,7 @@ def write_runs(root: Path, options: SyntheticOptions) -> None:
 
 
 def write_run(folder: Path, run: SyntheticRun, until_s: float | None = None) -> None:
-    """Writes OUTCAR, OSZICAR, INCAR, KPOINTS and POSCAR. until_s: as they are so long after the start; default, in the end."""
+    """Writes OUTCAR, OSZICAR, INCAR, KPOINTS and POSCAR. until_s: as they are this long after the start. Default: at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     outcar, oszicar = _outputs(run, until_s)
     (folder / "OUTCAR").write_text(outcar)
@@ -160,7 +160,7 @@ def write_run(folder: Path, run: SyntheticRun, until_s: float | None = None) -> 
     (folder / "POSCAR").write_text("\n".join(lines) + "\n")
     written = run.started.replace(tzinfo=UTC).timestamp() + min(run.elapsed_s, until_s or run.elapsed_s)
     for file in folder.iterdir():
-        os.utime(file, (written, written))  # so that nothing tells when they were made
+        os.utime(file, (written, written))  # so that nothing shows when they were made
 
 
 def _outputs(run: SyntheticRun, until_s: float | None) -> tuple[str, str]:

@@ -28,7 +28,7 @@ _COLOURS = {
 
 
 def curves_plot(curves: pl.DataFrame) -> Figure:
-    """curves: rows of experiments.rlschert_curves of one experiment; means over seeds (figures 7 to 9)."""
+    """curves: rows of experiments.rlschert_curves of one experiment. Shows means over seeds (figures 7 to 9)."""
     canvas, (axis,) = figure(height=3.6)
     measured = curves.filter(pl.col("validation").is_not_null())
     means = measured.group_by("policy", "kill", "iteration", maintain_order=True).agg(pl.col("validation").mean())
@@ -66,7 +66,7 @@ def holes_plot(holes: pl.DataFrame) -> Figure:
 
 
 def waits_plot(jobs: pl.DataFrame) -> Figure:
-    """jobs: rows of experiments.rlschert_jobs; what share of the jobs waited at most so long (figure 12b)."""
+    """jobs: rows of experiments.rlschert_jobs. Shows the share of the jobs that waited at most so long (figure 12b)."""
     canvas, (axis,) = figure(height=3.6)
     group = ("policy", "kill")
     rank = pl.col("wait").rank("ordinal").over(group) / pl.len().over(group)
@@ -78,7 +78,7 @@ def waits_plot(jobs: pl.DataFrame) -> Figure:
 
 
 def _lines(axis: Axes, rows: pl.DataFrame, x: str, y: str, **style: Any) -> None:
-    """A line for each policy that is there."""
+    """A line for each policy in the rows."""
     for (policy, kill), colour in _COLOURS.items():
         mine = rows.filter((pl.col("policy") == policy) & (pl.col("kill") == kill))
         if mine.height:
@@ -88,7 +88,7 @@ def _lines(axis: Axes, rows: pl.DataFrame, x: str, y: str, **style: Any) -> None
 
 
 def killed_plot(jobs: pl.DataFrame) -> Figure:
-    """jobs: rows of experiments.rlschert_jobs; which jobs RLSchert kills (figure 13)."""
+    """jobs: rows of experiments.rlschert_jobs. Shows which jobs RLSchert kills (figure 13)."""
     canvas, (axis,) = figure(height=3.6)
     for kill, colour in (("rule", ORANGE), ("learned", BLUE)):
         mine = jobs.filter((pl.col("policy") == "RLSchert") & (pl.col("kill") == kill) & (pl.col("kills") > 0))

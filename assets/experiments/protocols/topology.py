@@ -1,7 +1,7 @@
-"""The protocol of Neural Simulated Annealing: windows one by one, and methods that live with what they leave idle.
+"""The protocol of Neural Simulated Annealing: single windows, and closed loops in which a method keeps the cluster that it leaves.
 
-Source: Lan et al. 2023, section VI, and the public code, whose tree and costs are others. One window: every method gets the same
-windows, which follow the published annealer. Closed loop: every method keeps a cluster of its own. A hop counts 1,000.
+Source: Lan et al. 2023, section VI, and the public code, which has another tree and other costs. With single windows, every method gets
+the same windows, which follow the published annealer. In a closed loop, every method keeps a cluster of its own. A hop counts 1,000.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _FLOW_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class PublishedCluster:
-    """tree: of switches. whole_hops: whether a window's costs are those of the public code. pair_cost: in a closed loop, of a hop between
-    two nodes, before it is divided by the nodes of the job."""
+    """tree: of switches. whole_hops: whether a window's costs are those of the public code. pair_cost: in a closed loop, the cost of a
+    hop between two nodes, before it is divided by the nodes of the job."""
 
     tree: SwitchTree
     whole_hops: bool
@@ -52,11 +52,11 @@ _RULES = {
 ANNEALERS = {
     f"SA-{steps} {name}": replace(rules, steps=steps) for name, rules in _RULES.items() for steps in (500, 1000)
 }
-"""The public code's search, the same with rejected moves taken back, and Algorithm 1 with the settings of Table I."""
+"""The public code's search, the same search with rejected moves undone, and Algorithm 1 with the settings of Table I."""
 
 
 def allocated(window: Window, method: str, seed: int) -> Allocation:
-    """What a method of ALLOCATION_METHODS makes of a window. seed: of those that search at random."""
+    """The allocation of a window by a method of ALLOCATION_METHODS. seed: of those that search at random."""
     if method in ANNEALERS:
         return annealed_allocation(window, ANNEALERS[method], seed)
     return _OTHERS[method](window, seed)
@@ -90,8 +90,8 @@ def published_windows(
 ) -> Iterator[Window]:
     """Windows of a closed loop under annealing as published: the workload of section VI-A, from an empty cluster.
 
-    Jobs come every 5 to 30 s, run 10 to 1,800 s and take 1 to 40 nodes. Those that waited most periods go first, the smaller first among
-    them, up to `most_jobs` or to the first that does not fit. A period without arrivals or releases is skipped.
+    A job comes every 5 to 30 s, and runs 10 to 1,800 s. Its size is at most 40 nodes. The jobs that waited most periods go first, the
+    smaller first among them, up to `most_jobs` or to the first that does not fit. A period without arrivals or releases is skipped.
     """
     rng = np.random.default_rng([seed, epoch])
     idle = np.ones(cluster.tree.nodes, dtype=bool)
@@ -154,7 +154,7 @@ class Lived:
 
 
 def solving(tree: SwitchTree, method: str, most: int | None, jobs: int) -> Callable[[int], PeriodScheduler]:
-    """The scheduler of an epoch, by its seed, that starts what section III-C selects. most: jobs of a window. jobs: of an epoch."""
+    """The scheduler of an epoch, by its seed. It starts what section III-C selects. most: jobs of a window. jobs: of an epoch."""
 
     def of_epoch(seed: int) -> PeriodScheduler:
         windows = itertools.count(1)
@@ -181,5 +181,5 @@ def live(
 
 
 def alone_costs(cluster: PublishedCluster, sizes: Iterable[int]) -> NDArray[np.float64]:
-    """Cost of jobs of these sizes if each had the empty cluster for itself: the ideal of a closed loop."""
+    """Cost of jobs of these sizes if each had the empty cluster for itself. This is the ideal of a closed loop."""
     return np.array([cluster.pair_cost * pair_hops(cluster.tree, np.arange(size)) / size for size in sizes])

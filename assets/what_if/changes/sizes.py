@@ -1,4 +1,4 @@
-"""Sizes of a cluster and loads as users write them: +10%, -64, 512, nodes."""
+"""Sizes of a cluster and loads as users write them, such as +10%, -64, 512, nodes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class AskedProcs(NamedTuple):
         return self.number * unit if self.number is not None and unit else None
 
     def of(self, cluster_procs: int, node_procs: int | None = None) -> int:
-        """The processors, of a cluster that has so many. node_procs: of its nodes, where the user does not say and somebody else does.
+        """The processors, for a cluster that has `cluster_procs`. node_procs: of its nodes, where the user does not say it.
 
         Raises ValueError where nothing is left, and for nodes of an unknown size.
         """
         name, unit = ("nodes", self.node_procs or node_procs) if self.in_nodes else ("procs", 1)
         if unit is None:
             raise ValueError(
-                f"nodes {self.text!r}: nobody says how many processors a node has: give procs_per_node (--procs-per-node 32), or "
+                f"nodes {self.text!r}: it is not known how many processors a node has: give procs_per_node (--procs-per-node 32), or "
                 "`procs_per_node` of the source in the catalogue"
             )
         if self.number is not None:
@@ -48,18 +48,18 @@ class AskedProcs(NamedTuple):
 
 
 def parse_procs(text: str) -> AskedProcs:
-    """What a user wrote: 300, or +10%, +16 and -4. Raises ValueError that says what is expected."""
+    """The size that a user wrote, such as 300, +10%, +16 or -4. Raises ValueError that says what is expected."""
     return AskedProcs(text, *_change("procs", text))
 
 
 def parse_nodes(text: str, node_procs: int | None = None) -> AskedProcs:
-    """The same in nodes: 32, or +10%, +4 and -4. node_procs: processors of a node, where the user says so too."""
+    """The same in nodes, such as 32, +10%, +4 or -4. node_procs: processors of a node, where the user says so too."""
     return AskedProcs(text, *_change("nodes", text), in_nodes=True, node_procs=node_procs)
 
 
 def parse_load(text: str, base: float = 1.0) -> float:
-    """The factor that a user wrote: 1.1, or +10% and -20% for 1.1 and 0.8 times that of the base. Raises ValueError that says what is
-    expected."""
+    """The factor that a user wrote, such as 1.1, +10% or -20%. A percentage changes the load of the base. Raises ValueError that says
+    what is expected."""
     written = re.fullmatch(r"(?:(\d+(?:\.\d+)?)|([+-]\d+(?:\.\d+)?) ?%)", text.strip())
     if written is None:
         raise ValueError(f"load {text!r}: expected a factor such as 1.1, or a change such as +10% or -20%")

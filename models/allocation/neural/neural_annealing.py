@@ -28,10 +28,10 @@ IntArray = NDArray[np.int64]
 
 
 class NeuralAnnealer:
-    """A repair operator made ready for many windows. One object serves one thread."""
+    """A repair operator that is prepared for many windows. One object serves one thread."""
 
     def __init__(self, policy: RepairPolicy, rules: AnnealingRules, likeliest: bool = False) -> None:
-        """rules: `entries` has no meaning here, the network chooses among the nodes that it sees.
+        """rules: `entries` has no meaning here, because the network chooses among the nodes that it sees.
 
         likeliest: take the first node that the network finds best, instead of drawing one.
         """
@@ -88,7 +88,7 @@ class _Walk(NamedTuple):
 def _walk(problem, layers, window, assignment, walk, seen, draws):
     """Fills the assignment (owner, cost), which comes as the first one, with the best one.
 
-    window: idle nodes and sizes. seen: room for what the network sees. draws: below 1, (steps, 2 + 2 jobs to remove at most).
+    window: idle nodes and sizes. seen: room for what the network sees. draws: below 1, `(steps, 2 + 2 * jobs to remove at most)`.
     """
     idle, sizes = window
     best_owner, best_costs = assignment
@@ -157,7 +157,7 @@ def _comes_before(job, other, sizes, largest_first):
 
 @compiled
 def pass_room(layers):
-    """Room for `pass_actor`: numbers before a layer, after it, and the columns of a convolution; float32."""
+    """Room for `pass_actor`, float32: numbers before a layer, after it, and the columns of a convolution."""
     most, columns = 1, 1
     for layer in range(len(layers.shape)):
         channels, length, outputs, out_length, kernel = layers.shape[layer, :5]

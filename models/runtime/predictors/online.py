@@ -1,8 +1,8 @@
 """Online linear regression of Gaussier, Glesser, Reis and Trystram ("Improving backfilling by using machine learning to predict
 running times", SC 2015): degree-2 polynomial features, an asymmetric loss, normalised adaptive gradients.
 
-It learns from every job the moment it ends. Overestimates cost the square of the error, underestimates the error itself, and
-a job weighs log(processors x run time) as in the loss that their evaluation found best.
+It learns from every job when it ends. Overestimates cost the square of the error, underestimates the error itself, and
+a job weighs log(processors x run time), as in the loss that their evaluation found best.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COUNT_FEATURES = ("requested_procs", "user_mean_requested_procs", "user_jobs_run
 HOUR_S = 3600.0
 SPREAD_JOBS = 20_000
 LONGEST_S = 30 * 86_400.0
-"""Polynomials run away; where no request bounds a prediction, this does."""
+"""Polynomials can become very large. Where no request limits a prediction, this does."""
 
 
 class _Examples(NamedTuple):
@@ -64,11 +64,11 @@ class _Learned(NamedTuple):
 
 
 class OnlineRegression(Predictor):
-    """asymmetric: the loss above; else the square of the error either way.
+    """asymmetric: the loss above. Otherwise it is the square of the error in both directions.
 
-    `fit` goes through the rows once. `predict` goes on learning from the rows it is given: from each one once its job ended before
-    the submission of the next row to predict. What it learns on the way it forgets again, so that the same rows are predicted the
-    same twice.
+    `fit` goes through the rows once. `predict` continues to learn from the rows that it predicts. It uses each one once its job has ended
+    before the submission of the next row to predict. Then it forgets what it has learned on the way, so that the same rows are always
+    predicted the same.
     """
 
     needs_fit = False
@@ -149,7 +149,7 @@ def _features(rows: pl.DataFrame) -> FloatArray:
 
 
 def _polynomial(x: FloatArray) -> FloatArray:
-    """1, every feature, every product of two: (rows, 1 + n + n (n + 1) / 2)."""
+    """The number 1, every feature, and every product of two, `(rows, 1 + n + n * (n + 1) / 2)`."""
     first, second = np.triu_indices(x.shape[1])
     return np.ascontiguousarray(np.hstack([np.ones((len(x), 1)), x, x[:, first] * x[:, second]]))
 
@@ -182,7 +182,7 @@ def _learn_and_predict(
             error = value - true[job]
             slope = 2.0 * error if (error > 0.0 or not asymmetric) else -1.0
             slope *= importance[job]
-            # the gradient is normalised, so that steps need the target's unit
+            # the gradient is normalised, so steps need the target's unit
             step = rate * HOUR_S * np.sqrt(totals[0] / totals[1])
             for i in range(size):
                 g = slope * x[job, i]

@@ -1,6 +1,6 @@
 """Boosted trees: xgboost with quantiles or an asymmetric loss, scikit-learn, and the general predictor of RLSchert.
 
-Targets are square roots of seconds. In seconds a few long jobs are all that counts; in logarithms an hour in ten costs as little as
+Targets are square roots of seconds. In seconds only a few long jobs would count. In logarithms, an hour in ten costs as little as
 a second in ten. The scale does not change which quantile is right, but it changes what trees learn first.
 """
 
@@ -32,11 +32,11 @@ from models.runtime.predictors.tree_arrays import TreeArrays, trees_of_sklearn, 
 
 LEARN_ROWS = 15_000
 SPREAD_SHARE = 0.2
-"""Last part of the rows that is held back from a predictor of points, to see how run times spread around its points."""
+"""Last part of the rows that a predictor of points does not learn from. It shows how run times spread around the points."""
 
 
 class _Trees(Predictor):
-    """seed, trees, depth, learning_rate: of the boosting; rows: the newest jobs it learns from."""
+    """seed, trees, depth, learning_rate: of the boosting. rows: the newest jobs it learns from."""
 
     kind = "all"
 
@@ -127,13 +127,13 @@ class _Trees(Predictor):
             "seed": self.options["seed"],
         }
         if start is not None:
-            common["base_score"] = 0.0  # so that a prediction is the start plus what the trees say
+            common["base_score"] = 0.0  # so a prediction is the start plus the sum of the trees
         data = xgboost.QuantileDMatrix(matrix, target, base_margin=start, max_bin=64, nthread=1)
         return xgboost.train(common | parameters, data, int(self.options["trees"]))
 
 
 class XgboostQuantiles(_Trees):
-    """xgboost on the pinball loss, all quantiles at once; the point is the median."""
+    """xgboost on the pinball loss, all quantiles at once. The point is the median."""
 
     name = "xgboost"
 
@@ -146,16 +146,16 @@ class XgboostQuantiles(_Trees):
         root = self.model.inplace_predict(matrix).astype(np.float64).reshape(len(matrix), len(LEVELS))
         start = self._start(rows)
         quantiles = _seconds(root if start is None else root + start)
-        quantiles = np.maximum(1.0, np.sort(quantiles, axis=1))  # quantiles learned apart may cross
+        quantiles = np.maximum(1.0, np.sort(quantiles, axis=1))  # quantiles that are learned separately may cross
         return Prediction(within_request(quantiles[:, MEDIAN], rows), quantiles)
 
     def _start(self, rows: pl.DataFrame) -> FloatArray | None:
-        """What the first tree corrects, on the target's scale, (rows, levels); None: a constant."""
+        """What the first tree corrects, on the target's scale, (rows, levels). None is a constant."""
         return None
 
 
 class XgboostAfterSimilar(XgboostQuantiles):
-    """The same, but the trees correct the quantiles of similar jobs, so that they need not be learned anew."""
+    """The same, but the trees correct the quantiles of similar jobs, so that they need not learn these again."""
 
     name = "xgboost_after_similar"
 
@@ -164,7 +164,7 @@ class XgboostAfterSimilar(XgboostQuantiles):
 
 
 class _TreesOfPoints(_Trees):
-    """Trees that give points alone; the spread around them is that of true run times around earlier points."""
+    """Trees that return points alone. The spread around them is that of true run times around earlier points."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -187,7 +187,7 @@ class _TreesOfPoints(_Trees):
         """A model, from features (rows, features) and targets (rows,)."""
 
     def _points(self, matrix: NDArray[np.float32]) -> FloatArray:
-        """What the model gives, on the target's scale, (rows,)."""
+        """What the model returns, on the target's scale, (rows,)."""
         return np.asarray(self.model.inplace_predict(matrix), dtype=np.float64)
 
     def state(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class _TreesOfPoints(_Trees):
 
 
 class XgboostAsymmetric(_TreesOfPoints):
-    """xgboost on |error|, with underestimates costing `UNDER` times as much: a job that outlives its estimate
+    """xgboost on |error|, with underestimates costing `UNDER` times as much. A job that runs longer than its estimate
     upsets a schedule, one that ends early does not. That is the pinball loss at level UNDER / (1 + UNDER)."""
 
     name = "xgboost_asymmetric"

@@ -1,4 +1,4 @@
-"""Checkpoints of a training hold all that the rest of it depends on, so that it can go on as if it was never interrupted."""
+"""Checkpoints of a training hold all that the rest of it depends on, so that it can continue as if it was never interrupted."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class TrainingProgress:
     weights: KernelWeights
 
     def report(self, report: EpochReport, weights: KernelWeights) -> None:
-        """Adds an epoch, and keeps its weights if none was better on what chooses."""
+        """Adds an epoch, and keeps its weights if no earlier one had a lower validation cost."""
         self.curve.append(report)
         if report.validation_cost is not None and report.validation_cost < self.validation_cost:
             self.validation_cost, self.epoch, self.weights = report.validation_cost, report.epoch, weights
 
     def to_state(self) -> dict[str, Any]:
-        """As `save_checkpoint` writes it."""
+        """The form that `save_checkpoint` writes."""
         return {
             "curve": [asdict(report) for report in self.curve],
             "best": [self.validation_cost, self.epoch, weights_to_tensors(self.weights)],
@@ -61,7 +61,7 @@ class TrainingProgress:
 def save_checkpoint(path: Path | None, training: str, state: dict[str, Any]) -> None:
     """Writes the state, complete or not at all. It holds numbers, text, tensors, and dictionaries and lists of them.
 
-    path: None for no checkpoint. Files that killed processes have left beside it are removed. Raises OSError, which names it.
+    path: None for no checkpoint. Files that killed processes have left beside it are removed. Raises OSError, which names the path.
     """
     import torch
 
@@ -91,7 +91,7 @@ def _unfinished_file(path: Path) -> IO[bytes]:
     """
     while True:
         file = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(8)}.part").open("xb")
-        with suppress(OSError):  # the file system knows no locks: then nobody gets one, and nobody removes the file
+        with suppress(OSError):  # the file system has no locks: then no process gets one, and none removes the file
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:  # it was not removed before it was locked
             return file
@@ -99,7 +99,7 @@ def _unfinished_file(path: Path) -> IO[bytes]:
 
 
 def _remove_unfinished(path: Path) -> None:
-    """Removes what processes have left that were killed while they wrote this checkpoint: a lock ends with its process."""
+    """Removes the files of processes that were killed while they wrote this checkpoint. A lock ends with its process."""
     for unfinished in path.parent.glob(f"{escape(path.name)}.*.part"):
         with suppress(OSError), unfinished.open("rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -116,7 +116,7 @@ def load_checkpoint(path: Path | None, training: str) -> dict[str, Any] | None:
 
 
 def read_checkpoint(path: Path | None) -> dict[str, Any] | None:
-    """`training` and `state` of whatever training the file is of, or None where there is none. Raises as `load_checkpoint` does."""
+    """`training` and `state` of the training in the file, whichever it is, or None where there is none. Raises as `load_checkpoint`."""
     import torch
 
     if path is not None:
@@ -132,12 +132,12 @@ def read_checkpoint(path: Path | None) -> dict[str, Any] | None:
         return {"training": content["training"], "state": content["state"]}
     except Exception as error:  # torch raises whatever a damaged file leads to
         raise ValueError(
-            f"{path}: not a checkpoint that training can go on from ({error}); remove it to begin anew"
+            f"{path}: not a checkpoint that training can continue from ({error}). Remove it to begin again"
         ) from None
 
 
 def fingerprint(arena: Arena, lessons: Lessons, settings: object, start: KernelWeights | None) -> str:
-    """Which training this is: a hash of all that it depends on. settings: whatever JSON can write."""
+    """Which training this is: a hash of all that it depends on. settings: any values that JSON can write."""
     digest = hashlib.sha256()
     jobs = arena.jobs
     arrays: list[Any] = [

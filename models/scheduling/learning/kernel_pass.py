@@ -25,7 +25,7 @@ BLOCK = 512
 
 
 class RecordedChoices(NamedTuple):
-    """What compiled passes read of Trajectories: decision d chose among the rows first_row[d] : first_row[d] + num_rows[d]."""
+    """What compiled passes read of Trajectories. Decision d chose among num_rows[d] rows, from first_row[d] on."""
 
     features: NDArray[np.float32]  # (rows, inputs)
     first_row: NDArray[np.int64]  # (decisions,)
@@ -69,9 +69,9 @@ class Gradients:
 def ppo_pass(recorded, advantage, decisions, loss, weights, gradients):
     """Clipped loss of some decisions (Schulman et al. 2017, equation 7; see choices.ppo_gradient).
 
-    recorded: RecordedChoices; advantage: float32, of all its decisions; decisions: indices of those that count; loss:
-    ClippedLoss. Adds the derivatives of the sum over decisions to `gradients`, shaped like the weights. Returns the sums of
-    approximate KL and entropy.
+    recorded: RecordedChoices. advantage: float32, of all its decisions. decisions: indices of those that count. loss:
+    ClippedLoss. Adds the derivatives of the sum over decisions to `gradients`, which have the shapes of the weights. Returns the sums
+    of approximate KL and entropy.
     """
     num_rows, choice, log_prob = recorded.num_rows, recorded.choice, recorded.log_prob
     units, slopes, scores, slope = _room(recorded.features.shape[1])
@@ -171,7 +171,7 @@ def _forward(weights, units, rows, scores):
 
 @compiled
 def _backward(weights, units, slopes, rows, slope, gradients):
-    """Adds to the gradients; slope: derivative by each score."""
+    """Adds to the gradients. slope: derivative by each score."""
     w2, w3, w4 = weights[2], weights[4], weights[6]
     g1, gb1, g2, gb2, g3, gb3, g4 = gradients
     columns, hidden1, hidden2, hidden3 = units
@@ -220,7 +220,7 @@ def _through(weight, d, reached, by_input, rows):
 
 @compiled
 def _add(columns, weight, y, rows):
-    """y += weight @ columns. Four inputs at a time: a load and a store for four products."""
+    """y += weight @ columns. It takes four inputs at a time: one load and one store for four products."""
     i = 0
     while i + 4 <= len(weight):
         w0, w1, w2, w3 = weight[i], weight[i + 1], weight[i + 2], weight[i + 3]

@@ -2,7 +2,7 @@
 
 Zhang et al. 2020, figures 5 and 6 and Table IV. The engine runs the weights of a kernel network itself
 (simulator/policies/network.py). Everything here takes ragged decisions, the waiting jobs of one after those of another, and
-gives one number per waiting job.
+returns one number per waiting job.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PERCEPTRONS = {"mlp_v1": (128, 128, 128), "mlp_v2": (32, 16, 8), "mlp_v3": (32,
 
 
 class Kernel(nn.Module):
-    """The same perceptron for every job: (rows, inputs) -> (rows,). No bias at the output: a softmax ignores it."""
+    """The same perceptron for every job: (rows, inputs) -> (rows,). The output has no bias, because a softmax ignores it."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -30,11 +30,11 @@ class Kernel(nn.Module):
         self.layers.append(nn.Linear(HIDDEN[-1], 1, bias=False))
         for layer in self.layers:
             if isinstance(layer, nn.Linear) and layer.bias is not None:
-                # with torch's own biases one of the first five networks died: its eight last units were zero for every job
+                # with torch's own biases the eight last units of one of the first five networks were zero for every job
                 nn.init.constant_(layer.bias, 0.1)
 
     def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-        """Scores of ragged decisions, (rows,). rows: (rows, inputs); sizes: rows of each decision, (decisions,)."""
+        """Scores of ragged decisions, (rows,). rows: (rows, inputs). sizes: rows of each decision, (decisions,)."""
         return self.layers(rows).squeeze(1)
 
 
@@ -46,12 +46,12 @@ class Padded(nn.Module):
         self.body = body
 
     def forward(self, rows: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-        """Scores of ragged decisions, (rows,). rows: (rows, inputs); sizes: rows of each decision, (decisions,)."""
+        """Scores of ragged decisions, (rows,). rows: (rows, inputs). sizes: rows of each decision, (decisions,)."""
         return self.body(padded(rows, sizes))[valid(sizes)]
 
 
 class Critic(nn.Module):
-    """The value network, hidden layers of so many units over all visible jobs, or over an inspector's two rows:
+    """The value network: hidden layers of these sizes over all visible jobs, or over an inspector's two rows:
     (decisions, slots * inputs) -> (decisions,)."""
 
     def __init__(self, inputs: int, slots: int = VISIBLE_JOBS, hidden: Sequence[int] = HIDDEN) -> None:
@@ -99,7 +99,7 @@ def new_policy_network(name: str, inputs: int) -> nn.Module:
         second = (nn.Conv2d(6, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2))
         dense = (nn.Flatten(1), perceptron(pooled, (120, 84)), nn.Linear(84, VISIBLE_JOBS))
         return Padded(nn.Sequential(nn.Unflatten(1, (1, VISIBLE_JOBS)), *first, *second, *dense))
-    raise ValueError(f"unknown network {name!r}; expected one of {', '.join(POLICY_NETWORKS)}")
+    raise ValueError(f"unknown network {name!r}: expected one of {', '.join(POLICY_NETWORKS)}")
 
 
 def to_weights(network: nn.Module, layout: Layout) -> KernelWeights:

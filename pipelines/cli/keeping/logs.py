@@ -23,7 +23,7 @@ from traces.common.pseudonyms import PSEUDONYM_KINDS
 from warehouse import NoWarehouse, first_row
 
 OUTCOMES = ("kept", "ignored", "rejected")
-"""What can become of a line that is no job, each for a reason."""
+"""The possible outcomes of a line that is not a job. Each has a reason."""
 CLUSTER_FACTS = ("cluster_procs", "cluster_procs_from", "time_zone", "time_zone_from")
 LINE_COUNTS = ("lines", "accepted", *OUTCOMES)
 
@@ -48,7 +48,7 @@ def sources(as_json: bool) -> None:
 
 
 def source_row(source: Source) -> dict[str, Any]:
-    """What is listed of a source: its declaration, paths as text; None for what it leaves to the log."""
+    """What is listed of a source: its declaration, with paths as text. None where it leaves the answer to the log."""
     return {
         "name": source.name,
         "format": source.format,
@@ -62,10 +62,10 @@ def source_row(source: Source) -> dict[str, Any]:
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log; found out if not given.")
-@click.option("--name", help="Name of the source; default: the file's name.")
-@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster; default: from the log.")
-@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
+@click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log. Default: it is guessed.")
+@click.option("--name", help="Name of the source. Default: the file's name.")
+@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster. Default: from the log.")
+@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
 @click.option(
     "--columns", help="Columns of a Slurm log without a header line, in order, such as JobID,User,Submit,Start,End."
 )
@@ -88,9 +88,9 @@ def ingest(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Add a log (a file, or a folder of files) as a source and load it; running it again reads what is new.
+    """Add a log (a file, or a folder of files) as a source and load it. Running it again reads what is new.
 
-    Names in PBS and Slurm logs become pseudonyms; `tracehouse pseudonym` finds a name's.
+    Names in PBS and Slurm logs become pseudonyms. `tracehouse pseudonym` prints the pseudonym of a name.
     """
     from pipelines.cli.replaying import warn_of_peak
 
@@ -111,7 +111,7 @@ def ingest(
 
 
 def _refuse_stored(name: str, path: Path) -> None:
-    """Raises ValueError where the warehouse has jobs of other logs under a name that no catalogue has any more."""
+    """Raises ValueError where the warehouse has jobs of other logs under a name that is no longer in any catalogue."""
     if name in load_catalogue(may_be_missing=True).sources:
         return
     with suppress(NoWarehouse), open_warehouse().read() as connection:
@@ -126,9 +126,9 @@ def _refuse_stored(name: str, path: Path) -> None:
 
 
 def format_to_read(name: str, path: Path, log_format: str | None, columns: str | None) -> str:
-    """The format of a log: as given, else as the catalogue has it, else as the log looks. Says which files look odd.
+    """The format of a log: as the user says, else as the catalogue has it, else as the log looks. Prints which files look odd.
 
-    Raises ValueError for columns of another format than Slurm's, LogError where the log does not tell."""
+    Raises ValueError for columns of another format than Slurm's, LogError where the format is not clear from the log."""
     from traces.formats import look_at_log
 
     previous = declared_source(name)
@@ -142,13 +142,13 @@ def format_to_read(name: str, path: Path, log_format: str | None, columns: str |
     for odd in look.odd[:5]:
         said = odd.few or odd.otherwise
         kind = f" ({said})" if said else ""
-        text = f"{odd.path}: looks odd among {look.format} logs{kind}: what is no {look.format} line will be rejected"
+        text = f"{odd.path}: looks odd among {look.format} logs{kind}: other than {look.format} lines will be rejected"
         click.secho(f"  ! {text}", fg="yellow", err=True)
     return look.format
 
 
 def _ingest_summary(name: str) -> dict[str, Any]:
-    """What became of the lines of a source, and how large its cluster is: what `tracehouse ingest --json` prints."""
+    """The outcome of the lines of a source, and the size of its cluster, as `tracehouse ingest --json` prints them."""
     with open_warehouse().read() as connection:
         totals = first_row(
             connection,
@@ -214,13 +214,13 @@ def health(source: str, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True)
 @plain_errors
 def pseudonym(kind: str, names: tuple[str, ...]) -> None:
-    """Print the pseudonym of every name; `-` reads names from standard input, one a line.
+    """Print the pseudonym of every name. `-` reads names from standard input, one a line.
 
-    To find who is behind a pseudonym, give all names: getent passwd | cut -d: -f1 | tracehouse pseudonym user -
+    To find out whose pseudonym it is, give all names: `getent passwd | cut -d: -f1 | tracehouse pseudonym user -`
     """
     path = pseudonym_key_path()
     if not path.exists():
-        raise click.ClickException(f"{path}: no key yet; the first PBS or Slurm log that is loaded makes one")
+        raise click.ClickException(f"{path}: no key yet. The first PBS or Slurm log that is loaded makes one")
     key = pseudonyms.read_key(path)
     given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
     for name in given:

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from models.scheduling.learning.training_run import JudgedPolicy
 
 COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
-"""What a trained policy is shown beside, by the goal."""
+"""Policies that a trained policy is compared with, by the goal."""
 LEARNED = {
     "backfilling": ("pick:by=shortest,window=64-63", "FCFS", "picking"),
     "inspector": ("inspect:accept", "SJF", "inspecting"),
 }
-"""By what an agent learns: the agent, the policy beside it, and what its network reads, where nothing else is given."""
+"""By what an agent learns: the default agent, the policy beside it, and what its network reads."""
 FILE_CARD = (
     *(
         "source",
@@ -60,14 +60,14 @@ FILE_CARD = (
     ),
     *("best_epoch", "validation_cost", "parameters", "unseen_costs", "verdicts"),
 )
-"""What the policy file says of itself."""
+"""The entries of the card in the policy file."""
 TASK_OPTIONS = (
     click.option(
         "--goal",
         "-g",
         default="bsld",
         show_default=True,
-        help="What to make small: bsld, slowdown, wait, turnaround, utilisation (made large), bsld:max_user, or a sum "
+        help="What to minimize: bsld, slowdown, wait, turnaround, utilisation (maximized), bsld:max_user, or a sum "
         "such as '0.7*bsld + 0.001*wait'.",
     ),
     click.option(
@@ -78,14 +78,14 @@ TASK_OPTIONS = (
         "-e",
         default="requested",
         show_default=True,
-        help="Run times the scheduler believes: requested, predicted or predicted:p80, ...",
+        help="Run times the scheduler uses: requested, predicted or predicted:p80, ...",
     ),
     click.option(
         "--rules",
         type=click.Choice(get_args(PolicyRules)),
         default="standard",
         show_default=True,
-        help="Replay rules; rlscheduler are those of that code, for its published tables.",
+        help="Replay rules. rlscheduler are those of that code, for its published tables.",
     ),
     click.option(
         "--window-jobs",
@@ -123,7 +123,7 @@ def _task_options(command):
     "--policy",
     "-p",
     metavar="NAME",
-    help="The policy beside which an agent decides. Default: FCFS, of an inspector SJF.",
+    help="The policy beside which an agent decides. Default: FCFS, for an inspector SJF.",
 )
 @_task_options
 @click.option(
@@ -132,7 +132,7 @@ def _task_options(command):
     type=click.Choice(get_args(LearningMethod)),
     default="ppo",
     show_default=True,
-    help="ppo: RLScheduler; evolution: evolution strategies; imitation: of a search that sees the future.",
+    help="ppo: as in RLScheduler. evolution: evolution strategies. imitation: of a search that sees the future.",
 )
 @click.option(
     "--layout",
@@ -146,7 +146,7 @@ def _task_options(command):
     help="What training starts from. saf (the default) is smallest area first, key a copy of the best key, best the better of "
     "both, and nothing random weights. An agent starts from its rule (rule) or from nothing.",
 )
-@click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start; takes its time.")
+@click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start. It takes long.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
 @click.option(
     "--trajectories",
@@ -154,16 +154,16 @@ def _task_options(command):
     help="Windows that ppo replays in an epoch, a multiple of their siblings. Default: the method's own, 16. Give each worker 512.",
 )
 @worker_options
-@click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds; the best on later jobs is kept.")
+@click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds. The best on later jobs is kept.")
 @click.option(
-    "--accept-trade", is_flag=True, help="Also take a policy that is better on average while somebody waits longer."
+    "--accept-trade", is_flag=True, help="Also take a policy that is better on average while some jobs wait longer."
 )
 @click.option("--out", "-o", type=FileToWrite(), metavar="FILE", help="Policy file. Default: SOURCE-METHOD.json.")
 @click.option(
     "--plot",
     type=FileToWrite(),
     metavar="FILE",
-    help="Picture (PNG) of the training curves, drawn anew after every epoch.",
+    help="Picture (PNG) of the training curves, drawn again after every epoch.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the card of the policy as JSON.")
 @plain_errors
@@ -179,11 +179,11 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a scheduling policy on the first third of a source, and show what it is worth on the jobs of its second half.
+    """Train a scheduling policy on the first third of a source, and show how good it is on the jobs of its second half.
 
     The policy is a file with a card, and `tracehouse replay` takes it. The jobs between the two parts choose
-    epoch and seed, and say whether that is better than what training started from; else the file holds the start.
-    An interrupted training goes on where it was. An agent is kept in the warehouse, too. It is the champion of the source,
+    epoch and seed, and say whether that is better than what training started from. If it is not, the file holds the start.
+    An interrupted training continues where it was. An agent is also kept in the warehouse. It is the champion of the source,
     which `tracehouse replay` knows as `learned`, if it is the first of its kind or dominates the one before.
 
     \b
@@ -237,7 +237,7 @@ def _print_trained(
     judged: dict[str, Any],
     happened: str | None,
 ) -> None:
-    """What the policy is worth, and how it is used. happened: to the champion, None for a policy that orders the queue."""
+    """How good the policy is, and how it is used. happened: to the champion, None for a policy that orders the queue."""
     print_costs(setup, costs)
     if judged:
         print_verdicts(setup, judged)
@@ -266,12 +266,12 @@ def _how_to_replay(setup: TrainingSetup, path: Path) -> str:
 
 
 def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What is learned, as PolicyTask has it. Raises ValueError for an agent of another kind, and for options that it has no use for."""
+    """What is learned, as a PolicyTask has it. Raises ValueError for an agent of another kind, and for options that do not apply to it."""
     from simulator.policies.agents import agent_text, parse_agent
 
     if learn == "order":
         if agent is not None or policy is not None:
-            raise ValueError("--agent and --policy are about agents: give --learn backfilling or inspector, too")
+            raise ValueError("--agent and --policy are for agents: also give --learn backfilling or inspector")
         return {}
     if options["rules"] != "standard":
         raise ValueError(
@@ -305,15 +305,15 @@ def _recipe(
     plain = PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(goal)) else AGENT_PPO
     recipe.ppo = plain if paper else plain.model_copy(update={"layout": layout or usual[0]})
     if paper and (method != "ppo" or not orders):
-        raise ValueError("--paper is about ppo that orders the queue: leave --method and --learn out")
+        raise ValueError("--paper is for ppo that orders the queue: leave --method and --learn out")
     return recipe.with_epochs(epochs) if epochs else recipe
 
 
 def _train(
     setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None, by_ppo: PPOTraining
 ) -> list[JudgedPolicy]:
-    """A policy per seed, with a progress bar and, where asked for, a picture that is drawn again after every epoch. Raises ValueError
-    where workers have ended."""
+    """A policy per seed, with a progress bar and, if the user wants one, a picture that is drawn again after every epoch. Raises
+    ValueError where workers have ended."""
     from assets.policies.training import draw_training
     from models.scheduling.workers.launching import TrainingStopped
 
@@ -338,7 +338,7 @@ def _train(
 
 
 def _bar(label: str, total: int) -> tqdm | LoggedBar:
-    """A bar with the time that is left: on a terminal, and elsewhere as lines on standard error."""
+    """A bar with the time that is left, on a terminal. Elsewhere it is lines on standard error."""
     if sys.stderr.isatty():
         return progress_bar(label, total)
     return LoggedBar(label, total, lambda text: click.echo(text, err=True))
@@ -352,7 +352,7 @@ def _describe(bar: tqdm | LoggedBar, label: str) -> None:
 
 
 def _path_of(policy: Path, plot: Path | None) -> Path:
-    """Where the policy goes. Raises ValueError, before the training, where it cannot go there, nor the picture to a terminal."""
+    """The file of the policy. Raises ValueError, before the training, where it cannot be written, or the picture would go to a terminal."""
     check_file(policy)
     if plot is not None:
         refuse_binary_on_terminal("a picture", plot)
@@ -364,7 +364,7 @@ def _checkpoint_of(path: Path, seed: int) -> Path:
 
 
 def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
-    """The formula of the best priority key, and what the goal makes of every policy on the jobs that judge."""
+    """The formula of the best priority key, and the goal's cost of every policy on the jobs that judge."""
     from models.scheduling.priority_key import search_guarded_key, searched_jobs
     from simulator.policies.registry import assisted
 

@@ -1,4 +1,4 @@
-"""Lengths of time and shares, as options take them. A time is 4h, 30min, 2d, 4:00:00 or seconds, and a share 10% or 0.1."""
+"""Lengths of time and shares, as options take them. A time is seconds, or such as 4h, 30min, 2d, 4:00:00. A share is 10% or 0.1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DurationType(click.ParamType):
         self.at_least, self.is_whole = at_least, is_whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The seconds, an int of whole ones. Ends the command where the text is no length of time, or a shorter one."""
+        """The seconds, an int of whole ones. Ends the command where the text is not a length of time, or a shorter one."""
         if not self.is_whole:
             with suppress(ValueError):
                 return float(value)
@@ -33,7 +33,7 @@ class DurationType(click.ParamType):
 
 
 class ShareType(click.ParamType):
-    """A share between two limits, as 10% or 0.1. is_open: whether the limit below (above) is itself no such share."""
+    """A share between two limits, as 10% or 0.1. is_open: whether the limit below (above) is excluded."""
 
     name = "share"
 
@@ -41,7 +41,7 @@ class ShareType(click.ParamType):
         self.least, self.most, self.is_open = least, most, is_open
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share. Ends the command where the text is none, or one beyond the limits."""
+        """The share. Ends the command where the text is not one, or one beyond the limits."""
         try:
             share = value if isinstance(value, float) else parse_share(str(value))
         except ValueError as error:

@@ -11,7 +11,7 @@ from pipelines.cli.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 INDENT = 7
-"""Of what happened, where it does not fit in the line."""
+"""Indent of what happened, where it does not fit in the line."""
 
 
 @click.command()
@@ -19,7 +19,7 @@ INDENT = 7
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @plain_errors
 def models(source: str, as_json: bool) -> None:
-    """List what became of a source's run-time models, newest first: who is champion, who was refused, and why."""
+    """List what happened to a source's run-time models, newest first: which became champion, which were refused, and why."""
 
     from assets.common.trace import load_clock
 
@@ -38,7 +38,7 @@ def models(source: str, as_json: bool) -> None:
     clock = load_clock(open_warehouse(), source)
     width = terminal_width()
     about = "Errors are of the newest days, which a version is tested on before it is used."
-    click.echo(folded(f"{source}: version {champion} is champion; times are of {clock.name}. {about}\n", width))
+    click.echo(folded(f"{source}: version {champion} is champion. Times are of {clock.name}. {about}\n", width))
     head = f"{'event':>5}  {'data until':<20}  {'version':>7}  {'predictor':<18}  {'mean error, s':>13}"
     click.echo(head if width is not None and width < len(head) + 20 else f"{head}  what happened")
     for row in history.iter_rows(named=True):
@@ -50,13 +50,13 @@ def models(source: str, as_json: bool) -> None:
 @click.command()
 @source_argument()
 @click.option(
-    "--to", "version", type=click.IntRange(min=1), help="Version to go back to; default: the champion before."
+    "--to", "version", type=click.IntRange(min=1), help="Version to go back to. Default: the champion before."
 )
 @plain_errors
 def rollback(source: str, version: int | None) -> None:
-    """Make an earlier run-time model champion again and predict with it; `tracehouse models` lists them.
+    """Make an earlier run-time model champion again and predict with it. `tracehouse models` lists them.
 
-    The next night's challenger is compared with the champion that this leaves.
+    The next night's challenger is compared with this champion.
     """
     from assets.predictions.model_registry import roll_back
     from pipelines.running import run_job
@@ -67,4 +67,4 @@ def rollback(source: str, version: int | None) -> None:
         raise ValueError(
             f"version {now} is champion again, instead of version {before}, but has not predicted yet: {problem}"
         )
-    click.echo(f"{source}: version {now} is champion again, instead of version {before}; its predictions are in use")
+    click.echo(f"{source}: version {now} is champion again, instead of version {before}. Its predictions are in use")

@@ -59,8 +59,8 @@ def _row_of(source: VaspSource) -> dict[str, Any]:
 
 @vasp.command("ingest")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--name", help="Name of the folder in the catalogue; default: its own name.")
-@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin"; default: the catalogue\'s.')
+@click.option("--name", help="Name of the folder in the catalogue. Default: its own name.")
+@click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
 @click.option("--accounting", help="The source whose jobs these runs are part of.")
 @click.option("--replace", is_flag=True, help="Forget the runs of another folder that has this name.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -68,7 +68,7 @@ def _row_of(source: VaspSource) -> dict[str, Any]:
 def vasp_ingest(
     path: Path, name: str | None, time_zone: str | None, accounting: str | None, replace: bool, as_json: bool
 ) -> None:
-    """Add a folder that holds VASP run folders, at any depth, and read it; again: read what is new or has grown."""
+    """Add a folder that holds VASP run folders, at any depth, and read it. Running it again reads what is new or has grown."""
     name = name or inbox_name(path.resolve())
     if not replace:
         refuse_another("vasp", name, path)
@@ -84,7 +84,7 @@ def vasp_ingest(
 
 
 def _ingest_summary(name: str) -> dict[str, Any]:
-    """What became of the folders of a source: what `tracehouse vasp ingest --json` prints."""
+    """The outcome of the folders of a source, as `tracehouse vasp ingest --json` prints it."""
     with open_warehouse().read() as connection:
 
         def counts(column: str, table: str) -> dict[str, int]:
@@ -113,13 +113,13 @@ def _ingest_text(summary: dict[str, Any]) -> str:
 
 
 @vasp.command("run")
-@source_argument("Only this folder of runs; repeat for more. Default: all.", several=True, of_vasp=True)
+@source_argument("Only this folder of runs. Repeat for more. Default: all.", several=True, of_vasp=True)
 @click.option(
     "--job",
     type=click.Choice(["vasp_ingest", "vasp_watch", "vasp", "rlschert"]),
     default="vasp",
     show_default=True,
-    help="vasp_ingest: read; vasp_watch: also predict; vasp: also train and judge; rlschert: schedulers.",
+    help="vasp_ingest reads, vasp_watch also predicts, vasp also trains and judges, and rlschert trains schedulers.",
 )
 @click.option(
     "--config",
@@ -130,7 +130,7 @@ def _ingest_text(summary: dict[str, Any]) -> str:
 def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
     """Read run folders, train and judge predictors of remaining time, and predict what is running.
 
-    Without SOURCE: of all folders.
+    Without SOURCE, all folders.
     """
     from pipelines.running import read_config, run_job
 
@@ -144,7 +144,7 @@ def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @vasp.command("remaining")
 @click.argument("source", shell_complete=complete_vasp_sources)
 @click.option(
-    "--all", "everything", is_flag=True, help="Also runs that ended without finishing: what they would have needed."
+    "--all", "everything", is_flag=True, help="Also print what runs that ended without finishing would have needed."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, times in seconds.")
 @plain_errors
@@ -179,10 +179,9 @@ def vasp_evaluate(train: str, test: str, predictor: str, seed: int, as_json: boo
     """Learn remaining times from all finished runs of one folder, and judge them on those of another.
 
     Errors are percent of the whole run time, after so many tenths of a run's electronic steps and in the mean over the run. Systems
-    (elements, ions, electrons) that are in the first folder as well are judged apart from those that are not. Rivals: ends_now
+    (elements, ions, electrons) that are also in the first folder are judged separately from those that are not. Rivals: ends_now
     (nothing is left), constant_median (every run takes the median whole run time of the first folder) and constant_share (every run
-    is at the same share of its time). Nothing is stored. Runs of the first folder that are in the
-    second, too, are left out of it.
+    is at the same share of its time). Nothing is stored. Runs of the first folder that are also in the second are left out of it.
 
     \b
     tracehouse vasp evaluate --train last-year --test this-year
@@ -191,7 +190,7 @@ def vasp_evaluate(train: str, test: str, predictor: str, seed: int, as_json: boo
     train, test = catalogue.vasp_source(train).name, catalogue.vasp_source(test).name
     if train == test:
         raise ValueError(
-            f"--train and --test are both {train!r}: expected two different folders, since a run is not judged by what learned "
+            f"--train and --test are both {train!r}: expected two different folders, since a run is not judged by a predictor that learned "
             "from it. predictions.remaining_time_scores has the cross-validation within one folder"
         )
     result = answer_evaluation(train, test, predictor, seed)
@@ -206,7 +205,7 @@ def answer_evaluation(train: str, test: str, predictor: str, seed: int) -> dict[
         try:
             scores = transfer_scores(runs, learned, judged, names, seed, bar.update)
         except ValueError as error:
-            counts = f"--train {train}: {len(learned)} finished runs; --test {test}: {len(judged)}"
+            counts = f"--train {train}: {len(learned)} finished runs, --test {test}: {len(judged)}"
             raise ValueError(f"{error} ({counts}{f', {repeated} more are in {train}' if repeated else ''})") from None
     return {
         "train": train,
@@ -287,6 +286,6 @@ def _remaining_text(rows: pl.DataFrame) -> str:
 
 
 def _hours(seconds: float) -> str:
-    """H:MM:SS."""
+    """Hours, minutes and seconds, as H:MM:SS."""
     whole = round(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"

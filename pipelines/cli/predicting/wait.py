@@ -29,10 +29,10 @@ PERCENTS_SHOWN = (10, 25, 50, 75, 90)
     "-t",
     type=DurationType(),
     metavar="DURATION",
-    help="Wall time that the new job requests: 4h, 4:00:00, or seconds.",
+    help="Requested time of the new job: 4h, 4:00:00, or seconds.",
 )
-@click.option("--user", "-u", help="User who submits it: what waits and ran of the same user tells much.")
-@click.option("--job", "job_id", metavar="ID", help="Instead of a new job: one that waits at that time.")
+@click.option("--user", "-u", help="User who submits it. The same user's waiting and past jobs say much about it.")
+@click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
 @click.option(
     "--at",
     "at",
@@ -79,9 +79,9 @@ def wait(
 ) -> None:
     """How long would a job wait? The distribution of its start, at a moment of the log.
 
-    The queue of that moment is replayed many times with run times drawn from what was predicted for each job; the answer is
-    corrected by how long jobs of the past waited that were submitted in like circumstances. Only what was known at that moment
-    is used, so that any moment of the past can be asked about. Once the waits of the source are scored (`tracehouse run`), the
+    The queue of that moment is replayed many times with run times drawn from what was predicted for each job. The answer is
+    corrected by how long past jobs waited that were submitted in like circumstances. Only what was known at that moment
+    is used, so a question can be about any moment of the past. Once the waits of the source are scored (`tracehouse run`), the
     errors of such answers are printed below that for a new job. Beside them are those of the median of similar jobs and of "every
     job starts at once".
 
@@ -93,7 +93,7 @@ def wait(
     from models.waits.answers import QueueReplays
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
-        raise ValueError("--job asks about a job of the log: leave --procs, --walltime and --user out")
+        raise ValueError("--job is about a job of the log: leave --procs, --walltime and --user out")
     if job_id is None and (procs is None or walltime is None):
         raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
     question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
@@ -103,7 +103,7 @@ def wait(
 
 
 class WaitQuestion(NamedTuple):
-    """What is asked: a job that waits, or processors, requested wall time in s (-1 for none) and user of a new one; when."""
+    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none) and user. And when."""
 
     job_id: str | None
     procs: int | None
@@ -216,7 +216,7 @@ def wait_text(answer: dict[str, Any]) -> str:
 
 
 def _score_lines(answer: dict[str, Any]) -> list[str]:
-    """How good such answers were on jobs of the past, beside the rivals; nothing where they are not scored."""
+    """How good such answers were on jobs of the past, beside the rivals. Empty where they are not scored."""
     scores = {row["predictor"]: row for row in answer["scores"]}
     shown = {answer["told_by"]: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
     if not scores.keys() >= shown.keys():
@@ -251,11 +251,11 @@ def _score_lines(answer: dict[str, Any]) -> list[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
 @plain_errors
 def walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float, as_json: bool) -> None:
-    """Which wall time to request, so that a job is killed with at most a given risk.
+    """Which walltime to request, so that a job is killed with at most a given risk.
 
-    From the run times of the user's jobs that ended last: the rank of a conformal bound, corrected by what the same rule would
-    have killed of the user's jobs in the past, job by job, each advised from what had ended by then. What it would have killed
-    and saved is printed with the advice.
+    The advice comes from the run times of the user's jobs that ended last. It is the rank of a conformal bound. It is corrected by the
+    jobs that the same rule would have killed in the user's past, each advised from what had ended by then. The share of jobs that it
+    would have killed, and what it would have saved, is printed with the advice.
 
     \b
     tracehouse walltime hpc2n --user 17 --procs 16 --risk 2%
@@ -320,21 +320,21 @@ def walltime_text(advice: dict[str, Any]) -> str:
         )
         if not advice["keeps_risk"]:
             lines.append(
-                f"  that is more than the {advice['risk']:.1%} asked for: these jobs change faster than a rule on past jobs. Request "
-                "more than this, or ask for a smaller --risk"
+                f"  that is more than the {advice['risk']:.1%} that you want: these jobs change faster than a rule on past jobs. Request "
+                "more than this, or give a smaller --risk"
             )
         if advice["tried_advised_by_requested"] is not None:
             lines.append(
                 f"  advised {duration(advice['tried_median_advised_s'])} in the median where "
-                f"{duration(advice['tried_median_requested_s'])} was requested; processor-hours advised by those requested: "
+                f"{duration(advice['tried_median_requested_s'])} was requested, processor-hours advised by those requested: "
                 f"{advice['tried_advised_by_requested']:.0%}"
-                + (": the user's own requests ask for less" if advice["tried_advised_by_requested"] > 1 else "")
+                + (", so the user's own requests are smaller" if advice["tried_advised_by_requested"] > 1 else "")
             )
     return "\n".join(lines)
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people say it, to the largest two units."""
+    """A length of time in words, to the largest two units."""
     whole = round(seconds)
     for size, unit, smaller, lesser in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:

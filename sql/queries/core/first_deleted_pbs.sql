@@ -1,5 +1,5 @@
--- First submission of a job of one PBS source, seconds since 1970, that what has changed may make a cancelled job, or may make none:
--- a changed file says that it was deleted or aborted, or has any record with the id of a cancelled job.
+-- First submission, seconds since 1970, of a job of one PBS source that a changed file may make a cancelled job, or no longer one.
+-- The file says that the job was deleted or aborted, or it has any record with the id of a cancelled job.
 WITH changed AS (
     SELECT DISTINCT job_id, record_type IN ('D', 'A') AS is_end
     FROM raw.pbs_records
@@ -9,7 +9,7 @@ WITH changed AS (
 ids AS (
     SELECT job_id FROM changed
     UNION
-    SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM changed WHERE contains(job_id, '[') -- a task tells of its array
+    SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM changed WHERE contains(job_id, '[') -- a task also names its array
 )
 
 SELECT least(

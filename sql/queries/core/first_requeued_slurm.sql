@@ -1,5 +1,5 @@
 -- First submission, seconds since 1970, of a job of one Slurm source that a changed file may make an attempt of another job, or
--- may part from it: any with the id of a requeued job that the file tells of.
+-- separate from it. It is any job with the id of a requeued job in the file.
 WITH requeued AS (
     SELECT DISTINCT coalesce(cluster, '') AS cluster_name, job_id
     FROM raw.slurm_jobs

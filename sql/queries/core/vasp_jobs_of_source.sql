@@ -1,5 +1,5 @@
--- The accounting jobs of one source's VASP launches: by the batch system's number where an output file tells it, else by time and cores.
--- $source: folder of runs; $accounting: source of the jobs. An id that was given out again belongs to the job that was running then.
+-- The accounting jobs of one source's VASP launches, by the batch system's number where an output file has it, else by time and cores.
+-- $source is the folder of runs, $accounting the source of the jobs. An id that was used again belongs to the job that was running then.
 WITH launches AS (
     SELECT folder, outcar, launch, started_at, job_id, cores FROM raw.vasp_runs WHERE source = $source
 ),

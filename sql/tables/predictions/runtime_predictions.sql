@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS predictions.runtime_predictions (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_index BIGINT NOT NULL, -- as in core.jobs
     predictor VARCHAR NOT NULL, -- name of the predictor
-    version BIGINT, -- version of the champion (predictions.model_versions); NULL: from the evaluation
+    version BIGINT, -- version of the champion (predictions.model_versions), NULL where it is from the evaluation
     predicted_runtime_s DOUBLE NOT NULL, -- predicted run time, seconds, at most the requested time
     runtime_p05_s DOUBLE NOT NULL, -- 5 % quantile of the run time, seconds, as predicted at submission
     runtime_p10_s DOUBLE NOT NULL, -- 10 % quantile of the run time, seconds

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS predictions.wait_scores (
     median_absolute_error_s DOUBLE NOT NULL, -- median of |predicted - true wait|, seconds; what a median is judged by
     mean_absolute_error_s DOUBLE NOT NULL, -- mean of the same, seconds; what a mean is judged by
     within_10_min_share DOUBLE NOT NULL, -- share of jobs whose wait was predicted to 600 s
-    coverage_80 DOUBLE NOT NULL, -- share of true waits in the 80 % interval, from the 10 % to the 90 % quantile, ends included
+    coverage_80 DOUBLE NOT NULL, -- share of true waits between the 10 % and the 90 % quantile, ends included
     below_share DOUBLE NOT NULL, -- share of true waits below the interval
     above_share DOUBLE NOT NULL, -- share of true waits above it
     mean_interval_s DOUBLE NOT NULL, -- mean length of the interval, seconds

@@ -1,4 +1,4 @@
--- Header comments of SWF logs, "; Key: value", in file order.
+-- Header comments of SWF logs, written as `; Key: value`, in file order.
 CREATE TABLE IF NOT EXISTS raw.log_headers (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source

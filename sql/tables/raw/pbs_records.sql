@@ -1,11 +1,11 @@
--- Records of PBS accounting logs: finished jobs (E), and all others with whatever of the columns they tell: queued (Q), started (S),
+-- Records of PBS accounting logs. Finished jobs are E. All others have those of the columns that they tell: queued (Q), started (S),
 -- requeued (R), deleted (D), aborted (A), the end of an array as a whole (E[]) ...
 CREATE TABLE IF NOT EXISTS raw.pbs_records (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source
     line BIGINT NOT NULL, -- line number in the file, from 1
     record_type VARCHAR NOT NULL, -- a letter: E for the end of a job; E[] for the end of an array as a whole
-    logged_s BIGINT, -- stamp of the record: the cluster's local time, counted as if it were UTC; NULL for no time of the calendar
+    logged_s BIGINT, -- stamp of the record, the cluster's local time counted as if it were UTC; NULL for a time that the calendar does not have
     job_id VARCHAR NOT NULL, -- as logged, with array index and server
     user_name VARCHAR, -- user
     group_name VARCHAR, -- group

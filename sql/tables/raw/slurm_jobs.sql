@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     line BIGINT NOT NULL, -- line number in the file, from 1
     job_id VARCHAR NOT NULL, -- JobID, with the array index
     raw_job_id VARCHAR NOT NULL, -- JobIDRaw, the id of the array task itself; JobID where the log has none
-    array_tasks BIGINT NOT NULL, -- array tasks that the line stands for: 3 for 12_[1-3], which never started
+    array_tasks BIGINT NOT NULL, -- array tasks that the line represents, such as 3 for `12_[1-3]`, which never started
     cluster VARCHAR, -- Cluster
     partition VARCHAR, -- Partition
     qos VARCHAR, -- QOS

@@ -1,4 +1,4 @@
--- The ledger of VASP run folders: what was read of which; folders = accepted + rejected. A folder that
+-- The ledger of VASP run folders: what was read of which. Folders are the sum of accepted and rejected ones. A folder that
 -- is gone keeps its rows, unless its runs are those of another folder now.
 CREATE TABLE IF NOT EXISTS raw.vasp_folders (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue

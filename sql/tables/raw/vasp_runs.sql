@@ -1,4 +1,4 @@
--- VASP runs: one row per launch of a run folder's OUTCAR, as its files tell; a running job has a row too.
+-- VASP runs: one row per launch of a run folder's OUTCAR, by its files; a running job has a row too.
 CREATE TABLE IF NOT EXISTS raw.vasp_runs (
     source VARCHAR NOT NULL, -- name of the folder of runs in the catalogue ([vasp.NAME])
     folder VARCHAR NOT NULL, -- run folder, below the source's; "." for that itself
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS raw.vasp_runs (
     icharg BIGINT, -- ICHARG: where the charge comes from
     isym BIGINT, -- ISYM: symmetry
     ismear BIGINT, -- ISMEAR: smearing
-    ibrion BIGINT, -- IBRION: how ions move; -1: not at all
+    ibrion BIGINT, -- IBRION: how ions move, -1 for not at all
     isif BIGINT, -- ISIF: what relaxes
     nkpts BIGINT, -- NKPTS: irreducible k-points
     nbands BIGINT, -- NBANDS: bands

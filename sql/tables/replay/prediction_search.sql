@@ -4,12 +4,12 @@
 -- the replay, predicted ones from those in the log. A log without requests makes what is called requested exact.
 CREATE TABLE IF NOT EXISTS replay.prediction_search (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
-    part VARCHAR NOT NULL, -- choosing: the jobs from a fifth of the part before the split on; testing: jobs after it, which chose nothing
-    family VARCHAR NOT NULL, -- backfilling: FCFS order; ordering: any order; rival: neither chosen nor tuned
+    part VARCHAR NOT NULL, -- choosing (jobs before the split, without their first fifth) or testing (jobs after it, which chose nothing)
+    family VARCHAR NOT NULL, -- backfilling (FCFS order), ordering (any order) or rival (neither chosen nor tuned)
     name VARCHAR NOT NULL, -- the configuration in words
     chosen BOOLEAN NOT NULL, -- whether it is the choice of its family
     dominates_in_search BOOLEAN, -- whether it dominates in every trial of the choosing part, with no guard above 1.05; NULL for rivals
-    search_value DOUBLE, -- what the search makes small, on the choosing part, see docs/reference/semantics.md; NULL for rivals
+    search_value DOUBLE, -- what the search minimizes, on the choosing part, see docs/reference/semantics.md; NULL for rivals
     policy VARCHAR NOT NULL, -- order of the queue, as `tracehouse replay --policy`
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested, actual, live:STATISTIC, or predicted (by the predictor in use) and a quantile
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     max_wait_s DOUBLE NOT NULL, -- the longest wait, seconds
     area_weighted_wait_s DOUBLE NOT NULL, -- mean wait weighted by run time times processors, seconds
     wide_wait_s DOUBLE, -- mean wait of jobs wider than a quarter of the cluster, seconds; NULL where there is none
-    lost_capacity DOUBLE NOT NULL, -- share of the processor time that was free while waiting jobs asked for it
+    lost_capacity DOUBLE NOT NULL, -- share of the processor time that was free while waiting jobs needed it
     underestimated_share DOUBLE NOT NULL, -- share of jobs that ran longer than estimated at their start; none is killed for it
     reservations_delayed_share DOUBLE NOT NULL, -- share of blocked heads that started later than first promised; 0 under conservative backfilling, which has no heads
     mean_reservation_delay_s DOUBLE NOT NULL, -- mean delay of those, seconds

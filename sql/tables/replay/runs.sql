@@ -9,9 +9,9 @@ CREATE TABLE IF NOT EXISTS replay.runs (
     inspector VARCHAR, -- who inspected the policy's picks, a rule or the file of an inspector without its folder (NULL for nobody)
     agent_sha256 VARCHAR, -- hash of the file of a learned agent, which picked or inspected, in hexadecimal
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, actual, predicted (or a quantile of it), live:STATISTIC, or as logged (RLScheduler rules)
-    reserve_by VARCHAR, -- run times that reservations used for running jobs: estimate or requested; NULL under RLScheduler rules
+    reserve_by VARCHAR, -- run times that reservations used for running jobs, estimate or requested; NULL under RLScheduler rules
     admit_by VARCHAR, -- run times that decided who went before a blocked job, estimate or requested (NULL under RLScheduler rules)
-    correction VARCHAR, -- what followed for jobs past their estimate: requested, increments or doubling; NULL under RLScheduler rules
+    correction VARCHAR, -- new estimate of jobs past their estimate, requested, increments or doubling; NULL under RLScheduler rules
     rules VARCHAR NOT NULL, -- standard, rlscheduler or rlscheduler-corrected
     window_first BIGINT, -- position of the first job among the replayable jobs, from 0; NULL for the whole trace
     window_jobs BIGINT, -- length of the window; NULL for the whole trace

@@ -49,5 +49,5 @@ def test_errors_are_the_papers_or_those_of_the_folder(warehouse: Warehouse) -> N
 
 def test_jobs_are_the_finished_runs_of_the_folder(warehouse: Warehouse) -> None:
     assert observed_jobs(warehouse, "mine") == ((1, 1, False), (3, 4, True))
-    with pytest.raises(ValueError, match="no finished run of 'nobody' to draw jobs from: use jobs_like: paper"):
+    with pytest.raises(ValueError, match=r"no finished run of 'nobody' to draw jobs from\. Set jobs_like to paper"):
         observed_jobs(warehouse, "nobody")

@@ -49,7 +49,7 @@ def test_the_same_again_changes_nothing(warehouse: Warehouse) -> None:
 
 def test_same_bytes_on_other_jobs_are_not_the_same(warehouse: Warehouse) -> None:
     night(warehouse, "similar_jobs", days=10)
-    assert "not better beyond noise" in night(warehouse, "similar_jobs", days=20)
+    assert "not significantly better" in night(warehouse, "similar_jobs", days=20)
     rows = runtime_rows(warehouse, "mine")
     assert "version 3" in night(warehouse, "similar_jobs", rows=rows.filter(pl.col("job_index") != JOBS - 20))
     assert len({card["sha256"] for card in stored(warehouse, "model_versions")}) == 1
@@ -58,9 +58,9 @@ def test_same_bytes_on_other_jobs_are_not_the_same(warehouse: Warehouse) -> None
 
 def test_only_who_is_better_is_promoted(warehouse: Warehouse) -> None:
     night(warehouse, "requested")
-    assert "promoted, better beyond noise" in night(warehouse, "user_mean")
+    assert "promoted, significantly better" in night(warehouse, "user_mean")
     assert "refused, worse: mean error" in night(warehouse, "last_two")
-    assert "refused, not better beyond noise" in night(warehouse, "user_mean", days=9)
+    assert "refused, not significantly better" in night(warehouse, "user_mean", days=9)
     assert kinds(warehouse) == [("first", 1, 1), ("promoted", 2, 2), ("refused", 3, 2), ("refused", 4, 2)]
     _, promoted, refused, same = stored(warehouse, "model_events")
     assert 0 < promoted["mae_gain_low_s"] <= promoted["mae_gain_s"] <= promoted["mae_gain_high_s"]
@@ -77,7 +77,7 @@ def test_judged_on_what_neither_has_seen(warehouse: Warehouse) -> None:
     assert stored(warehouse, "model_versions")[1]["jobs_tested"] == 300  # never beyond half of the jobs
     rows = runtime_rows(warehouse, "mine").filter(pl.col("submit_time") < first["trained_until"])
     roll_back(warehouse, "mine", 1)
-    assert "nothing is unseen by both" in night(warehouse, "user_mean", rows=rows)
+    assert "no job is left that neither has seen" in night(warehouse, "user_mean", rows=rows)
     assert kinds(warehouse)[-1] == ("refused", 3, 1)
     assert stored(warehouse, "model_events")[-1]["mae_gain_s"] is None
 

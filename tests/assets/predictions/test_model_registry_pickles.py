@@ -109,7 +109,7 @@ def test_a_pickle_that_the_warehouse_does_not_know_is_not_loaded(warehouse: Ware
     make_older(warehouse, "sklearn")
     model_file(warehouse, 1).write_bytes(with_pickle(load_sklearn(warehouse), Harmful(data_folder() / "harm")))
     before = registry(warehouse)
-    with pytest.raises(ValueError, match="is not the one that was trained; train it again with `tracehouse run`"):
+    with pytest.raises(ValueError, match="is not the one that was trained: train it again with `tracehouse run`"):
         load_champion(warehouse, "mine")
     assert_same_tables(before, registry(warehouse))
     assert not (data_folder() / "harm").exists()
@@ -125,7 +125,7 @@ def test_a_pickle_of_another_class_is_refused_with_the_remedy(warehouse: Warehou
         connection.execute("UPDATE predictions.model_versions SET file = ?, sha256 = ?", [file, digest])
     before = registry(warehouse)
     with pytest.raises(
-        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run NAME --job train`"
+        ValueError, match=r"cannot be converted .*: train it again with `tracehouse run NAME --job train`"
     ):
         load_champion(warehouse, "mine")
     assert_same_tables(before, registry(warehouse))

@@ -60,7 +60,7 @@ def test_what_does_not_go(trace: Trace, tmp_path: Path) -> None:
         (RunSettings(backfill=str(tmp_path / "none.json")), "no such policy file"),
         (RunSettings(policy=picks), "is an agent, which picks"),
         (RunSettings(inspector="sometimes"), "expected one of accept, unfit, reject"),
-        (RunSettings(rules="rlscheduler", inspector="unfit"), "know no --inspector"),
+        (RunSettings(rules="rlscheduler", inspector="unfit"), "have no --inspector"),
         (RunSettings(backfill="pick:by=fastest"), "by must be one of first, oldest"),
         (RunSettings(backfill="conservative", inspector="unfit"), "no picks that could be inspected"),
         (RunSettings(backfill="learned", rules="rlscheduler"), "not one of the RLScheduler rules"),

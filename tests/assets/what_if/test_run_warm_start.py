@@ -184,8 +184,8 @@ def test_what_cannot_begin_so_is_refused(queue: Trace) -> None:
     with pytest.raises(ValueError, match=r"mine: job 2 .*can never start"):
         warm_run(queue, outages=lasting)
     for settings, says in (
-        ({"estimates": "live"}, "live estimates know no --warm-start"),
-        ({"rules": "rlscheduler"}, "know no --warm-start"),
+        ({"estimates": "live"}, "live estimates have no --warm-start"),
+        ({"rules": "rlscheduler"}, "have no --warm-start"),
         ({"load": 1.1}, "which --warm-start needs"),
         ({"estimates": "predicted"}, "no predicted run times yet"),
     ):

@@ -146,13 +146,13 @@ def test_no_interval_with_too_few_blocks_or_too_much_alike() -> None:
     ours, theirs = block_means(1, 7)
     few = ratio_interval(ours, theirs)
     assert (few.low, few.high, few.blocks) == (None, None, 7)
-    assert few.why_none == "7 blocks; an interval needs at least 8" and not few.is_certain_below_one
+    assert few.why_none == "7 blocks, and an interval needs at least 8" and not few.is_certain_below_one
     assert few.ratio == pytest.approx(stats.gmean(ours) / stats.gmean(theirs))
     assert (few.p_value(True), few.p_value(False)) == (1, 1)
     trend = ratio_interval(np.exp(np.arange(16.0) / 100 - 5), np.ones(16))
     assert trend.low is None and trend.blocks == 16 and trend.effective_size < 5 and not trend.is_certain_below_one
     assert trend.why_none is not None and "16 of them are worth 2.0" in trend.why_none
-    assert ratio_interval(ours[:1], theirs[:1]).why_none == "1 blocks; an interval needs at least 8"
+    assert ratio_interval(ours[:1], theirs[:1]).why_none == "1 blocks, and an interval needs at least 8"
 
 
 def test_equal_policies_have_the_ratio_one_without_a_width() -> None:

@@ -42,9 +42,9 @@ def test_some_of_the_sequences() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"stop_within": -1}, "stop_within and preemption_cost are units of time, 0 or more; got -1 and 0"),
+        ({"stop_within": -1}, "stop_within and preemption_cost are units of time, 0 or more: got -1 and 0"),
         ({"preemption_cost": -2}, "got 0 and -2"),
-        ({"stop_ratio": 0.5}, "stop_ratio is how many times shorter a job must be, 1 or more; got 0.5"),
+        ({"stop_ratio": 0.5}, "stop_ratio is how many times shorter a job must be, 1 or more: got 0.5"),
     ],
 )
 def test_settings_that_make_no_sense(changes: dict[str, Any], message: str) -> None:

@@ -31,7 +31,7 @@ def test_errors_are_means_while_a_run_lasts_and_never_grow_towards_its_end() -> 
 
 def test_a_predictor_without_scores_is_named() -> None:
     with pytest.raises(
-        ValueError, match="no errors of progress on runs of multiple ionic steps of 'mine': materialize"
+        ValueError, match=r"no errors of progress on runs of multiple ionic steps of 'mine'\. Materialize"
     ):
         errors_of_scores(SCORES.filter((pl.col("predictor") != "progress") | (pl.col("ionic") == "single")), "mine")
 

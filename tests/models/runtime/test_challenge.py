@@ -74,7 +74,7 @@ def test_a_better_challenger_takes_over() -> None:
     verdict = judge_predictor(contest.off_by(500), contest.off_by(300), contest.rows, seed=1)
     assert verdict.promote and verdict.gain == pytest.approx(200, abs=1)
     assert verdict.low is not None and verdict.high is not None and 190 < verdict.low < verdict.high < 210
-    assert verdict.reason.startswith("better beyond noise: mean error 200 s lower on 600 newest jobs")
+    assert verdict.reason.startswith("significantly better: mean error 200 s lower on 600 newest jobs")
     assert "users" in verdict.reason
 
 
@@ -90,7 +90,7 @@ def test_noise_is_no_reason() -> None:
     verdict = judge_predictor(contest.off_by(0, 800), contest.off_by(0, 790), contest.rows, seed=1)
     assert not verdict.promote and verdict.low is not None and verdict.high is not None
     assert verdict.low <= 0 <= verdict.high
-    assert verdict.reason.startswith("not better beyond noise")
+    assert verdict.reason.startswith("not significantly better")
     champion = contest.off_by(400)
     assert judge_predictor(champion, champion, contest.rows, seed=1).promote is False
 

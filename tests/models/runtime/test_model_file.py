@@ -97,11 +97,11 @@ def test_a_pickle_is_never_loaded_with_a_file(rows: pl.DataFrame, tmp_path: Path
     harmful = with_pickle(predictor, Harmful(tmp_path / "harm"))
     for content in (older, harmful):
         with pytest.raises(
-            ValueError, match="holds a pickle, which is not loaded; train it again with `tracehouse run"
+            ValueError, match="holds a pickle, which is not loaded: train it again with `tracehouse run"
         ):
             predictor_from_bytes(content)
     with pytest.raises(
-        ValueError, match=r"cannot be converted .*; train it again with `tracehouse run NAME --job train`"
+        ValueError, match=r"cannot be converted .*: train it again with `tracehouse run NAME --job train`"
     ):
         without_pickle(harmful)
     assert not (tmp_path / "harm").exists()

@@ -35,7 +35,7 @@ def test_moments_in_every_form(source: WaitSource) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("noon", "expected local time of the cluster"), ("2019-01-01", "lies outside the log of 'mine'")],
+    [("noon", "expected local time of the cluster"), ("2019-01-01", "is outside the log of 'mine'")],
 )
 def test_moments_that_are_none(source: WaitSource, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -46,7 +46,7 @@ def test_of_a_log_that_grows_the_last_submission_is_now(source: WaitSource) -> N
     last = int(source.history.submit[-1])
     end = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=last)
     for now in (end, end + timedelta(hours=40)):
-        assert source.usual_moment(now, 1) == (last, "the last submission that the warehouse knows")
+        assert source.usual_moment(now, 1) == (last, "the last submission in the warehouse")
     for now in (end + timedelta(days=3), end - timedelta(hours=1)):
         assert source.usual_moment(now, 1)[1] == "a busy moment, drawn with seed 1"
 
@@ -77,7 +77,7 @@ def test_a_message_has_dates_or_seconds(source: WaitSource) -> None:
     """Before, a date and "(seconds 0 to ...)" stood in one line."""
     first, last = source.span
     for text, clock in (("2019-01-01", source.clock), (str(last + 1), replace(source.clock, has_dates=False))):
-        with pytest.raises(ValueError, match="lies outside the log") as caught:
+        with pytest.raises(ValueError, match="is outside the log") as caught:
             replace(source, clock=clock).moment(text)
         assert ("second" in str(caught.value)) == (not clock.has_dates)
     with pytest.raises(ValueError, match=f"tells of seconds {first} to {last} of the log's own clock$"):
@@ -96,5 +96,5 @@ def test_users_and_jobs(source: WaitSource) -> None:
     assert source.job_number(job_id, amid) == number
     with pytest.raises(ValueError, match=f"no job '{job_id}' had been submitted by"):
         source.job_number(job_id, int(history.submit[number]) - 1)
-    with pytest.raises(ValueError, match=r"does not wait at .*: it started at .*; give an earlier --at"):
+    with pytest.raises(ValueError, match=r"does not wait at .*: it started at .*. Give an earlier --at"):
         source.job_number(job_id, int(history.leaves[number]))

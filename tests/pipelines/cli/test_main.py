@@ -170,5 +170,5 @@ def test_a_faulty_catalogue_is_told_by_every_command(catalogue: Path, tmp_path: 
     text = '[sources.mine]\nformat = "swf"\npath = "x"\nproc = 8\n'
     catalogue.write_text(text)
     command = [str(tmp_path / word) if word.endswith(".swf") else word for word in command]
-    assert fail(*command).startswith(f"{catalogue}:4: [sources.mine] unknown key 'proc'; expected one of")
+    assert fail(*command).startswith(f"{catalogue}:4: [sources.mine] unknown key 'proc': expected one of")
     assert catalogue.read_text() == text

@@ -23,7 +23,7 @@ ROWS = [
 
 def test_sql_before_there_is_a_warehouse(catalogue: Path) -> None:
     message = fail("sql", "SELECT 1")
-    assert "tracehouse.duckdb: no warehouse yet; make one with `tracehouse run` or `tracehouse ingest`" in message
+    assert "tracehouse.duckdb: no warehouse yet: make one with `tracehouse run` or `tracehouse ingest`" in message
 
 
 @pytest.mark.parametrize("to_file", [False, True])

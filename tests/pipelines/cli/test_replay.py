@@ -165,7 +165,7 @@ def test_the_rlscheduler_rules_are_those_of_that_code(catalogue: Path) -> None:
     assert (told["rules"], told["estimates"], told["correction"]) == ("rlscheduler", "as logged", None)
     assert "utilisation_as_coded" in told
     assert told["average_wait_s"] != right["average_wait_s"]  # the wait-time bug
-    assert "the RLScheduler rules know no --warm-start" in fail("replay", log, "--rules", "rlscheduler", "--warm-start")
+    assert "the RLScheduler rules have no --warm-start" in fail("replay", log, "--rules", "rlscheduler", "--warm-start")
     assert "unknown policy of the RLScheduler rules" in fail(
         "replay", log, "--rules", "rlscheduler", "--policy", "tetris"
     )
@@ -353,7 +353,7 @@ def test_runs_are_compared_over_a_part(saved: None) -> None:
 
 
 def test_comparisons_that_cannot_be_made(saved: None) -> None:
-    assert "has no saved run 'nosuch'; it has " in fail("compare", "mine", "fcfs", "nosuch")
+    assert "has no saved run 'nosuch'. It has " in fail("compare", "mine", "fcfs", "nosuch")
     assert "unknown source 'nosuch'" in fail("compare", "nosuch", "fcfs", "wfp3")
     assert "has no saved runs yet" in fail("compare", "campus-pbs", "fcfs", "wfp3")
 

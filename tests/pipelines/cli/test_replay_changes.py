@@ -66,12 +66,12 @@ def test_the_header_says_what_a_node_has(queued: Path) -> None:
 
 def test_nodes_that_nobody_knows(queued: Path) -> None:
     said = fail("replay", queued, "--nodes", "-1")
-    assert said.startswith("nodes '-1': nobody says how many processors a node has: give procs_per_node")
+    assert said.startswith("nodes '-1': it is not known how many processors a node has: give procs_per_node")
     assert "leave one of them out" in fail("replay", queued, "--nodes", "-1", "--procs", "4")
     said = fail("replay", queued, "--nodes", "half")
     assert (
         "nodes 'half': expected a number such as 300" in said
-        and "; or shared or whole, for jobs that are placed" in said
+        and ". Or give shared or whole, for jobs that are placed" in said
     )
 
 
@@ -108,8 +108,10 @@ def test_wrong_partitions(queued: str) -> None:
     wide = fail("replay", queued, "--partition", "7=4")
     assert "its partition has " in wide and "correct the partitions, or leave the " in wide
     assert told_of(queued, "--partition", "7=4", "--drop-wider")["jobs"] < 400
-    assert "--warm-start does not go with partitions" in fail("replay", queued, "--partition", "7=4", "--warm-start")
+    assert "--warm-start cannot be combined with partitions" in fail(
+        "replay", queued, "--partition", "7=4", "--warm-start"
+    )
     assert "are not saved" in fail("replay", "lublin-256", "--partition", "1=4", "--save", "x")
-    assert "partitions go neither with nodes" in fail(
+    assert "partitions cannot be combined with nodes" in fail(
         "replay", queued, "--partition", "7=4", "--drop-wider", "--topology", "4x2x2"
     )

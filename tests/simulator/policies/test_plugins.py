@@ -305,12 +305,12 @@ def test_mistakes_in_naming_a_file(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("def f(wait:\n", r"cannot be loaded: SyntaxError: .*line 1"),
-        ("import nothing_of_this_name\n", "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'"),
-        ("1 / 0\n", "cannot be loaded: ZeroDivisionError: division by zero"),
-        ("", "has no function 'f'; it has none"),
-        ("def f(walltime): return walltime\n", "a parameter 'walltime', which nothing is known of; expected some of now, "),
-        ("def f(): return 1\n", "has no parameter; expected some of now, submit, wait"),
+        ("def f(wait:\n", r"cannot be loaded, SyntaxError: .*line 1"),
+        ("import nothing_of_this_name\n", "cannot be loaded, ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("1 / 0\n", "cannot be loaded, ZeroDivisionError: division by zero"),
+        ("", "has no function 'f'. It has none"),
+        ("def f(walltime): return walltime\n", "a parameter 'walltime', which is not known: expected some of now, "),
+        ("def f(): return 1\n", "has no parameter: expected some of now, submit, wait"),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_file(tmp_path: Path, text: str, message: str) -> None:
@@ -325,7 +325,7 @@ def test_parameters_that_are_not_known_are_refused_at_registration() -> None:
     with pytest.raises(ValueError) as caught:
         register_policy("odd", lambda procs, queue: procs)
     assert str(caught.value) == (
-        f"policy odd has a parameter 'queue', which nothing is known of; expected some of {', '.join(READS)}"
+        f"policy odd has a parameter 'queue', which is not known: expected some of {', '.join(READS)}"
     )
     with pytest.raises(ValueError, match="policy odd must be a function, got int"):
         register_policy("odd", 3)  # type: ignore[arg-type]

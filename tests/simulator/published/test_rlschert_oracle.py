@@ -217,7 +217,7 @@ def check_moment(c):
     assert min(c.free) >= 0
     assert set(c.planned_start) <= set(c.ready) and set(c.start) == {*c.running, *c.finish}
     anew = copy.deepcopy(c)
-    anew._plan_anew()  # a job that is selected is where planning from the beginning would have put it
+    anew._plan_again()  # a job that is selected is where planning from the beginning would have put it
     assert (anew.free, anew.planned_start, anew.running) == (c.free, c.planned_start, c.running)
 
 

@@ -77,7 +77,7 @@ def test_random_depends_on_its_seed_alone() -> None:
 
 
 def test_an_unknown_heuristic() -> None:
-    with pytest.raises(ValueError, match="unknown heuristic 'FCFS'; expected one of Random; SJF"):
+    with pytest.raises(ValueError, match="unknown heuristic 'FCFS': expected one of Random; SJF"):
         run_heuristic_on(draw_sequences(Workload(jobs=10), 1, 1), Setting(), "FCFS")
 
 

@@ -13,9 +13,9 @@ from traces.catalogue.checking import Checker
 TOP_FAULTS = {
     "unknown key": (
         'timezone = "UTC"\n',
-        "unknown key 'timezone'; expected one of nightly_cron, readers, sources, time_zone",
+        "unknown key 'timezone': expected one of nightly_cron, readers, sources, time_zone",
     ),
-    "time zone": ('time_zone = "Berlin"\n', "unknown time zone 'Berlin'; expected an IANA name"),
+    "time zone": ('time_zone = "Berlin"\n', "unknown time zone 'Berlin': expected an IANA name"),
     "time zone is a number": ("time_zone = 1\n", "unknown time zone 1"),
     "cron of words": ('nightly_cron = "at three"\n', "five cron fields"),
     "cron with seconds": ('nightly_cron = "0 0 3 * * *"\n', "five cron fields"),

@@ -15,8 +15,8 @@ from traces.catalogue.catalogue import load_catalogue
 BAD = '[sources.bad]\nformat = "swf"\n'  # lines 7 and 8
 
 FAULTS = {
-    "unknown key": (BAD + 'path = "x"\nproc = 3\n', 10, "unknown key 'proc'; expected one of .*procs"),
-    "unknown format": ('[sources.bad]\nformat = "lsf"\npath = "x"\n', 8, "unknown format 'lsf'; .* swf, pbs, slurm"),
+    "unknown key": (BAD + 'path = "x"\nproc = 3\n', 10, "unknown key 'proc': expected one of .*procs"),
+    "unknown format": ('[sources.bad]\nformat = "lsf"\npath = "x"\n', 8, "unknown format 'lsf': .* swf, pbs, slurm"),
     "no format": ('[sources.bad]\npath = "x"\n', 7, "format"),
     "no format, but the next has": (
         '[sources.bad]\npath = "x"\n\n[sources.next]\nformat = "swf"\npath = "y"\n',
@@ -63,7 +63,7 @@ FAULTS = {
     "name of dots": ('[sources."..."]\nformat = "swf"\npath = "x"\n', 7, "bad source name"),
     "empty name": ('[sources.""]\nformat = "swf"\npath = "x"\n', 7, "bad source name ''"),
     "array of tables": ('[[sources.bad]]\nformat = "swf"\n', 7, r"expected a table \[sources.bad\]"),
-    "misspelt sources": ('[source.bad]\nformat = "swf"\npath = "x"\n', 7, "unknown key 'source'; .*sources"),
+    "misspelt sources": ('[source.bad]\nformat = "swf"\npath = "x"\n', 7, "unknown key 'source': .*sources"),
     # The same key or name elsewhere in the file must not draw the error there.
     "after a comment on it": (BAD + 'path = "x"\n# procs = 8 was\nprocs = 0\n', 11, "at least 1 processor"),
     "after a text about it": (
@@ -100,7 +100,7 @@ def test_a_fault_names_file_line_and_remedy(catalogue: Path, text: str, line: in
 
 
 GENERATOR_FAULTS = {
-    "unknown option": ("{ jobs = 3, seed = 1, user = 2 }", "unknown generator option 'user'; expected .*users"),
+    "unknown option": ("{ jobs = 3, seed = 1, user = 2 }", "unknown generator option 'user': expected .*users"),
     "the cluster's size": ("{ jobs = 3, seed = 1, procs = 2 }", "unknown generator option 'procs'"),
     "no jobs": ("{ jobs = 0, seed = 1 }", "jobs is 0; ask for at least 1 job"),
     "load": ("{ jobs = 3, seed = 1, offered_load = 0 }", "offered_load is 0; use a number above 0"),
@@ -165,7 +165,7 @@ MODEL_FAULTS = {
         "",
         '{ model = "lemhi", seed = 1, users = 3 }',
         3,
-        "unknown generator option 'users'; expected jobs, model",
+        "unknown generator option 'users': expected jobs, model",
     ),
     "seed left out": ('"swf"', "", '{ model = "lemhi" }', 3, "generator options are missing: seed"),
     "too many jobs": ('"swf"', "", '{ model = "lemhi", seed = 1, jobs = 400000 }', 3, "lemhi has 1 to 383845 jobs"),

@@ -24,7 +24,7 @@ def test_paths_are_relative_to_the_catalogue(catalogue: Path) -> None:
     [
         ("readers = 3\n", "readers must be a dict"),
         ("[readers]\ncopy = 3\n", "copy must be a str"),
-        ('[readers]\ncopies = "x"\n', "unknown key 'copies'; expected one of copy, metrics"),
+        ('[readers]\ncopies = "x"\n', "unknown key 'copies': expected one of copy, metrics"),
     ],
 )
 def test_faults_name_the_key(catalogue: Path, text: str, says: str) -> None:

@@ -31,10 +31,10 @@ FAULTS = {
     "neither path nor generator": ("quiet_s = 3\n", 7, "either `path` .* or `generator`"),
     "empty path": ('path = ""\n', 8, "`path` is empty"),
     "no table": ("generator = 3\n", 8, "expected a table of generator options"),
-    "unknown option": ("generator = { run = 3 }\n", 8, "unknown generator option 'run'; expected .*runs"),
+    "unknown option": ("generator = { run = 3 }\n", 8, "unknown generator option 'run': expected .*runs"),
     "no runs": ("generator = { runs = 0 }\n", 8, "runs must be at least 1, got 0"),
     "no time at all": ('path = "x"\nquiet_s = 0\n', 9, "at least 1 second, found 0"),
-    "another accounting": ('path = "x"\naccounting = "none"\n', 7, "'none' is no source; known: .*good"),
+    "another accounting": ('path = "x"\naccounting = "none"\n', 7, "'none' is not a source. Known: .*good"),
 }
 
 

@@ -70,7 +70,7 @@ def test_a_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     assert read_key(tmp_path / "other") != first
     (tmp_path / "short").write_text("abc\n")
     with pytest.raises(
-        PseudonymError, match="short: expected a key of at least 32 characters, found 3: put the right one back"
+        PseudonymError, match=r"short: expected a key of at least 32 characters, found 3\. Put the right one back"
     ):
         read_key(tmp_path / "short")
 

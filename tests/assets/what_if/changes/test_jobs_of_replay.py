@@ -70,7 +70,7 @@ def test_a_period_is_one_of_the_log_under_another_load(trace: Trace) -> None:
 
 def test_such_runs_are_not_saved() -> None:
     for values in ({"without_queue": ["7"]}, {"round_walltimes": "4h"}):
-        with pytest.raises(ValueError, match="are not saved, since a saved run does not tell of these"):
+        with pytest.raises(ValueError, match="are not saved, since a saved run does not record these"):
             check_saved_settings(settings(**values))
 
 

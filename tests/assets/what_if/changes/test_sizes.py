@@ -49,7 +49,7 @@ def test_nodes_have_processors(text: str, procs: int) -> None:
 
 def test_nodes_of_an_unknown_size_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"nodes '-4': nobody says how many processors a node has: give procs_per_node"
+        ValueError, match=r"nodes '-4': it is not known how many processors a node has: give procs_per_node"
     ):
         parse_nodes("-4").of(256)
     with pytest.raises(ValueError, match="nothing is left of the 256 processors"):

@@ -95,7 +95,7 @@ def test_queues_that_own_processors(busy: Path) -> None:
         "no job is of queue 'gpu': the queues are 2, 1, 7": {"partitions": {"gpu": 4}},
         "own 21 processors, the cluster has 20": {"partitions": {"7": 21}},
         "must own at least 1 processor": {"partitions": {"7": 0}},
-        "--estimates live does not go with partitions.* The fitted cluster has them: .* partitions = {}": {
+        "--estimates live cannot be combined with partitions.* The fitted cluster has them: .* partitions = {}": {
             "estimates": "live"
         },
     }.items():
@@ -148,7 +148,10 @@ FAULTS: list[tuple[Scenario, str]] = [
         {"procs_per_node": 4},
         "scenario 'x': procs_per_node says how large the nodes of nodes = ... are: give nodes, too",
     ),
-    ({"backfill": "conservative", "estimates": "live"}, "scenario 'x': live estimates do not go with conservative"),
+    (
+        {"backfill": "conservative", "estimates": "live"},
+        "scenario 'x': live estimates cannot be combined with conservative",
+    ),
 ]
 
 
@@ -173,7 +176,8 @@ def test_no_scored_job_is_left(busy: Path) -> None:
 def test_nodes_of_an_unknown_size(busy: Path) -> None:
     (busy / "plain.swf").write_text(busy_log())
     with pytest.raises(
-        ValueError, match=r"scenario 'x': nodes '-1': nobody says how many processors a node has: give procs_per_node"
+        ValueError,
+        match=r"scenario 'x': nodes '-1': it is not known how many processors a node has: give procs_per_node",
     ):
         plan_scenarios(scenarios_of({"scenarios": {"x": {"nodes": -1}}}), str(busy / "plain.swf"))
 

@@ -84,7 +84,7 @@ def test_a_checkpoint_runs_no_code(tmp_path: Path) -> None:
     import torch
 
     torch.save({"training": "t", "state": Harmful(tmp_path / "made")}, tmp_path / "checkpoint")
-    with pytest.raises(ValueError, match="not a checkpoint that training can go on from"):
+    with pytest.raises(ValueError, match="not a checkpoint that training can continue from"):
         load_checkpoint(tmp_path / "checkpoint", "t")
     assert not (tmp_path / "made").exists()
 

@@ -108,7 +108,7 @@ def test_training_goes_on_from_its_checkpoint_on_other_workers(task: WorkerTask,
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"half a checkpo", "not a checkpoint that training can go on from"), (None, "other jobs, options or seed")],
+    [(b"half a checkpo", "not a checkpoint that training can continue from"), (None, "other jobs, options or seed")],
     ids=["half written", "of other options"],
 )
 def test_another_checkpoint_is_refused(content: bytes | None, said: str, task: WorkerTask, tmp_path: Path) -> None:

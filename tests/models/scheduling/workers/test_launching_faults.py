@@ -128,7 +128,7 @@ def test_a_checkpoint_that_cannot_be_used_is_refused_at_once(task: WorkerTask, t
         raise AssertionError("workers were started")
 
     train_by_ddppo(LoneWorker(), replace(task, seed=6), checkpoint=tmp_path / CHECKPOINT)
-    for said in ("other jobs, options or seed: remove it", "not a checkpoint that training can go on from"):
+    for said in ("other jobs, options or seed: remove it", "not a checkpoint that training can continue from"):
         with pytest.raises(ValueError, match=said) as raised:
             train_on_workers(tmp_path, task, run_command=never)
         assert str(raised.value).startswith(str(tmp_path / CHECKPOINT))

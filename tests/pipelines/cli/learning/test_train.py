@@ -65,7 +65,7 @@ def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) ->
         (("--estimates", "predicted"), "no predicted run times"),
         (("--layout", "informed"), "predicted_p10"),
         (("--backfill", "conservative"), "conservative"),
-        (("--paper", "--method", "evolution"), "--paper is about ppo"),
+        (("--paper", "--method", "evolution"), "--paper is for ppo"),
         (("--method", "evolution", "--start", "nothing"), "let them start from the key"),
         (("--estimates", "live"), "cannot follow live ones"),
         (("--estimates", "predicted:p33"), "unknown quantile"),

@@ -291,7 +291,7 @@ def test_what_cannot_be_judged(home: Path, tmp_path: Path) -> None:
     message = fail("vasp", "evaluate", "--train", "mine", "--test", "few")
     assert (
         "at least 10 finished VASP runs, found 4" in message
-        and "--train mine: 42 finished runs; --test few: 4" in message
+        and "--train mine: 42 finished runs, --test few: 4" in message
     )
     message = fail("vasp", "evaluate", "--train", "few", "--test", "mine")
     assert "learned from at least 20 finished VASP runs, found 4" in message

@@ -115,7 +115,7 @@ def test_without_a_time_a_busy_moment_is_drawn(busy: Path) -> None:
 def test_without_a_time_a_job_is_asked_about_at_its_submission(busy: Path) -> None:
     late = waiting_job(busy)
     answer = json.loads(succeed("wait", "mine", "--job", late["job_id"], "--json"))
-    assert answer["moment"] == "the last submission that the warehouse knows" and answer["waited_s"] > 0
+    assert answer["moment"] == "the last submission in the warehouse" and answer["waited_s"] > 0
     (early,) = json.loads(succeed(
         "sql", "SELECT job_id FROM core.jobs WHERE start_time < (SELECT max(submit_time) FROM core.jobs) ORDER BY wait_s DESC LIMIT 1",
         "--format", "json",
@@ -129,8 +129,8 @@ def test_what_cannot_be_asked(busy: Path) -> None:
     assert "no job of user 'nobody'" in fail("wait", "mine", *NEW, "--user", "nobody")
     message = fail("wait", "mine", "--procs", "17", "--walltime", "60")
     assert "17 processors can never start on a cluster of 16" in message
-    assert "lies outside the log" in fail("wait", "mine", *NEW, "--at", "2019-01-01")
-    assert "lies outside the log" in fail("wait", "mine", *NEW, "--at", "99999999999")
+    assert "is outside the log" in fail("wait", "mine", *NEW, "--at", "2019-01-01")
+    assert "is outside the log" in fail("wait", "mine", *NEW, "--at", "99999999999")
     assert "expected local time of the cluster" in fail("wait", "mine", *NEW, "--at", "noon")
     assert "expected a length of time such as 4h" in fail("wait", "mine", "-n", "4", "-t", "an hour")
     assert "give --procs and --walltime" in fail("wait", "mine", "-n", "4")
@@ -190,7 +190,7 @@ def test_advice_for_a_user(busy: Path) -> None:
 def test_advice_that_cannot_be_given(busy: Path, tmp_path: Path) -> None:
     assert "no job of user 'nobody' that ran" in fail("walltime", "mine", "--user", "nobody")
     message = fail("walltime", "mine", "--user", "3", "--executable", "none")
-    assert "no job of executable 'none'; there are 1" in message
+    assert "no job of executable 'none'. Expected one of 1" in message
     message = fail("walltime", "mine", "--user", "3", "--risk", "0.005")
     assert "too few for a risk of 0.005, which takes at least 249" in message
 
