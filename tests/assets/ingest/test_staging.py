@@ -81,6 +81,7 @@ def test_many_rows_go_through_files_and_few_do_not(tmp_path: Path, monkeypatch: 
         staged.add("raw.rejects", "a", pl.DataFrame({"line": [7], "reason": ["odd"], "text": ["é"]}))
         with warehouse.write() as connection:
             staged.insert(connection)
+            staged.forget()
             staged.insert(connection)
             counts = connection.execute(
                 "SELECT source, file, sum(lines) FROM raw.line_counts GROUP BY ALL ORDER BY ALL"
