@@ -6,7 +6,7 @@ left nothing, and can be run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import duckdb
 import polars as pl
@@ -33,13 +33,14 @@ def copy_rows(
     source: Warehouse,
     target: Warehouse,
     replace: bool = False,
+    without: Collection[str] = (),
     change: Change | None = None,
     advance: Callable[[str, int], None] = lambda name, rows: None,
 ) -> dict[str, int]:
     """Copies all rows as they were at one moment; returns how many, by table. Raises WarehouseError where the target has rows already.
 
-    replace: whether its rows are replaced, in the same transaction. change: what becomes of rows on the way, None to copy them as they
-    are. advance: called after each table.
+    replace: whether its rows are replaced, in the same transaction. without: tables that stay empty. change: what becomes of rows on the
+    way, None to copy them as they are. advance: called after each table.
     """
     counts = {}
     with source.read() as former, target.write() as made:
@@ -48,7 +49,7 @@ def copy_rows(
         former.execute("BEGIN")  # a lake goes on meanwhile
         for name in copied_tables():
             made.execute(f"DELETE FROM {name}")
-            counts[name] = _copy_table(former, made, name, change)
+            counts[name] = 0 if name in without else _copy_table(former, made, name, change)
             advance(name, counts[name])
     return counts
 

@@ -93,6 +93,11 @@ class Warehouse:
         return self.door.place if isinstance(self.door, LakeDoor) else None
 
     @property
+    def artefacts(self) -> Path:
+        """The folder of files that rows name, such as models."""
+        return self.door.artefacts
+
+    @property
     def staging(self) -> Path:
         """The folder of rows that are about to be inserted."""
         return self.door.staging

@@ -78,6 +78,15 @@ class LakeDoor(Door):
                 connection.close()
                 raise
 
+    @contextmanager
+    def connection(self, deadline: float) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that is no transaction, for work on the lake as a whole."""
+        connection = self.connect(False, deadline, confined=False)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
     def close_other_files(self, connection: duckdb.DuckDBPyConnection, files: Path | None = None) -> None:
         if connection.execute("SELECT current_setting('enable_external_access')").fetchall() == [(True,)]:
             folders = [f"{(files or self.staging).resolve()}/", self.place.tables]

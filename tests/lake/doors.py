@@ -8,9 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tests.lake.server import Server
@@ -37,6 +41,11 @@ def server_of_tests() -> Server | None:
     return server
 
 
+_CONNECT = LakeDoor.connect
+CURRENT: list[Lakes] = []
+"""The lakes of this process, where its tests use them."""
+
+
 class Lakes:
     """Makes a lake for each path. folder: of the data of all of them."""
 
@@ -60,12 +69,15 @@ class Lakes:
             pass
         self.template = name
 
-    def make(self, place: LakePlace) -> None:
-        """Makes the catalogue of a lake, unless it is there."""
+    def make(self, place: LakePlace, empty: bool = False) -> None:
+        """Makes the catalogue of a lake, unless it is there. empty: without tables."""
         name = _database(place)
         if name in self.made or not name.startswith("w"):
             return
         self.made.add(name)
+        if empty:
+            self.server.execute(f'CREATE DATABASE "{name}"')
+            return
         self.server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self.template}"')
         self.server.execute(f"UPDATE ducklake_metadata SET value = '{place.tables}' WHERE key = 'data_path'", name)
 
@@ -81,6 +93,21 @@ def warehouse_of(argument: str, timeout_s: float | None = None) -> Warehouse:
     """The warehouse, in the other process."""
     first, *others = json.loads(argument)
     return Warehouse(LakePlace(first, others[0], Path(others[1])) if others else Path(first), timeout_s)
+
+
+@contextmanager
+def unguarded(warehouse: Warehouse, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is not opened by the door's rules: no transaction, no upgrade, no lock. A new lake is empty."""
+    if warehouse.lake is None:
+        with duckdb.connect(str(warehouse.path), read_only=read_only) as connection:
+            yield connection
+        return
+    CURRENT[-1].make(warehouse.lake, empty=True)
+    connection = _CONNECT(warehouse.door, read_only, time.monotonic() + 10, False, True)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 def _database(place: LakePlace) -> str:
@@ -103,6 +130,7 @@ def install(patch: pytest.MonkeyPatch, lakes: Lakes) -> None:
         lakes.make(self.place)
         return session(self, deadline)
 
+    CURRENT.append(lakes)
     lakes.make_template()
     patch.setattr(door, "door_of", door_of)
     patch.setattr(LakeDoor, "connect", connect_to_copy)

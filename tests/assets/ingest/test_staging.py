@@ -29,7 +29,7 @@ def counting(warehouse: Warehouse, query: str, seen: list[Any], function: Callab
     """The function; each call first asks the warehouse, as another user may."""
 
     def asked(*arguments: Any) -> Any:
-        with Warehouse(warehouse.path, READER_WAITS_S).read() as connection:
+        with Warehouse(warehouse.place, READER_WAITS_S).read() as connection:
             seen.append(connection.execute(query).fetchall()[0][0])
         return function(*arguments)
 
@@ -137,7 +137,7 @@ class _Watched(Warehouse):
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        files = (self.path.parent / "staging" / "mine").glob("*.parquet")
+        files = (self.staging / "mine").glob("*.parquet")
         self.waiting.append(sum(pl.read_parquet(file).height for file in files))
         with super().write() as connection:
             yield connection
