@@ -38,7 +38,7 @@ from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown
 from traces.catalogue.sources import Source
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 LOGS = {
     "KTH-SP2": ("KTH-SP2-1996-2.1-cln", 100),
@@ -233,8 +233,7 @@ def starts(warehouse: Warehouse, source: str, frame: pl.DataFrame) -> list[pl.Da
     scores = []
     found = calibrated(prequential(frame, SERVING), frame)
     rows = prediction_rows(frame["job_index"], found, SERVING).with_columns(version=pl.lit(None, dtype=pl.Int64))
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.runtime_predictions", source, rows)
+    replace_partitions(warehouse, source, {"predictions.runtime_predictions": rows})
     for seed in (1, 2):
         begin = time.process_time()
         told = wait_scores(predict_history(load_wait_source(warehouse, source).history, 0.5, 1000, seed))

@@ -60,7 +60,7 @@ PREDICTED = {
 
 def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     """By name: the command that makes a table, and the table. Sources that have no such rows have no table."""
-    if not warehouse.path.exists():
+    if not warehouse.exists():
         return {}
     with warehouse.read() as connection:
         held_out = connection.sql(

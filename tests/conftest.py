@@ -12,8 +12,10 @@ import duckdb
 import pytest
 
 from tests.compiled import compile_together
+from tests.lake.doors import Lakes, install, server_of_tests
 from tests.tiny import Home
 from warehouse import Warehouse, file_lock
+from warehouse.file_door import FileDoor
 
 gc.disable()  # while test files and what they import are loaded: all of that stays
 
@@ -63,21 +65,29 @@ def _no_instance_of_an_earlier_test() -> None:
 def _new_warehouses_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A new warehouse gets 1,100 comments, which takes 0.4 s; hundreds of tests make one. So the first of a process is made, and
     the others begin as copies of it. What is in them is compared with `sql/` at the first writing, as in every warehouse."""
+    server = server_of_tests()
+    if server is not None:
+        with pytest.MonkeyPatch.context() as patch:
+            install(patch, Lakes(server, tmp_path_factory.mktemp("lakes")))
+            yield
+        return
     template = tmp_path_factory.mktemp("empty") / "tracehouse.duckdb"
     with Warehouse(template).write():
         pass
-    connect = Warehouse._connect
+    connect = FileDoor.connect
 
-    def connect_to_copy(self: Warehouse, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
-        if not read_only and not self.path.exists():
+    def connect_to_copy(
+        self: FileDoor, read_only: bool, deadline: float, confined: bool, makes: bool = False
+    ) -> duckdb.DuckDBPyConnection:
+        if makes and not self.path.exists():
             try:
                 shutil.copy(template, self.path)
             except OSError:  # the disk of this test is full: DuckDB shall meet it, too
                 self.path.unlink(missing_ok=True)
-        return connect(self, read_only, deadline)
+        return connect(self, read_only, deadline, confined, makes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Warehouse, "_connect", connect_to_copy)
+        patch.setattr(FileDoor, "connect", connect_to_copy)
         yield
 
 

@@ -13,3 +13,7 @@ class NoWarehouse(WarehouseError):
 
 class WarehouseBusy(WarehouseError):
     """Another process kept the warehouse for longer than the time-out."""
+
+
+class NotCommitted(WarehouseBusy):
+    """A transaction on a lake did not take effect: another writer came first, or the catalogue was lost. It can be run again."""

@@ -78,7 +78,7 @@ def stored_columns(connection: duckdb.DuckDBPyConnection, name: str) -> list[tup
 def table_exists(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
     """Whether the warehouse has this table, given as schema.table."""
     schema, _, table = name.partition(".")
-    query = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
+    query = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = ? AND table_name = ?"
     return connection.execute(query, [schema, table]).fetchall() != [(0,)]
 
 
@@ -86,7 +86,8 @@ def columns_hash(connection: duckdb.DuckDBPyConnection) -> str:
     """16 hexadecimal digits over names and types of the columns of all tables."""
     rows = connection.execute(
         "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-        "WHERE (schema_name, table_name) IN (SELECT (schema_name, table_name) FROM duckdb_tables()) ORDER BY ALL"
+        "WHERE database_name = current_database() AND (schema_name, table_name) IN (SELECT (schema_name, table_name) FROM "
+        "duckdb_tables() WHERE database_name = current_database()) ORDER BY ALL"
     ).fetchall()
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 

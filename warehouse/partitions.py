@@ -7,6 +7,8 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from warehouse.door import Warehouse
+
 
 def first_row(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> tuple[Any, ...] | None:
     """The first row of a query, or None. (DuckDB 2 wants every result read to its end before the next statement.)"""
@@ -15,7 +17,7 @@ def first_row(connection: duckdb.DuckDBPyConnection, query: str, parameters: obj
 
 
 def replace_partition(connection: duckdb.DuckDBPyConnection, table: str, source: str, rows: pl.DataFrame) -> int:
-    """Deletes the rows of `source` from `table` and inserts `rows` by name. Call it inside `Warehouse.write()`.
+    """Deletes the rows of `source` from `table` and inserts `rows` by name; call it in a transaction.
 
     rows: every column of the table but `source`, in any order. Returns the number of rows written.
     """
@@ -32,6 +34,16 @@ def replace_rows(connection: duckdb.DuckDBPyConnection, table: str, key: dict[st
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM partition_rows")
         connection.unregister("partition_rows")
     return rows.height
+
+
+def replace_partitions(warehouse: Warehouse, source: str, tables: dict[str, pl.DataFrame]) -> None:
+    """Replaces the rows of `source` in several tables, by name, in one transaction of its own. Raises as `Warehouse.transact`."""
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
+        for table, rows in tables.items():
+            replace_partition(connection, table, source, rows)
+
+    warehouse.transact(source, replace)
 
 
 def replace_partition_by_query(

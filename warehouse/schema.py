@@ -28,6 +28,7 @@ def create_schema(connection: duckdb.DuckDBPyConnection, stored: Stored | None =
     """
     if stored is not None and stored.version < CURRENT_VERSION:
         migrate(connection, stored.version)
+    in_lake = is_lake(connection)
     for schema in SCHEMAS:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     for name in relations():
@@ -37,11 +38,20 @@ def create_schema(connection: duckdb.DuckDBPyConnection, stored: Stored | None =
         if not is_view and stored_columns(connection, name) != table_columns(statement):
             raise WarehouseError(f"{name} has a new definition, and no migration leads to it")
         kind = "VIEW" if is_view else "TABLE"
-        connection.execute(f"COMMENT ON {kind} {name} IS {_literal(relation_comment(statement))}")
-        for column, comment in column_comments(statement).items():
+        comment, of_columns = relation_comment(statement), column_comments(statement)
+        if is_view and in_lake:  # which has no comments on the columns of views
+            comment, of_columns = "\n".join([comment, *(f"{key}: {text}" for key, text in of_columns.items())]), {}
+        connection.execute(f"COMMENT ON {kind} {name} IS {_literal(comment)}")
+        for column, comment in of_columns.items():
             connection.execute(f'COMMENT ON COLUMN {name}."{column}" IS {_literal(comment)}')
     connection.execute("DELETE FROM core.schema_version")
     connection.execute("INSERT INTO core.schema_version VALUES (?, ?)", list(wanted()))
+
+
+def is_lake(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the current database is a lake, and not a file."""
+    rows = connection.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()").fetchall()
+    return rows == [("ducklake",)]
 
 
 @cache

@@ -28,9 +28,11 @@ from assets.common.archive import (
 )
 from assets.common.journal import DATABASE, MODELS, clear_leftovers
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder, open_warehouse
+from assets.common.storage import artefacts_folder, data_folder, open_warehouse
 from traces.catalogue.places import inbox, local_catalogue_path, pseudonym_key_path
-from warehouse import file_lock
+from warehouse import Warehouse, file_lock
+from warehouse.copying import copy_rows
+from warehouse.migrations import CURRENT_VERSION
 
 BACKUP_LOCK = ".backup.lock"
 IN_USE = (
@@ -55,7 +57,7 @@ class Backup:
 
 
 def back_up(target: Path, replace: bool = False) -> Backup:
-    """Writes the archive. Writers wait while the database file is copied, readers go on.
+    """Writes the archive. Writers wait while the database file is copied, readers go on. A lake's rows are in it as such a file.
 
     replace: whether a file of this name may be replaced. Raises ValueError for a target that cannot be, WarehouseError where there
     is no warehouse, or none that this tracehouse knows.
@@ -70,11 +72,19 @@ def back_up(target: Path, replace: bool = False) -> Backup:
         shutil.rmtree(staging, ignore_errors=True)  # of a backup that was killed
         try:
             staging.mkdir(mode=0o700)
-            require_space(data, warehouse.path.stat().st_size)
-            with warehouse.paused() as stored:
-                _collect(warehouse.path, staging)
-            fold_journal(staging / DATABASE)
-            manifest = _manifest(staging, stored.version)
+            if warehouse.lake is None:
+                require_space(data, warehouse.path.stat().st_size)
+                with warehouse.paused() as stored:
+                    _collect(warehouse.path, staging)
+                fold_journal(staging / DATABASE)
+                tables = stored.version
+            else:  # its rows of one moment become a file, while writers go on
+                copy_rows(warehouse, Warehouse(staging / DATABASE))
+                _link_models(artefacts_folder(), staging)
+                _copy_small_files(staging)
+                tables = CURRENT_VERSION
+            (staging / f"{DATABASE}.lock").unlink(missing_ok=True)
+            manifest = _manifest(staging, tables)
             lost = _lost_models(staging / DATABASE, manifest)
             _check_target(target, replace)
             with progress_bar("compressing, MiB", manifest.size_bytes >> 20) as bar:
@@ -112,12 +122,20 @@ def _collect(database: Path, staging: Path) -> None:
     total = sum(path.stat().st_size for path, _ in pairs)
     with progress_bar("copying, MiB", total >> 20) as bar:
         copy_files(pairs, lambda count: bar.update(count / (1 << 20)))
-    models = database.parent / MODELS
+    _link_models(database.parent, staging)
+    _copy_small_files(staging)
+
+
+def _link_models(artefacts: Path, staging: Path) -> None:
+    models = artefacts / MODELS
     for path in sorted(models.rglob("*")):
         name = f"{MODELS}/{path.relative_to(models).as_posix()}"
         temporary = path.suffix in (".part", ".checkpoint")
         if path.is_file() and not path.is_symlink() and not temporary and is_archive_name(name):
             _link(path, staging / name)
+
+
+def _copy_small_files(staging: Path) -> None:
     for path, name in ((pseudonym_key_path(), PSEUDONYM_KEY), (local_catalogue_path(), CATALOGUE)):
         if path.exists():
             shutil.copyfile(path, staging / name)

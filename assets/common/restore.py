@@ -23,8 +23,10 @@ from assets.common.journal import (
 )
 from assets.common.progress import progress_bar
 from assets.common.storage import data_folder, open_warehouse
+from assets.common.transfer import copy_models
 from traces.catalogue.places import home, local_catalogue_path, pseudonym_key_path
-from warehouse import Warehouse, WarehouseError
+from warehouse import Warehouse, WarehouseError, file_lock
+from warehouse.copying import copy_rows
 from warehouse.migrations import CURRENT_VERSION
 
 
@@ -40,7 +42,10 @@ def restore_backup(archive: Path, replace: bool = False) -> Manifest:
         pass
     data.mkdir(parents=True, exist_ok=True)
     (data / BACKUP_LOCK).touch()
-    with open_warehouse().replacing():
+    warehouse = open_warehouse()
+    if warehouse.lake is not None:
+        return _restore_lake(archive, warehouse, replace)
+    with warehouse.replacing():
         if not replace:
             _refuse_used(data)
         clear_leftovers(data)
@@ -56,6 +61,26 @@ def restore_backup(archive: Path, replace: bool = False) -> Manifest:
         finally:
             clear_leftovers(data)  # unless it counts
         finish_restore(data)
+    return manifest
+
+
+def _restore_lake(archive: Path, warehouse: Warehouse, replace: bool) -> Manifest:
+    """Restores an archive into a lake. Its rows are replaced in one transaction, after everything else. Killed, it can be run again."""
+    data = data_folder()
+    with file_lock(data / BACKUP_LOCK, of=data):
+        clear_leftovers(data)
+        try:
+            manifest = _unpacked(archive, data)
+            replaced = _small_files(data)
+            if not replace:
+                _refuse_other(replaced)
+            copy_models(unpacked_folder(data), warehouse.artefacts)
+            for new, target in replaced:
+                _lay_beside(new, target)
+                beside(target).replace(target.resolve())
+            copy_rows(Warehouse(unpacked_folder(data) / DATABASE), warehouse, replace)
+        finally:
+            clear_leftovers(data)
     return manifest
 
 

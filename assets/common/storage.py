@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assets.common.journal import DATABASE, JOURNAL, finish_restore, sync
 from traces.catalogue.places import home
-from warehouse import Unfinished, Warehouse
+from warehouse import Unfinished, Warehouse, lake_of_environment
 
 KEPT_UNUSED_S = 7 * 86_400
 """A model file that no row names is kept this long. The run that wrote it commits its row after all of its training."""
@@ -25,9 +25,19 @@ def data_folder() -> Path:
 
 
 def open_warehouse() -> Warehouse:
-    """The warehouse of `home()`. The first write makes its file. A restore that was killed is finished first."""
+    """The warehouse of `home()`, a file, or the lake that TRACEHOUSE_WAREHOUSE names. The first write makes it. A restore that was killed
+    is finished first."""
     folder = data_folder()
+    lake = lake_of_environment(folder)
+    if lake is not None:
+        return Warehouse(lake)
     return Warehouse(folder / DATABASE, unfinished=Unfinished(folder / JOURNAL, lambda: finish_restore(folder)))
+
+
+def artefacts_folder() -> Path:
+    """The folder of files that rows name, such as models: that of the warehouse's file, or one that all machines of a lake share."""
+    lake = lake_of_environment(data_folder())
+    return data_folder() if lake is None else lake.artefacts
 
 
 def report_path(source: str) -> Path:
@@ -62,23 +72,25 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:
-    """Keeps a model file. Returns (path below the data folder, SHA-256), as the database stores them.
+    """Keeps a model file; returns (path below `artefacts_folder()`, SHA-256), as the database stores them.
 
     The name has the hash in it, so that a file never changes under the row that names it.
     """
     digest = hashlib.sha256(content).hexdigest()
-    path = data_folder() / "models" / source / f"{name}-{digest[:12]}.json"
+    folder = artefacts_folder()
+    path = folder / "models" / source / f"{name}-{digest[:12]}.json"
     write_whole(path, content)
-    return path.relative_to(data_folder()).as_posix(), digest
+    return path.relative_to(folder).as_posix(), digest
 
 
 def read_model(file: str, sha256: str) -> bytes:
-    """The content of a model file that the database names. Raises ValueError when it is missing or has changed. It also raises for a
-    file outside of our folder, because another person may have made the database."""
-    path = data_folder() / file
-    if not path.resolve().is_relative_to((data_folder() / "models").resolve()):
+    """The content of a model file that the database names. Raises ValueError when it is missing or not what it was, and for a file
+    that is not one of ours: the database may be somebody else's."""
+    models = artefacts_folder() / "models"
+    path = artefacts_folder() / file
+    if not path.resolve().is_relative_to(models.resolve()):
         raise ValueError(
-            f"{file}: the warehouse names a model outside of {data_folder() / 'models'}: train it again with `tracehouse run`"
+            f"{file}: the warehouse names a model outside of {models}: train it again with `tracehouse run`"
         )
     try:
         content = path.read_bytes()
@@ -98,11 +110,12 @@ def remove_unused_models(source: str, name: str, used: Iterable[str]) -> None:
     """
     kept = set(used)
     changed: dict[Path, float] = {}
-    for path in (data_folder() / "models" / source).glob("*.json"):
+    folder = artefacts_folder()
+    for path in (folder / "models" / source).glob("*.json"):
         with suppress(FileNotFoundError):  # another run has just removed it
             changed[path] = path.stat().st_mtime
     now = min(max(changed.values(), default=0.0), time.time())
     for path, changed_s in changed.items():
-        unused = path.name.startswith(f"{name}-") and path.relative_to(data_folder()).as_posix() not in kept
+        unused = path.name.startswith(f"{name}-") and path.relative_to(folder).as_posix() not in kept
         if unused and now - changed_s > KEPT_UNUSED_S:
             path.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import SEMANTICS, SIZE_CLASSES, size_classes
 from traces.catalogue.catalogue import load_catalogue
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 IntArray = NDArray[np.int64]
 
@@ -57,9 +57,14 @@ def fidelity(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Ware
     source = context.partition_key
     result = fidelity_of(warehouse, load_trace(warehouse, source, labels=["queue"]))
     whole = pl.DataFrame(result.rows, infer_schema_length=None)
-    with warehouse.write() as connection:
-        replace_partition(connection, "replay.configurations", source, configuration_rows(result.ranked))
-        replace_partition(connection, "replay.fidelity", source, whole)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "replay.configurations": configuration_rows(result.ranked),
+            "replay.fidelity": whole,
+        },
+    )
     of_all = result.rows[0]
     said = f"grade {of_all['grade']}: {MEANING[of_all['grade']]}" if of_all["grade"] else of_all["no_grade_because"]
     context.log.info(said)

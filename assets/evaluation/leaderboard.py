@@ -9,7 +9,7 @@ from assets.common.partitions import SOURCES
 from assets.evaluation import plots
 from assets.evaluation.ranking import rank_policies, readable
 from assets.evaluation.replay_evaluation import replay_evaluation
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 @asset(
@@ -35,8 +35,7 @@ def leaderboard(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[W
     if scores.is_empty():
         raise ValueError(f"source {source!r} has no replay evaluation: materialize replay/evaluation first")
     rows = rank_policies(scores).select(name for name in names if name != "source")
-    with warehouse.write() as connection:
-        replace_partition(connection, "marts.leaderboard", source, rows)
+    replace_partitions(warehouse, source, {"marts.leaderboard": rows})
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows.height,

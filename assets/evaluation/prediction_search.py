@@ -21,7 +21,7 @@ from models.judging.verdict import PolicyVerdict
 from models.runtime import search
 from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, ReplayOutcome, SearchLog, TriedUse
 from models.scheduling.priority_key import searched_jobs
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 SEARCH_COLUMNS = (
     *("family", "name", "dominates_in_search", "verdict", "bounded_slowdown_ratio", "wait_ratio", "p99_wait_ratio"),
@@ -58,8 +58,7 @@ def prediction_search(
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
     searched = searched_uses(trace, test_position, config.shakes, config.seed)
-    with warehouse.write() as connection:
-        replace_partition(connection, "replay.prediction_search", source, searched)
+    replace_partitions(warehouse, source, {"replay.prediction_search": searched})
     tested = searched.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
     penalised = tested.filter(pl.col("dominates_in_search").eq(False))["family"].to_list()
     if penalised:

@@ -14,7 +14,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.priority_key import priority_key
 from assets.policies.scheduling_policy import scheduling_policy
 from assets.predictions.runtime_predictions import runtime_predictions
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 @asset(
@@ -37,9 +37,14 @@ def replay_evaluation(
     trace, test_position = load_trained_trace(warehouse, source)
     contestants = contestants_of(warehouse, source, test_position)
     periods, schedules = period_replays(trace, contestants, test_position)
-    with warehouse.write() as connection:
-        replace_partition(connection, "replay.period_scores", source, periods)
-        replace_partition(connection, "replay.schedules", source, schedules)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "replay.period_scores": periods,
+            "replay.schedules": schedules,
+        },
+    )
     with warehouse.read() as connection:
         usage = connection.sql(sql.load("replay.usage_over_time"), params={"source": source}).pl()
     shown = ["policy", "estimates", "average_bounded_slowdown", "average_wait_s", "wide_wait_s", "verdict", "payers"]

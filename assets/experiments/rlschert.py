@@ -19,7 +19,7 @@ from models.rlschert.plan import RLSchertPlan, count_iterations, ladder_tasks
 from models.rlschert.tables import RLSchertTables, make_tables
 from models.rlschert.trials import try_everything
 from models.rlschert.workload import Workload
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class RLSchertTraining(dg.Config, RLSchertOptions):
@@ -107,10 +107,9 @@ def rlschert(
             context.log.info(scheduler.describe())
             trained.append(scheduler)
     tables = make_tables(plan, trained, try_everything(plan, trained))
-    with warehouse.write() as connection:
-        replace_partition(connection, "experiments.rlschert", source, tables.results)
-        for name in ("comparisons", "curves", "jobs", "holes"):
-            replace_partition(connection, f"experiments.rlschert_{name}", source, getattr(tables, name))
+    others = ("comparisons", "curves", "jobs", "holes")
+    rows = {f"experiments.rlschert_{name}": getattr(tables, name) for name in others}
+    replace_partitions(warehouse, source, {"experiments.rlschert": tables.results} | rows)
     return dg.MaterializeResult(metadata=_describe(tables))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -176,13 +177,17 @@ def _interval(costs: NDArray[np.float64], rival: NDArray[np.float64], windows: W
 
 def store_trained(warehouse: Warehouse, source: str, experiment: str, policies: pl.DataFrame) -> None:
     """Replaces the policies of one experiment of a source for these goals, names and seeds. All others stay."""
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
         kept = connection.sql(
             "SELECT * EXCLUDE (source) FROM experiments.policies WHERE source = $source", params={"source": source}
         ).pl()
         kept = kept.join(policies, on=["experiment", "goal", "backfill", "policy", "seed"], how="anti")
         whole = pl.concat([kept, policies.select(kept.columns)], how="vertical_relaxed")
         replace_partition(connection, "experiments.policies", source, whole)
+        return whole
+
+    whole = warehouse.transact(source, replace)
     remove_unused_models(source, experiment, whole.filter(pl.col("experiment") == experiment)["file"])
 
 
@@ -202,8 +207,9 @@ def write_results(
     stored = pl.DataFrame(policies, infer_schema_length=None)
     new = dict(zip(EXPERIMENT_TABLES, (costs, differences, stored, pl.DataFrame(verdicts)), strict=True))
     again = costs.select("experiment", "goal", "backfill").unique()
-    files: list[str] = []
-    with warehouse.write() as connection:  # this makes the tables where an older tracehouse had none
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> list[str]:
+        files: list[str] = []
         for name in EXPERIMENT_TABLES:
             kept = connection.sql(
                 f"SELECT * EXCLUDE (source) FROM experiments.{name} WHERE source = $source", params={"source": source}
@@ -219,7 +225,9 @@ def write_results(
             replace_partition(connection, f"experiments.{name}", source, whole)
             if name == "policies":
                 files = whole.filter(pl.col("experiment") == experiment)["file"].to_list()
-    remove_unused_models(source, experiment, files)
+        return files
+
+    remove_unused_models(source, experiment, warehouse.transact(source, replace))
 
 
 def curve_rows(
@@ -255,12 +263,15 @@ def curve_rows(
 
 def store_curves(warehouse: Warehouse, source: str, rows: pl.DataFrame, same: list[str]) -> None:
     """Replaces the rows of experiments.curves of a source that are alike in the columns `same`. All others stay."""
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
         others = connection.sql(
             "SELECT * EXCLUDE (source) FROM experiments.curves WHERE source = $source", params={"source": source}
         ).pl()
         others = others.join(rows, on=same, how="anti").select(rows.columns)
         replace_partition(connection, "experiments.curves", source, pl.concat([others, rows], how="vertical_relaxed"))
+
+    warehouse.transact(source, replace)
 
 
 def last_epochs(rows: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
+import duckdb
 import numpy as np
 import polars as pl
 from pydantic import Field
@@ -80,9 +81,12 @@ def topology(
                 context.log.info(f"{name}, {protocol}, {method}: mean cost {part['cost'].to_numpy().mean():,.0f}")
                 bar.update()
         made[name] = _beside_sequential(pl.concat(parts), config.seed)
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
         for name, rows in made.items():
             replace_rows(connection, "experiments.topology", {"tree": name}, rows)
+
+    warehouse.transact("topology", replace)
     return dg.MaterializeResult(metadata=_describe(pl.concat(made.values())))
 
 

@@ -50,7 +50,9 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
     Raises ValueError when there is no raw log, or when the size of the cluster is in neither catalogue nor log.
     """
     with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
-        with warehouse.write() as connection:
+
+        def begin(connection: duckdb.DuckDBPyConnection) -> tuple[tuple[str, datetime, str], int | None, int]:
+            """Format, clock and time zone, the first second that has changed, and the number of jobs where none has."""
             connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
             source_row = first_row(
                 connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]
@@ -58,17 +60,26 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
             if source_row is None:
                 raise ValueError(f"source {source!r} has no raw log in the warehouse: materialize raw/log first")
             changed = first_row(connection, "SELECT min(from_s) FROM core.changed_files WHERE source = ?", [source])
-            if changed is None or changed[0] is None:
-                return _write_cluster(connection, source)
+            from_s = changed[0] if changed else None
+            log_format, clock_zero, time_zone = source_row
+            jobs = _write_cluster(connection, source) if from_s is None else 0
+            return (log_format, clock_zero, time_zone), from_s, jobs
+
+        about, from_s, jobs = warehouse.transact(source, begin)
+        if from_s is None:
+            return jobs
         with warehouse.read() as connection:
             connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-            replacements = _Computation(connection, folder, source, *source_row).replacements(changed[0])
-        with warehouse.write() as connection:
+            replacements = _Computation(connection, folder, source, *about).replacements(from_s)
+
+        def end(connection: duckdb.DuckDBPyConnection) -> int:
             connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
             for replacement in replacements:
                 replacement.write(connection, source)
             connection.execute("DELETE FROM core.changed_files WHERE source = ?", [source])
             return _write_cluster(connection, source)
+
+        return warehouse.transact(source, end)
 
 
 class _Computation:

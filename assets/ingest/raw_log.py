@@ -96,7 +96,7 @@ def _forget_partition(context: dg.AssetExecutionContext, warehouse: Warehouse, s
     """Takes a file of the inbox whose first ingest failed out of the partitions, since there is nothing to see of it."""
     if source.path is None or source.path.parent != inbox():
         return
-    if warehouse.path.exists():
+    if warehouse.exists():
         with warehouse.read() as connection:
             if first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source.name]) is not None:
                 return

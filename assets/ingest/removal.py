@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from assets.common.storage import data_folder, report_path
+from assets.common.storage import artefacts_folder, data_folder, report_path
 from assets.ingest.ledger import read_ledger
 from assets.ingest.reading import Reader
 from assets.ingest.rows import remove_file
@@ -54,7 +54,7 @@ def source_files(source: str, with_history: bool) -> list[Path]:
         if re.fullmatch(re.escape(source) + "-[0-9a-f]{12}", path.name)
     ]
     if with_history:
-        paths.append(data_folder() / "models" / source)
+        paths.append(artefacts_folder() / "models" / source)
     return [path for path in paths if path.exists()]
 
 

@@ -144,46 +144,56 @@ class RawRows:
         return self.gathered_bytes >= COMMIT_BYTES
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Writes the files that have ended, in the caller's transaction: each with its row of the ledger."""
+        """Writes the files that have ended, in the caller's transaction: each with its row of the ledger. The transaction may be run
+        again, until `forget` is called."""
         if self.replace:
             forget_rows(connection, self.source)
-            self.replace = False
+        folder = self.staged.folder / "totals"
+        folder.mkdir(exist_ok=True)
+        totals = StagedRows(folder, self.source)
         for each in self.ended:
+            counts = each.counts.copy()
             if each.stream.grew:
                 rows = connection.execute(
                     "SELECT outcome, reason, lines FROM raw.line_counts WHERE source = ? AND file = ?",
                     [self.source, each.file],
                 ).fetchall()
-                each.counts.update({(outcome, reason): lines for outcome, reason, lines in rows})
+                counts.update({(outcome, reason): lines for outcome, reason, lines in rows})
                 for table in ("raw.line_counts", "raw.log_files"):
                     connection.execute(f"DELETE FROM {table} WHERE source = ? AND file = ?", [self.source, each.file])
             elif each.file in self.ledger:
                 self._remove(connection, each.file)
-        for each in self.ended:
-            self._add_totals(each)
+            self._add_totals(totals, each, counts)
         self.staged.insert(connection)
-        self.ended, self.gathered_bytes = [], 0
+        totals.insert(connection)
+        totals.forget()
 
-    def _add_totals(self, ended: _EndedFile) -> None:
-        count_rows = [(outcome, reason, lines) for (outcome, reason), lines in sorted(ended.counts.items()) if lines]
+    def forget(self) -> None:
+        """Forgets the files that have ended, once they are in the warehouse."""
+        self.staged.forget()
+        self.ended, self.gathered_bytes, self.replace = [], 0, False
+
+    def _add_totals(self, totals: StagedRows, ended: _EndedFile, counts: Counter[tuple[str, str]]) -> None:
+        count_rows = [(outcome, reason, lines) for (outcome, reason), lines in sorted(counts.items()) if lines]
         schema = {"outcome": pl.Utf8, "reason": pl.Utf8, "lines": pl.Int64}
-        self.staged.add("raw.line_counts", ended.file, pl.DataFrame(count_rows, schema=schema, orient="row"))
+        totals.add("raw.line_counts", ended.file, pl.DataFrame(count_rows, schema=schema, orient="row"))
         if ended.headers:
             header = pl.DataFrame(ended.headers, schema=["key", "value"], orient="row").with_row_index("position", 1)
-            self.staged.add("raw.log_headers", ended.file, header)
-        self.staged.add("raw.log_files", ended.file, self._ledger_row(ended.stream, ended.counts))
+            totals.add("raw.log_headers", ended.file, header)
+        totals.add("raw.log_files", ended.file, self._ledger_row(ended.stream, counts))
         if ended.first_s < LARGEST_S:
             changed = pl.DataFrame({"from_s": [ended.first_s]}, schema={"from_s": pl.Int64})
-            self.staged.add("core.changed_files", ended.file, changed)
+            totals.add("core.changed_files", ended.file, changed)
+
+    def moved(self) -> list[str]:
+        """The files that are gone where another one has their content now: they were renamed, packed, or copies."""
+        content = set(self.hashes.values())
+        return [file for file, row in self.ledger.items() if file not in self.hashes and row.sha256 in content]
 
     def remove_moved(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Takes out the files that are gone where another one has their content now: they were renamed, packed, or copies."""
-        content = set(self.hashes.values())
-        for file, row in list(self.ledger.items()):
-            if file not in self.hashes and row.sha256 in content:
-                self._remove(connection, file)
-                del self.ledger[file]
-                self.done.files.update(moved=1, gone=-1)
+        """Takes out the files that `moved` lists."""
+        for file in self.moved():
+            self._remove(connection, file)
 
     def touch(self, connection: duckdb.DuckDBPyConnection, path: Path, modified_ns: int) -> None:
         """The file has a new time, nanoseconds since 1970, and its old content."""

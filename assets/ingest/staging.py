@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from warehouse import Warehouse, file_lock, first_row
+from warehouse import Warehouse, first_row
 
 SPILL_ROWS = 120_000
 """So many rows are gathered in memory before they go into a file."""
@@ -26,7 +26,7 @@ def source_lock(warehouse: Warehouse, source: str, is_vasp: bool = False) -> Ite
 
     is_vasp: for a folder of VASP runs, which may have the name of a log.
     """
-    with file_lock(warehouse.path.with_name(f".{source}.{'vasp' if is_vasp else 'ingest'}.lock")):
+    with warehouse.lock(f"{source}.{'vasp' if is_vasp else 'ingest'}"):
         yield
 
 
@@ -73,12 +73,15 @@ def replace_rows_in_parts(
             for part in parts_of(connection):
                 files.append(str(folder / f"rows-{len(files)}.parquet"))
                 part.write_parquet(files[-1], compression="lz4", statistics=False)
-        with warehouse.write() as connection:
+
+        def replace(connection: duckdb.DuckDBPyConnection) -> int:
             connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
             connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
             insert = f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)"
             row = first_row(connection, insert, [files]) if files else None
-    return int(row[0]) if row else 0
+            return int(row[0]) if row else 0
+
+        return warehouse.transact(source, replace)
 
 
 class StagedRows:
@@ -99,7 +102,7 @@ class StagedRows:
             self._spill()
 
     def insert(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Inserts all rows, and forgets them."""
+        """Inserts all rows, which are kept until `forget`: the transaction may be run again."""
         for table, paths in self._spilled.items():
             # two threads that need not keep the order of the rows take half the time
             connection.execute("SET threads = 2")
@@ -114,6 +117,9 @@ class StagedRows:
             connection.register("new_rows", rows.to_arrow(compat_level=pl.CompatLevel.newest()))
             connection.execute(f"INSERT INTO {table} BY NAME SELECT ? AS source, * FROM new_rows", [self.source])
             connection.unregister("new_rows")
+
+    def forget(self) -> None:
+        """Forgets all rows, once they are in the warehouse."""
         for paths in self._spilled.values():
             for path in paths:
                 path.unlink()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import duckdb
 
 from assets.common.progress import progress_bar
 from assets.ingest.corrections import correct_rows
-from assets.ingest.ledger import adopt_statements, mark_changed, plan_reading, read_ledger
+from assets.ingest.ledger import LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
 from assets.ingest.rows import MEMORY_LIMIT, Ingested, RawRows
 from assets.ingest.staging import StagedRows, source_lock, staging_folder
@@ -45,9 +45,13 @@ def update_raw_log(
     with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
         reader = reader_of(source, default_time_zone)
         done = Ingested(reader)
-        with warehouse.write() as connection:
+
+        def begin(connection: duckdb.DuckDBPyConnection) -> dict[str, LedgerRow]:
             ledger = read_ledger(connection, reader)
             adopt_statements(connection, reader, ledger)
+            return ledger
+
+        ledger = warehouse.transact(source.name, begin)
         if replace:
             ledger = {}
         plan = plan_reading(reader, ledger)
@@ -61,25 +65,33 @@ def update_raw_log(
                     continue
                 rows.end(path, stream)
                 if rows.is_full and not replace:  # a replacement is all or nothing
-                    with _writing(warehouse) as connection:
-                        rows.publish(connection)
-        with _writing(warehouse) as connection:
+                    _transact(warehouse, source.name, rows.publish)
+                    rows.forget()
+        moved = rows.moved()
+        remaining = {file: row for file, row in ledger.items() if file not in moved}
+
+        def end(connection: duckdb.DuckDBPyConnection) -> None:
             rows.publish(connection)
             for path, modified_ns in plan.touched:
                 rows.touch(connection, path, modified_ns)
             rows.remove_moved(connection)
-            done.corrected = correct_rows(connection, reader, ledger, plan.uncorrected)
+            done.corrected = correct_rows(connection, reader, remaining, plan.uncorrected)
             _check_accepted(connection, reader, done)
             write_source(connection, reader, default_is_given)
+
+        _transact(warehouse, source.name, end)
+        rows.forget()
+        done.files.update(moved=len(moved), gone=-len(moved))
     return done
 
 
-@contextmanager
-def _writing(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
-    with warehouse.write() as connection:
+def _transact(warehouse: Warehouse, source: str, write: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
+    def write_thriftily(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute("SET threads = 1")  # DuckDB's second thread costs more than it does
-        yield connection
+        write(connection)
+
+    warehouse.transact(source, write_thriftily)
 
 
 @contextmanager

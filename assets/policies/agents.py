@@ -12,7 +12,7 @@ from assets.common.asset import LEAST_JOBS, asset
 from assets.common.describe import table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder
+from assets.common.storage import artefacts_folder
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies.adoption import adopt_agents, lesson_of_champion
@@ -82,4 +82,4 @@ def nightly_split(test_position: int, window_jobs: int) -> TrainingSplit:
 
 
 def _checkpoint_of(source: str, learns: str, seed: int) -> Path:
-    return data_folder() / "models" / source / f"{learns}-{seed}.checkpoint"
+    return artefacts_folder() / "models" / source / f"{learns}-{seed}.checkpoint"

@@ -22,7 +22,7 @@ from assets.policies.trajectory_filter import trajectory_filter
 from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
 from models.scheduling.workers.launching import forget
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 TREE_COLUMNS = ("generation", "member", "parent", "policy_rate", "entropy_bonus", "minibatch", "cost", "chosen")
 
@@ -80,9 +80,14 @@ def population(
     candidate = candidate_of(setup, policy, f"population-{config.seed}")
     judged = judged_jobs(test_position)
     kept, events, happened = crown(warehouse, source, arena, [candidate], judged, None, config.accept_trade)
-    with warehouse.write() as connection:
-        replace_partition(connection, "policies.population", source, rows)
-        replace_partition(connection, "policies.worker_iterations", source, stops)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "policies.population": rows,
+            "policies.worker_iterations": stops,
+        },
+    )
     remove_unused_models(source, "population", kept["file"])
     forget(checkpoint)
     context.log.info(happened)

@@ -17,7 +17,7 @@ from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.judging.judge import judge
 from models.scheduling.priority_key import search_guarded_key, searched_jobs
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class PriorityKeyConfig(TaskConfig):
@@ -58,6 +58,5 @@ def priority_key(
         ],
         schema_overrides={"cap_s": pl.Float64},
     )
-    with warehouse.write() as connection:
-        replace_partition(connection, "policies.priority_keys", source, rows)
+    replace_partitions(warehouse, source, {"policies.priority_keys": rows})
     return dg.MaterializeResult(metadata={"dagster/row_count": 1, "key": table(rows)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import duckdb
@@ -139,17 +140,24 @@ def crown(
     """
     kind = _of_kind(learned_kind(arena.agent))
     while True:
-        with warehouse.write() as connection:  # which makes the tables where there are none
-            seen = _standing(connection, source)
+        # which makes the tables where there are none
+        seen = warehouse.transact(source, lambda connection: _standing(connection, source))
         standing, happened = _settled(seen, arena, candidates, judged, accept_trade)
-        with warehouse.write() as connection:
-            if not _standing(connection, source).is_same(seen):
-                continue
-            replace_partition(connection, "policies.scheduling_policies", source, standing.policies)
-            replace_partition(connection, "policies.policy_events", source, standing.events)
-            if curve is not None:
-                replace_partition(connection, "policies.training_curve", source, curve)
+        tables = {"policies.scheduling_policies": standing.policies, "policies.policy_events": standing.events}
+        tables |= {} if curve is None else {"policies.training_curve": curve}
+        if warehouse.transact(source, partial(_replace_standing, source=source, seen=seen, tables=tables)):
             return standing.policies.filter(kind), standing.events, happened
+
+
+def _replace_standing(
+    connection: duckdb.DuckDBPyConnection, source: str, seen: _Standing, tables: dict[str, pl.DataFrame]
+) -> bool:
+    """Replaces the rows of the source in these tables, unless another run has written since `seen`. Returns whether it did."""
+    if not _standing(connection, source).is_same(seen):
+        return False
+    for table, rows in tables.items():
+        replace_partition(connection, table, source, rows)
+    return True
 
 
 def _settled(

@@ -14,7 +14,7 @@ from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder, remove_unused_models
+from assets.common.storage import artefacts_folder, remove_unused_models
 from assets.common.trace import load_trained_trace
 from assets.ingest.core_jobs import jobs
 from assets.policies import plots
@@ -137,7 +137,7 @@ def candidate_of(setup: TrainingSetup, policy: JudgedPolicy, name: str) -> Candi
 
 
 def _checkpoint_of(source: str, seed: int) -> Path:
-    return data_folder() / "models" / source / f"policy-{seed}.checkpoint"
+    return artefacts_folder() / "models" / source / f"policy-{seed}.checkpoint"
 
 
 CHECKS = [

@@ -16,7 +16,7 @@ from assets.policies.lessons import learning_part
 from assets.policies.training import arena_of_task
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.trajectory_filter import filter_trajectories, sample_positions
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class TrajectoryFilterConfig(TaskConfig):
@@ -68,9 +68,14 @@ def trajectory_filter(
             "high_cost": [kept.high],
         }
     )
-    with warehouse.write() as connection:
-        replace_partition(connection, "policies.trajectory_windows", source, windows)
-        replace_partition(connection, "policies.trajectory_ranges", source, ranges)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "policies.trajectory_windows": windows,
+            "policies.trajectory_ranges": ranges,
+        },
+    )
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": windows.height,

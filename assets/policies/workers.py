@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import dagster as dg
 from pydantic import Field
 
-from assets.common.storage import data_folder
+from assets.common.storage import artefacts_folder
 from assets.policies.config import text_field
 from models.scheduling.options import PopulationOptions, WorkerOptions
 from models.scheduling.workers.launching import (
@@ -90,7 +90,7 @@ def checkpoint_file(config: WorkersConfig, source: str, name: str) -> Path:
         raise ValueError(
             f"shared: {config.shared!r} is not the whole path of a folder of this machine: mount it, or make it"
         )
-    return (Path(config.shared) if config.shared else data_folder()) / "models" / source / f"{name}.checkpoint"
+    return (Path(config.shared) if config.shared else artefacts_folder()) / "models" / source / f"{name}.checkpoint"
 
 
 def through_pipes(context: dg.AssetExecutionContext) -> RunCommand:

@@ -53,9 +53,12 @@ def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
         history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
     rows = history.select("job_index").hstack(similar.similar_job_features(history))
     del history
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> int:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         return replace_partition(connection, "features.similar_jobs", source, rows)
+
+    return warehouse.transact(source, replace)
 
 
 def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:

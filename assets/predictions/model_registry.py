@@ -8,12 +8,12 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from assets.common.storage import data_folder, read_model, remove_unused_models, store_model
+from assets.common.storage import artefacts_folder, read_model, remove_unused_models, store_model
 from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
 from models.runtime.drift import champion_drift
 from models.runtime.model_file import holds_pickle, predictor_from_bytes, predictor_to_bytes, without_pickle
 from models.runtime.predictor import Predictor
-from warehouse import Warehouse, first_row, replace_partition
+from warehouse import Warehouse, first_row, replace_partitions
 
 MODEL = "runtime-model"
 
@@ -142,8 +142,7 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
     assert card is not None
     learned_until, jobs_tested, error_s = card
     drift = champion_drift(rows, champion, learned_until, jobs_tested, error_s).with_columns(version=pl.lit(version))
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.model_drift", source, drift)
+    replace_partitions(warehouse, source, {"predictions.model_drift": drift})
     return drift
 
 
@@ -162,11 +161,14 @@ def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> 
     """
     converted = without_pickle(content)
     file, digest = store_model(source, MODEL, converted)
-    with warehouse.write() as connection:
+
+    def update(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(
             "UPDATE predictions.model_versions SET file = ?, sha256 = ? WHERE source = ? AND sha256 = ?",
             [file, digest, source, sha256],
         )
+
+    warehouse.transact(source, update)
     return converted
 
 
@@ -239,11 +241,12 @@ def _append(
     needed: a model file that has to be there. Returns False, and writes nothing, when another event came in between or the
     file has been removed."""
     rows = {} if card is None else {"model_versions": card}
-    with warehouse.write() as connection:
+
+    def append(connection: duckdb.DuckDBPyConnection) -> bool:
         newest = first_row(connection, "SELECT max(event) FROM predictions.model_events WHERE source = ?", [source])
         if newest is not None and (newest[0] or 0) != last:
             return False
-        if needed is not None and not (data_folder() / needed).exists():
+        if needed is not None and not (artefacts_folder() / needed).exists():
             return False
         for name, values in (rows | {"model_events": event | {"event": last + 1}}).items():
             columns = {"source": source} | values
@@ -251,4 +254,6 @@ def _append(
                 f"INSERT INTO predictions.{name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
                 list(columns.values()),
             )
-    return True
+        return True
+
+    return warehouse.transact(source, append)

@@ -17,7 +17,7 @@ from models.runtime.named import PREDICTORS, SERVING, make_predictor
 from models.runtime.predictor import Prediction, runtimes
 from models.runtime.prequential import FALLBACK, fallback_jobs, periods_of, prequential
 from models.runtime.score_tables import BASELINE, period_scores_of_predictors, prediction_rows, user_class_scores
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 SHOWN_BY_CLASS = (
     "user_class",
@@ -77,13 +77,11 @@ def runtime_evaluation(
     fallback = {name: fallback_jobs(name, periods) for name in names}
     scores = user_class_scores(rows, calibrated_of, fallback, true, config.seed)
     by_period = period_scores_of_predictors(periods, calibrated_of, fallback, true)
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.runtime_scores", source, scores)
-        replace_partition(connection, "predictions.runtime_scores_by_period", source, by_period)
-        served = prediction_rows(rows["job_index"], raw, config.predictor).with_columns(
-            predictor=pl.when(pl.Series(fallback[config.predictor])).then(pl.lit(FALLBACK)).otherwise("predictor")
-        )
-        replace_partition(connection, "predictions.prequential_predictions", source, served)
+    served = prediction_rows(rows["job_index"], raw, config.predictor).with_columns(
+        predictor=pl.when(pl.Series(fallback[config.predictor])).then(pl.lit(FALLBACK)).otherwise("predictor")
+    )
+    tables = {"runtime_scores": scores, "runtime_scores_by_period": by_period, "prequential_predictions": served}
+    replace_partitions(warehouse, source, {f"predictions.{name}": rows_of for name, rows_of in tables.items()})
     everyone = scores.filter(pl.col("user_class") == "all users").sort("mean_absolute_error_s")
     return dg.MaterializeResult(
         metadata={

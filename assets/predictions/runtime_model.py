@@ -10,14 +10,14 @@ from assets.common.asset import LEAST_JOBS, asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
-from assets.common.storage import data_folder
+from assets.common.storage import artefacts_folder
 from assets.predictions import plots
 from assets.predictions.features import runtime_rows
 from assets.predictions.job_features import job_features
 from assets.predictions.model_registry import challenge_champion, load_champion, write_drift
 from assets.predictions.similar_jobs import similar_jobs
 from models.runtime.named import SERVING
-from warehouse import Warehouse, first_row, replace_partition
+from warehouse import Warehouse, first_row, replace_partitions
 
 
 class RuntimeModelConfig(dg.Config):
@@ -52,8 +52,7 @@ def runtime_model(
             "train_share": [config.train_share],
         }
     )
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.training_splits", source, split)
+    replace_partitions(warehouse, source, {"predictions.training_splits": split})
     happened = challenge_champion(warehouse, source, rows, config.predictor, config.test_days, config.seed)
     context.log.info(happened)
     version, champion = load_champion(warehouse, source)
@@ -75,7 +74,7 @@ def runtime_model(
         "champion": version,
         "history": table(history),
         "drift": table(drift.sort("value", descending=True)),
-        "file": dg.MetadataValue.path(str(data_folder() / file[0])),
+        "file": dg.MetadataValue.path(str(artefacts_folder() / file[0])),
     }
     if importance:
         metadata["importance"] = plot(plots.feature_importance(importance))

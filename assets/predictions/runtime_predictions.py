@@ -1,6 +1,9 @@
 """The asset predictions/runtime_predictions: the champion's for new jobs, those of the evaluation for older ones."""
 
+from functools import partial
+
 import dagster as dg
+import duckdb
 import polars as pl
 
 from assets.common.asset import LEAST_JOBS, asset
@@ -59,11 +62,17 @@ def write_predictions(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> 
     Where another version has become champion in the meantime, it predicts again with that one."""
     while True:
         version, predictions = _predicted(warehouse, source, rows)
-        with warehouse.write() as connection:
-            champion = first_row(connection, "SELECT version FROM predictions.champions WHERE source = ?", [source])
-            if champion == (version,):
-                replace_partition(connection, "predictions.runtime_predictions", source, predictions)
-                return predictions
+        if warehouse.transact(source, partial(_replace_predictions, source=source, version=version, rows=predictions)):
+            return predictions
+
+
+def _replace_predictions(connection: duckdb.DuckDBPyConnection, source: str, version: int, rows: pl.DataFrame) -> bool:
+    """Replaces the predictions of the source, if this version is its champion still. Returns whether it is."""
+    champion = first_row(connection, "SELECT version FROM predictions.champions WHERE source = ?", [source])
+    if champion != (version,):
+        return False
+    replace_partition(connection, "predictions.runtime_predictions", source, rows)
+    return True
 
 
 def _predicted(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> tuple[int, pl.DataFrame]:

@@ -13,7 +13,7 @@ from assets.predictions.plots import calibration_plot
 from assets.predictions.runtime_predictions import runtime_predictions
 from assets.predictions.waits import load_wait_source
 from models.waits.scoring import LEAST_SCORED, WaitsUnknown, predict_history, wait_scores
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class WaitTimesConfig(dg.Config):
@@ -49,17 +49,21 @@ def wait_times(
         rows = predict_history(
             log.history, config.last_share, config.jobs, config.seed, config.policy, config.backfill, progress
         )
-    except WaitsUnknown as error:  # a log of submissions alone is not a fault, but there is nothing to score
-        with warehouse.write() as connection:
-            for name in ("predictions.wait_predictions", "predictions.wait_scores"):
-                replace_partition(connection, name, source, pl.DataFrame())
+    except WaitsUnknown as error:  # a log of submissions alone is no fault: there is nothing to score
+        names = ("predictions.wait_predictions", "predictions.wait_scores")
+        replace_partitions(warehouse, source, {name: pl.DataFrame() for name in names})
         return dg.MaterializeResult(metadata={"dagster/row_count": 0, "jobs": 0, "why": str(error)})
     zero = pl.lit(log.clock.zero).cast(pl.Datetime("us"))
     predictions = rows.with_columns(predicted_at=zero + pl.duration(seconds="submit_s")).drop("submit_s")
     scores = wait_scores(rows)
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.wait_predictions", source, predictions)
-        replace_partition(connection, "predictions.wait_scores", source, scores)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "predictions.wait_predictions": predictions,
+            "predictions.wait_scores": scores,
+        },
+    )
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": scores.height,

@@ -16,6 +16,7 @@ from assets.common.backup import copy_files, fold_journal, require_space
 from assets.common.journal import DATABASE, sync
 from assets.common.storage import data_folder
 from warehouse import Warehouse, file_lock
+from warehouse.copying import copy_rows
 from warehouse.schema import create_schema
 
 LEFT_EMPTY = tuple(
@@ -32,7 +33,7 @@ def write_readers_copy(warehouse: Warehouse, target: Path) -> None:
     Raises ValueError for a target among tracehouse's own files, WarehouseError where there is no warehouse.
     """
     target = target.resolve()
-    if target.is_relative_to(data_folder().resolve()) or target == warehouse.path.resolve():
+    if target.is_relative_to(data_folder().resolve()) or _is_of(target, warehouse):
         raise ValueError(f"{target}: {data_folder()} is where tracehouse keeps its own files. Give another place")
     with warehouse.read():  # it exists, and its tables are up to date
         pass
@@ -42,18 +43,28 @@ def write_readers_copy(warehouse: Warehouse, target: Path) -> None:
         shutil.rmtree(staging, ignore_errors=True)  # of a process that was killed
         try:
             staging.mkdir(mode=0o700)
-            require_space(staging, 2 * warehouse.path.stat().st_size)
-            with warehouse.paused():
-                journal = warehouse.path.with_name(f"{warehouse.path.name}.wal")
-                files = [path for path in (warehouse.path, journal) if path.exists()]
-                copy_files([(path, staging / path.name) for path in files], lambda _: None)
-            fold_journal(staging / DATABASE)
+            if warehouse.lake is None:
+                require_space(staging, 2 * warehouse.path.stat().st_size)
+                with warehouse.paused():
+                    journal = warehouse.path.with_name(f"{warehouse.path.name}.wal")
+                    files = [path for path in (warehouse.path, journal) if path.exists()]
+                    copy_files([(path, staging / path.name) for path in files], lambda _: None)
+                fold_journal(staging / DATABASE)
+            else:
+                copy_rows(warehouse, Warehouse(staging / DATABASE), without=LEFT_EMPTY)
             _build(staging)
             sync(staging / "copy")
             (staging / "copy").replace(target)
             sync(target.parent)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+def _is_of(target: Path, warehouse: Warehouse) -> bool:
+    """Whether a path is the warehouse's own."""
+    if warehouse.lake is None:
+        return target == warehouse.path.resolve()
+    return warehouse.lake.is_folder and target.is_relative_to(Path(warehouse.lake.data).resolve())
 
 
 def _build(staging: Path) -> None:

@@ -15,7 +15,7 @@ from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
 from models.remaining.evaluation import REMAINING_PREDICTORS, REMAINING_RIVALS, SPLITS, try_out
 from models.remaining.score_tables import rows_before_the_start, trial_rows, trial_scores
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class RemainingTimeEvaluationConfig(dg.Config):
@@ -60,9 +60,14 @@ def remaining_time_evaluation(
             before.append(rows_before_the_start(during[-1], trial, runs))
     trials = pl.concat(during)
     scores = trial_scores([trials, *(rows for rows in before if rows is not None)])
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.remaining_time_trials", source, trials.drop("group", "covered"))
-        replace_partition(connection, "predictions.remaining_time_scores", source, scores)
+    replace_partitions(
+        warehouse,
+        source,
+        {
+            "predictions.remaining_time_trials": trials.drop("group", "covered"),
+            "predictions.remaining_time_scores": scores,
+        },
+    )
     shown = scores.filter(pl.col("progress").is_in([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]))
     return dg.MaterializeResult(
         metadata={

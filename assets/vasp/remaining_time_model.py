@@ -15,7 +15,7 @@ from assets.vasp.runs import PREDICTORS_HELP, load_runs
 from assets.vasp.vasp_runs import vasp_runs
 from models.remaining.evaluation import REMAINING_PREDICTORS, finished
 from models.remaining.model_file import remaining_to_bytes
-from warehouse import Warehouse, replace_partition
+from warehouse import Warehouse, replace_partitions
 
 
 class RemainingTimeModelConfig(dg.Config):
@@ -52,7 +52,6 @@ def remaining_time_model(
         "file": file,
         "sha256": sha256,
     }
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.remaining_time_models", source, pl.DataFrame([row]))
+    replace_partitions(warehouse, source, {"predictions.remaining_time_models": pl.DataFrame([row])})
     remove_unused_models(source, "remaining_time", [file])
     return dg.MaterializeResult(metadata={"dagster/row_count": 1, **{k: v for k, v in row.items() if k != "sha256"}})

@@ -11,7 +11,7 @@ from assets.vasp.runs import load_open_runs
 from assets.vasp.vasp_runs import vasp_runs
 from models.remaining.model_file import OtherVersion, remaining_from_bytes
 from models.remaining.open_runs import QUANTILES, remaining_time_rows
-from warehouse import Warehouse, first_row, replace_partition
+from warehouse import Warehouse, first_row, replace_partitions
 
 
 @asset(
@@ -39,7 +39,6 @@ def remaining_times(context: dg.AssetExecutionContext, warehouse: dg.ResourcePar
             f"the predictor of {source!r} is of another version: materialize remaining_time_model again"
         ) from None
     rows = remaining_time_rows(*load_open_runs(warehouse, source), predictor)
-    with warehouse.write() as connection:
-        replace_partition(connection, "predictions.remaining_times", source, rows)
+    replace_partitions(warehouse, source, {"predictions.remaining_times": rows})
     shown = rows.select("folder", "state", "used_s", "electronic_steps", "ionic_steps", *QUANTILES, "expected_end")
     return dg.MaterializeResult(metadata={"dagster/row_count": rows.height, "remaining_times": table(shown)})

@@ -28,14 +28,13 @@ def vasp_jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[War
     and cores where only one job fits. Without `accounting` the table stays empty."""
     source = context.partition_key
     accounting = load_catalogue().vasp_source(source).accounting
-    with warehouse.write() as connection:
-        rows = replace_partition_by_query(
-            connection,
-            "core.vasp_jobs",
-            source,
-            sql.load("core.vasp_jobs_of_source"),
-            {"source": source, "accounting": accounting},
-        )
+    parameters: dict[str, object] = {"source": source, "accounting": accounting}
+    rows = warehouse.transact(
+        source,
+        lambda connection: replace_partition_by_query(
+            connection, "core.vasp_jobs", source, sql.load("core.vasp_jobs_of_source"), parameters
+        ),
+    )
     if not accounting:
         context.log.info(f"[vasp.{source}] names no accounting source in the catalogue: nothing to join")
     return dg.MaterializeResult(metadata={"dagster/row_count": rows, **lineage_metadata("core.vasp_jobs_of_source")})

@@ -44,7 +44,7 @@ def catalogue_source(name: str) -> Source:
 def is_loaded(source: str) -> bool:
     """Whether a source is in the warehouse."""
     warehouse = open_warehouse()
-    if not warehouse.path.exists():
+    if not warehouse.exists():
         return False
     with warehouse.read() as connection:
         return first_row(connection, "SELECT 1 FROM core.sources WHERE source = ?", [source]) is not None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import polars as pl
 from pydantic import Field
 
@@ -76,11 +77,14 @@ def replay_placement(
         rows.append(placement_row(one.name, run))
         placed.append(placed_rows(one.name, run))
         pictures[one.name] = plot(plots.nodes_of_run(run, one.name))
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
         for name, row, of_jobs in zip(names, rows, placed, strict=True):
             key = {"source": source, "placement": name}
             replace_rows(connection, "replay.placements", key, row)
             replace_rows(connection, "replay.placed_jobs", key, of_jobs)
+
+    warehouse.transact(source, replace)
     shown = ("placement", "place", *WAITS[:3], *PLACEMENT_METRICS)
     return dg.MaterializeResult(
         metadata={"dagster/row_count": len(rows), "placements": table(pl.concat(rows).select(shown)), **pictures}

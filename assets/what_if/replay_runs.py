@@ -1,6 +1,7 @@
 """Stage 5, beside the evaluation: what-if replays of a source, saved by name."""
 
 import dagster as dg
+import duckdb
 import polars as pl
 from pydantic import Field
 
@@ -81,12 +82,15 @@ def replay_runs(
         rows.append(run_row(name, run))
         schedules.append(run_jobs(name, run))
         series[name] = run_series(name, run)
-    with warehouse.write() as connection:
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
         for name, row, schedule in zip(runs, rows, schedules, strict=True):
             key = {"source": source, "run": name}
             replace_rows(connection, "replay.runs", key, row)
             replace_rows(connection, "replay.run_jobs", key, schedule)
             replace_rows(connection, "replay.run_series", key, series[name])
+
+    warehouse.transact(source, replace)
     procs = {name: run.cluster.procs for name, run in runs.items()}
     has_calendar = next(iter(traces.values())).has_calendar
     return dg.MaterializeResult(

@@ -45,8 +45,8 @@ class Setting:
 
     with_remaining: estimates follow the prediction while a job runs. goal: "slowdown" or "completion". true_lengths: rewards divide
     by real run times. stop_within, stop_ratio: the stopping rule (docs/reference/rlschert.md) stops jobs that have run for at most
-    `stop_within` units when a job waits that is `stop_ratio` times shorter (0 units means no such rule). preemption_cost: units by which every run
-    of a job after a kill is longer. Raises ValueError for numbers that make no sense.
+    `stop_within` units when a job waits that is `stop_ratio` times shorter (0 units means no such rule). preemption_cost: units
+    by which every run of a job after a kill is longer. Raises ValueError for numbers that make no sense.
     """
 
     procs: int = 16

@@ -40,6 +40,7 @@ COMMANDS = {
     "rollback": ("predicting.models", "Make an earlier run-time model champion again."),
     "backup": ("keeping.backup", "Write warehouse, models and key into an archive."),
     "restore": ("keeping.backup", "Put an archive in the place of an empty home."),
+    "warehouse": ("keeping.warehouse", "Copy the warehouse to a lake or back; tidy a lake."),
     "reproduce": ("reproducing.reproduce", "Make a table of a paper, or list them."),
     "completion": ("completion", "Print the script with which a shell completes names."),
     "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.storage import open_warehouse, write_whole
+from assets.common.storage import data_folder, open_warehouse, write_whole
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
 from pipelines.cli.tables import cut, folded, terminal_width
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 READING = ("SELECT", "EXPLAIN", "MULTI", "CREATE", "SET", "CALL")
 """Kinds of statements that `tracehouse sql` takes. MULTI: PIVOT. CREATE: of temporary tables, since the warehouse is open for reading."""
+OF_CATALOGUE = re.compile(
+    r"\b(postgres_\w+|ducklake_(add|cleanup|commit|delete|expire|flush|merge|rewrite|set)\w*)\"?\s*\(", re.IGNORECASE
+)
+"""Functions that reach PostgreSQL past DuckDB's locks, or change a lake."""
 PREPARING = ("CREATE", "SET")
 """Kinds whose result need not be shown where others follow."""
 TERMINAL_ROWS = 200
@@ -60,10 +64,8 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
     warehouse = open_warehouse()
-    if output is not None and output.resolve().is_relative_to(warehouse.path.parent.resolve()):
-        raise click.ClickException(
-            f"{output}: {warehouse.path.parent} is where tracehouse keeps its own files. Give another"
-        )
+    if output is not None and output.resolve().is_relative_to(data_folder().resolve()):
+        raise click.ClickException(f"{output}: {data_folder()} is where tracehouse keeps its own files. Give another")
     results = query_results(warehouse, query, output_format, files)
     if output_format == "table":
         text = "\n".join(table_text(rows, terminal_width() if output is None else None) for rows in results)
@@ -173,11 +175,11 @@ def query_results(
     import duckdb
     import polars as pl
 
-    # `_confine` opens the one folder, which it cannot do once all are closed
+    # `Warehouse.confine` opens the one folder, which it cannot do once all are closed
     with nullcontext() if files is None else confined(False), warehouse.read() as connection:
         try:
             statements = _readings(connection, query)
-            _confine(connection, files)
+            warehouse.confine(connection, files)
             results = []
             for number, (kind, statement) in enumerate(statements, start=1):
                 rows = _rows_of(connection.sql(statement), output_format)
@@ -193,27 +195,19 @@ def query_results(
 
 
 def _readings(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
-    """(kind, text) of each statement. Raises ValueError for statements that could write a file. DuckDB never protects the database's own
-    file and its journal from COPY, so the settings of `_confine` are not enough."""
+    """(kind, text) of each statement. Raises ValueError for statements that could write a file. DuckDB never locks the database's own
+    file and its journal away from COPY, so that the settings of `Warehouse.confine` are not enough."""
     readings = []
     for statement in connection.extract_statements(query):
         kind = statement.type.name
         hides_another = kind in ("EXPLAIN", "MULTI") and re.search(r"\b(copy|export)\b", statement.query, re.IGNORECASE)
-        if kind not in READING or hides_another:
+        if kind not in READING or hides_another or OF_CATALOGUE.search(statement.query):
             raise ValueError(
                 f"SQL: {statement.query.strip()[:60]!r} is not a query, and the warehouse is read-only here. Results go to a file "
                 "with --output FILE"
             )
         readings.append((kind, statement.query))
     return readings
-
-
-def _confine(connection: duckdb.DuckDBPyConnection, files: Path | None) -> None:
-    """Forbids access to files and to the network, but for one folder, and locks the settings."""
-    if files is not None:
-        connection.execute("SET allowed_directories = [?]", [f"{files.resolve()}/"])
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
 
 
 def _rows_of(relation: Any, output_format: str) -> Any:

@@ -1,8 +1,8 @@
 """The fast event loop, for priorities that are known at submission, without backfilling or with EASY.
 
 Rules: docs/reference/semantics.md. It gives exactly the schedules of the general engine (simulator/engine/general.py), and tests
-check that. Because every job's rank is known in advance, the queue is a tree (simulator/engine/queue_tree.py). The next job to start is found in
-it without a scan. A job that arrives behind a head that stays blocked is decided without a pass over the queue.
+check that. Because every job's rank is known in advance, the queue is a tree (simulator/engine/queue_tree.py). The next job to start
+is found in it without a scan. A job that arrives behind a head that stays blocked is decided without a pass over the queue.
 """
 
 from __future__ import annotations

@@ -40,8 +40,9 @@ class Sequences(NamedTuple):
 
 class ClusterRules(NamedTuple):
     """procs: of the cluster. with_remaining: estimates follow the prediction while a job runs. kill_by_rule: see
-    docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time. stop_within, stop_ratio: of the stopping rule,
-    units of time and a factor (0 units means no such rule). preemption_cost: units by which every run of a job after a kill is longer."""
+    docs/reference/rlschert.md. goal: SLOWDOWN or COMPLETION. true_lengths: rewards divide by the real run time.
+    stop_within, stop_ratio: of the stopping rule, units of time and a factor (0 units means no such rule). preemption_cost: units by
+    which every run of a job after a kill is longer."""
 
     procs: int
     with_remaining: bool

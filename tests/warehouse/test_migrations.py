@@ -15,6 +15,7 @@ import sql
 import warehouse.migrations
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from tests.lake.doors import server_of_tests, unguarded
 from tests.warehouse.released import RELEASED, make_warehouse, versions
 from traces.catalogue.sources import Source
 from warehouse import Warehouse, WarehouseError
@@ -28,17 +29,23 @@ COMPUTED_AGAIN = ("replay.window_scores", "marts.leaderboard", "replay.predictio
 
 
 @pytest.fixture(scope="module", params=versions())
-def untouched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse as a release has left it, which is made once of its text. Tests may read it, and copy it."""
+def untouched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path]:
+    """A version, and a warehouse as it has left it, which is made once of its text. Tests may read it, and copy it."""
     path = tmp_path_factory.mktemp("released") / "w.duckdb"
-    make_warehouse(request.param, path)
-    return path
+    if server_of_tests() is None:
+        make_warehouse(request.param, path)
+    return request.param, path
 
 
 @pytest.fixture
-def released(untouched: Path, tmp_path: Path) -> Warehouse:
-    """A copy of it."""
-    return Warehouse(Path(shutil.copy(untouched, tmp_path / "w.duckdb")))
+def released(untouched: tuple[int, Path], tmp_path: Path) -> Warehouse:
+    """A copy of it. A lake is made of the text once more."""
+    version, path = untouched
+    if server_of_tests() is None:
+        shutil.copy(path, tmp_path / "w.duckdb")
+    else:
+        make_warehouse(version, tmp_path / "w.duckdb")
+    return Warehouse(tmp_path / "w.duckdb")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
 
 def tables(warehouse: Warehouse) -> dict[str, pl.DataFrame]:
     """All tables, by name, without opening the warehouse by its door."""
-    with duckdb.connect(str(warehouse.path), read_only=True) as connection:
+    with unguarded(warehouse, read_only=True) as connection:
         names = connection.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables()").fetchall()
         return {name: connection.sql(f"FROM {name} ORDER BY ALL").pl() for (name,) in names}
 
@@ -103,7 +110,7 @@ def test_the_newest_release_has_the_tables_of_today(tmp_path: Path) -> None:
     make_warehouse(CURRENT_VERSION, tmp_path / "newest.duckdb")
     with Warehouse(tmp_path / "fresh.duckdb").write() as connection:
         today = columns_hash(connection)
-    with duckdb.connect(str(tmp_path / "newest.duckdb")) as connection:
+    with unguarded(Warehouse(tmp_path / "newest.duckdb")) as connection:
         assert columns_hash(connection) == today
 
 
@@ -115,7 +122,7 @@ def test_a_new_column_of_jobs_is_filled_at_the_next_ingest(tmp_path: Path) -> No
     update_raw_log(older, source)
     write_jobs(older, "mine")
     before = tables(older)["core.jobs"]
-    with duckdb.connect(str(older.path)) as connection:  # as if an older version had no column `nodes`
+    with unguarded(older) as connection:  # as if an older version had no column `nodes`
         connection.execute("ALTER TABLE core.jobs DROP COLUMN nodes")
         connection.execute("UPDATE core.schema_version SET version = 1")
         connection.execute("UPDATE raw.log_files SET version = split_part(version, '/', 1) || '/jobs-of-then'")

@@ -78,7 +78,7 @@ def _remove_whole(catalogue: Catalogue, name: str, with_history: bool, yes: bool
     if kept:
         click.echo(f"kept      {kept:,} rows of its history, and its models (--with-history removes them)", err=True)
     _ask(f"Remove {name}?", yes)
-    if rows or warehouse.path.exists():
+    if rows or warehouse.exists():
         remove_source_data(warehouse, name, with_history, is_vasp)
         if index_path().exists():
             write_index(datetime.now(UTC))

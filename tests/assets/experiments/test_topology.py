@@ -88,4 +88,4 @@ def test_settings_are_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(dg.Failure, match=says):
         make(warehouse, **config)
-    assert not warehouse.path.exists()
+    assert not warehouse.exists()

@@ -29,7 +29,7 @@ def counting(warehouse: Warehouse, query: str, seen: list[Any], function: Callab
     """The function; each call first asks the warehouse, as another user may."""
 
     def asked(*arguments: Any) -> Any:
-        with Warehouse(warehouse.path, READER_WAITS_S).read() as connection:
+        with Warehouse(warehouse.place, READER_WAITS_S).read() as connection:
             seen.append(connection.execute(query).fetchall()[0][0])
         return function(*arguments)
 
@@ -81,6 +81,7 @@ def test_many_rows_go_through_files_and_few_do_not(tmp_path: Path, monkeypatch: 
         staged.add("raw.rejects", "a", pl.DataFrame({"line": [7], "reason": ["odd"], "text": ["é"]}))
         with warehouse.write() as connection:
             staged.insert(connection)
+            staged.forget()
             staged.insert(connection)
             counts = connection.execute(
                 "SELECT source, file, sum(lines) FROM raw.line_counts GROUP BY ALL ORDER BY ALL"
@@ -136,7 +137,7 @@ class _Watched(Warehouse):
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        files = (self.path.parent / "staging" / "mine").glob("*.parquet")
+        files = (self.staging / "mine").glob("*.parquet")
         self.waiting.append(sum(pl.read_parquet(file).height for file in files))
         with super().write() as connection:
             yield connection

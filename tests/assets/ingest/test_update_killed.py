@@ -54,7 +54,7 @@ MOMENTS = {
     "staging": ("assets.ingest.staging", "StagedRows._spill", 9),
     "inserting": ("assets.ingest.staging", "StagedRows.insert", 5),
     "forgetting": ("assets.ingest.rows", "remove_file", 2),
-    "opening again": ("assets.ingest.update", "_writing", 5),
+    "opening again": ("assets.ingest.update", "_transact", 5),
     "committing the last": ("assets.ingest.update", "write_source", 2),
     "computing jobs": ("assets.ingest.canonical_jobs", "_Computation._write_jobs", 2),
     "writing jobs": ("assets.ingest.canonical_jobs", "_Replacement.write", 8),

@@ -80,7 +80,7 @@ def test_many_folders_are_written_in_parts(tmp_path: Path, source: VaspSource, m
     read = folders.read_folder
 
     def read_as_others_do(*arguments: Any) -> Any:
-        with Warehouse(warehouse.path, timeout_s=1.0).read() as connection:
+        with Warehouse(warehouse.place, timeout_s=1.0).read() as connection:
             stored.append(connection.execute("SELECT count(*) FROM raw.vasp_folders").fetchall()[0][0])
         return read(*arguments)
 

@@ -1,0 +1,137 @@
+"""The tests of the warehouse over the lake: with TRACEHOUSE_TEST_LAKE set, each database file that a test names is a lake.
+
+A lake gets 1,100 comments, which takes a second. So the first of a process is made, and the others begin as copies of its catalogue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.lake.server import Server
+from warehouse import LakePlace, NoWarehouse, Warehouse, door
+from warehouse.doors import Door
+from warehouse.lake_door import LakeDoor
+
+SERVER_OF_TESTS = "TRACEHOUSE_TEST_LAKE"
+"""Folder and port of the server that `tests.lake.run` has started; not set where the tests use files."""
+
+
+def server_of_tests() -> Server | None:
+    """The server, as a test process sees it; None where the tests use files."""
+    text = os.environ.get(SERVER_OF_TESTS)
+    if not text:
+        return None
+    folder, _, port = text.partition(":")
+    server = Server.__new__(Server)
+    server.folder, server.port = Path(folder), int(port)
+    server.words = f"host={folder} port={port} user=postgres"
+    from tests.lake.server import postgres_folder, unprivileged
+
+    server.bin, server.prefix, server._process = postgres_folder(), unprivileged(), None
+    return server
+
+
+_CONNECT = LakeDoor.connect
+CURRENT: list[Lakes] = []
+"""The lakes of this process, where its tests use them."""
+
+
+class Lakes:
+    """Makes a lake for each path. folder: of the data of all of them."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        self.server, self.folder, self.made = server, folder, set[str]()
+        self.template = ""
+
+    def place_of(self, path: Path) -> LakePlace:
+        """The lake that takes the place of a file."""
+        name = "w" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+        (self.folder / name).mkdir(exist_ok=True)
+        return LakePlace(f"dbname={name} {self.server.words}", str(self.folder / name), path.parent)
+
+    def make_template(self) -> None:
+        """Makes the lake that others are copies of."""
+        template = self.place_of(self.folder / "template")
+        name = _database(template)
+        self.server.execute(f'CREATE DATABASE "{name}"')
+        self.made.add(name)
+        with Warehouse(template).write():
+            pass
+        self.template = name
+
+    def make(self, place: LakePlace, empty: bool = False) -> None:
+        """Makes the catalogue of a lake, unless it is there. empty: without tables."""
+        name = _database(place)
+        if name in self.made or not name.startswith("w"):
+            return
+        self.made.add(name)
+        if empty:
+            self.server.execute(f'CREATE DATABASE "{name}"')
+            return
+        self.server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self.template}"')
+        self.server.execute(f"UPDATE ducklake_metadata SET value = '{place.tables}' WHERE key = 'data_path'", name)
+
+
+def argument_of(warehouse: Warehouse) -> str:
+    """A warehouse as an argument of another process."""
+    place = warehouse.place
+    parts = [place.catalogue, place.data, str(place.folder)] if isinstance(place, LakePlace) else [str(place)]
+    return json.dumps(parts)
+
+
+def warehouse_of(argument: str, timeout_s: float | None = None) -> Warehouse:
+    """The warehouse, in the other process."""
+    first, *others = json.loads(argument)
+    return Warehouse(LakePlace(first, others[0], Path(others[1])) if others else Path(first), timeout_s)
+
+
+@contextmanager
+def unguarded(warehouse: Warehouse, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that is not opened by the door's rules: no transaction, no upgrade, no lock. A new lake is empty."""
+    if warehouse.lake is None:
+        with duckdb.connect(str(warehouse.path), read_only=read_only) as connection:
+            yield connection
+        return
+    CURRENT[-1].make(warehouse.lake, empty=True)
+    connection = _CONNECT(warehouse.door, read_only, time.monotonic() + 10, False, True)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _database(place: LakePlace) -> str:
+    return place.catalogue.partition("dbname=")[2].split()[0]
+
+
+def install(patch: pytest.MonkeyPatch, lakes: Lakes) -> None:
+    """Lets all warehouses of this process that name a file be lakes."""
+    connect, session = LakeDoor.connect, LakeDoor._session
+
+    def door_of(place: Path | LakePlace) -> Door:
+        return LakeDoor(place if isinstance(place, LakePlace) else lakes.place_of(Path(place)))
+
+    def connect_to_copy(self: LakeDoor, *arguments: Any, **options: Any) -> Any:
+        if _database(self.place) not in lakes.made and _database(self.place).startswith("w"):
+            raise NoWarehouse(f"{self.name}: no warehouse yet; make one with `tracehouse run`")
+        return connect(self, *arguments, **options)
+
+    def session_of_copy(self: LakeDoor, deadline: float) -> Any:
+        lakes.make(self.place)
+        return session(self, deadline)
+
+    CURRENT.append(lakes)
+    lakes.make_template()
+    patch.setattr(door, "door_of", door_of)
+    patch.setattr(LakeDoor, "connect", connect_to_copy)
+    patch.setattr(LakeDoor, "_session", session_of_copy)
