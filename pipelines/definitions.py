@@ -5,6 +5,8 @@ It loads without torch, xgboost, sklearn, scipy.optimize or matplotlib.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import dagster as dg
 
 import assets
@@ -17,10 +19,18 @@ from pipelines.automation import (
     readers_sensor,
     vasp_sensor,
 )
+from pipelines.executors import wanted_executor
 from pipelines.jobs import JOBS, NIGHTLY
-from pipelines.processes import traceable_executor
 from pipelines.step_log import step_logger
 from traces.catalogue.catalogue import load_catalogue
+from warehouse import Warehouse, confined
+
+
+@dg.resource(description="The warehouse, closed to other files and the network in every process that executes steps")
+def confined_warehouse(_context: dg.InitResourceContext) -> Iterator[Warehouse]:
+    """The warehouse of a run. See `warehouse.confined`."""
+    with confined():
+        yield open_warehouse()
 
 
 def build_definitions() -> dg.Definitions:
@@ -38,9 +48,9 @@ def build_definitions() -> dg.Definitions:
         jobs=JOBS,
         schedules=[nightly_schedule(), nightly_vasp_schedule()],
         sensors=[inbox_sensor, vasp_sensor, readers_sensor],
-        resources={"warehouse": open_warehouse()},
+        resources={"warehouse": confined_warehouse},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},
-        executor=traceable_executor,
+        executor=wanted_executor(),
         metadata={"sources": ", ".join(catalogue.sources)},
     )
 

@@ -3,25 +3,24 @@
 import hashlib
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 
-from warehouse import confined
-
 PROCESS_TAG = ".dagster/tracehouse-process"
 HOST_TAG = ".dagster/tracehouse-host"
-"""Long, and of no use to a reader, since the UI does not show tags that begin so."""
+RUN_TAG = ".dagster/tracehouse-run"
+"""Long, and of no use to a reader: the UI does not show tags that begin so. The last is the run that the others are about: a run that
+repeats another begins with the tags of that one, whose process is dead."""
 OLD_TAGS = {PROCESS_TAG: "tracehouse/process", HOST_TAG: "tracehouse/host"}
 """Names of these tags in earlier releases."""
 UNFINISHED_STATUSES = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.NOT_STARTED]
 
 
-def this_process() -> dict[str, str]:
-    """Tags by which another process can find out whether this one is still alive."""
-    return {PROCESS_TAG: f"{os.getpid()}-{_started_at(os.getpid())}", HOST_TAG: _host()}
+def this_process(run_id: str | None = None) -> dict[str, str]:
+    """Tags that let another process tell whether this one is still alive. run_id: of the run that it executes, where it is known."""
+    tags = {PROCESS_TAG: f"{os.getpid()}-{_started_at(os.getpid())}", HOST_TAG: _host()}
+    return tags if run_id is None else tags | {RUN_TAG: run_id}
 
 
 def close_dead_runs(instance: dg.DagsterInstance) -> int:
@@ -32,6 +31,8 @@ def close_dead_runs(instance: dg.DagsterInstance) -> int:
     """
     closed = 0
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=UNFINISHED_STATUSES)):
+        if run.parent_run_id is not None and run.tags.get(RUN_TAG) != run.run_id:
+            continue  # it has not begun, and its tags tell of the run that it repeats
         process = _tag(run, PROCESS_TAG) or _process_in_events(instance, run.run_id)
         if process is None or not _has_died(process, _tag(run, HOST_TAG)):
             continue
@@ -97,37 +98,3 @@ def _text_of(path: str) -> str:
         return Path(path).read_text().strip()
     except OSError:
         return ""
-
-
-class _TraceableExecutor(dg.Executor):
-    """Writes host and process into the tags of a run, then executes it as the inner executor does."""
-
-    def __init__(self, inner: dg.Executor) -> None:
-        self.inner = inner
-
-    @property
-    def retries(self) -> Any:
-        return self.inner.retries
-
-    @property
-    def step_dependency_config(self) -> Any:
-        return self.inner.step_dependency_config
-
-    def execute(self, plan_context: Any, execution_plan: Any) -> Iterator[dg.DagsterEvent]:
-        plan_context.instance.add_run_tags(plan_context.run_id, this_process())
-        with confined():
-            yield from self.inner.execute(plan_context, execution_plan)
-
-
-_CONFIG: Any = dg.in_process_executor.config_schema
-
-
-@dg.executor(name="in_process", config_schema=_CONFIG)
-def traceable_executor(context: dg.InitExecutorContext) -> dg.Executor:
-    """All steps in one process, as `dagster.in_process_executor`, in a run whose tags say on which host it is.
-
-    Runs of the UI, the schedules and the sensors use it. Those of the command line have the tags from the beginning.
-    """
-    create = dg.in_process_executor.executor_creation_fn
-    assert create is not None
-    return _TraceableExecutor(create(context))

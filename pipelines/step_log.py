@@ -35,9 +35,9 @@ class _StepHandler(logging.Handler):
             return
         kind = event.event_type_value
         if kind == "STEP_START":
-            self.started[event.step_key] = time.monotonic()
+            self.started.setdefault(_asset_of(event.step_key), time.monotonic())
         elif kind == "ASSET_MATERIALIZATION":
-            seconds = time.monotonic() - self.started.get(event.step_key, time.monotonic())
+            seconds = time.monotonic() - self.started.get(_asset_of(event.step_key), time.monotonic())
             click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
             passed_over = event.materialization.metadata.get(PASSED_OVER)
             if passed_over is not None and passed_over.value not in self.said:  # of all assets for the same reason
@@ -49,3 +49,8 @@ class _StepHandler(logging.Handler):
                 click.secho(f"  ! check {check.check_name}: {printable(check.description)}", fg="yellow", err=True)
             elif not check.passed:
                 click.secho(f"  check {check.check_name} FAILED: {printable(check.description)}", fg="red", err=True)
+
+
+def _asset_of(step_key: str) -> str:
+    """What the steps of an asset that is made in parts have in common."""
+    return step_key.partition(".")[0]

@@ -6,7 +6,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +43,42 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
     def made(function: Callable[..., Any]) -> dg.AssetsDefinition:
         @functools.wraps(function)
         def run(context: dg.AssetExecutionContext, *arguments: Any, **named: Any) -> Any:
-            try:
-                why_not = _too_small(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
+            with plain_failures(context):
+                why_not = too_small(named["warehouse"], context.partition_key, least_jobs) if least_jobs else None
                 if why_not:
                     context.log.info(why_not)
-                    return dg.MaterializeResult(metadata={"dagster/row_count": 0, PASSED_OVER: why_not})
+                    return dg.MaterializeResult(metadata=passed_over(why_not))
                 with progress_logged_by(context.log.info):
                     return function(context, *arguments, **named)
-            except WarehouseBusy as error:
-                if not _may_retry(context):
-                    raise dg.Failure(str(error), allow_retries=False) from None
-                context.log.warning(f"{error}; this step is tried again in {RETRY_AFTER_S} s")
-                raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=RETRY_AFTER_S) from error
-            except EXPECTED_ERRORS as error:
-                raise dg.Failure(str(error), allow_retries=False) from None
 
-        metadata = options.pop("metadata", {}) | {"dagster/code_references": _code_reference(function)}
-        return dg.asset(owners=OWNERS, metadata=metadata, code_version=_code_version(function), **options)(run)
+        return dg.asset(**what_all_have(function, options), **options)(run)
 
     return made
+
+
+@contextmanager
+def plain_failures(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> Iterator[None]:
+    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again."""
+    try:
+        yield
+    except WarehouseBusy as error:
+        if not _may_retry(context):
+            raise dg.Failure(str(error), allow_retries=False) from None
+        context.log.warning(f"{error}; this step is tried again in {RETRY_AFTER_S} s")
+        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=RETRY_AFTER_S) from error
+    except EXPECTED_ERRORS as error:
+        raise dg.Failure(str(error), allow_retries=False) from None
+
+
+def passed_over(why_not: str) -> dict[str, Any]:
+    """Metadata of an asset that has no rows, for this reason."""
+    return {"dagster/row_count": 0, PASSED_OVER: why_not}
+
+
+def what_all_have(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options of an asset that are ours: owners, where its code stands and which version that is. Takes `metadata` out of `options`."""
+    metadata = options.pop("metadata", {}) | {"dagster/code_references": _code_reference(function)}
+    return {"owners": OWNERS, "metadata": metadata, "code_version": _code_version(function)}
 
 
 def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataValue:
@@ -78,8 +96,8 @@ def _code_version(function: Callable[..., Any]) -> str:
     return f"{SEMANTICS}-{hashlib.sha256(text).hexdigest()[:8]}"
 
 
-def _too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
-    """Why nothing can be learned from a source. None where something can."""
+def too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:
+    """Why nothing can be learned from a source of fewer jobs. None where something can."""
     with warehouse.read() as connection:
         row = first_row(
             connection, "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0", [source]
@@ -93,5 +111,5 @@ def _too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None
     )
 
 
-def _may_retry(context: dg.AssetExecutionContext) -> bool:
+def _may_retry(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> bool:
     return FROM_COMMAND_LINE not in context.run.tags and context.retry_number < RETRIES

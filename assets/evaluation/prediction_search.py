@@ -1,14 +1,15 @@
 """Stage 5, beside the evaluation: what use of predicted run times would have shortened waits."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import dagster as dg
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import LEAST_JOBS, asset
+from assets.common.asset import LEAST_JOBS
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
+from assets.common.parts import asset_of_parts
 from assets.common.progress import progress
 from assets.common.trace import JOB_COLUMNS, Trace, load_trained_trace
 from assets.evaluation import plots
@@ -29,6 +30,7 @@ SEARCH_COLUMNS = (
     *("reservations_delayed_share", "payers"),
 )
 """Columns of the table in the UI."""
+_TYPES: dict[str, Any] = dict.fromkeys(("search_value", *MAYBE_NULL), pl.Float64) | {"dominates_in_search": pl.Boolean}
 
 
 class PredictionSearchConfig(dg.Config):
@@ -36,11 +38,29 @@ class PredictionSearchConfig(dg.Config):
         default=2, ge=0, description="Perturbed copies of the choosing part on which each configuration is tried, too"
     )
     seed: int = Field(default=1, ge=0, description="Seed of the perturbed copies")
+    parts: int = Field(
+        default=8, ge=1, description="Steps that the configurations are tried in; an executor may run them side by side"
+    )
 
 
-@asset(
+def number_of_parts(config: PredictionSearchConfig, warehouse: Warehouse, source: str) -> int:
+    """How many steps the search has. The rows do not depend on it."""
+    return config.parts
+
+
+def tried_part(
+    context: dg.OpExecutionContext, config: PredictionSearchConfig, warehouse: Warehouse, number: int
+) -> pl.DataFrame:
+    """Tries every so-manieth configuration, beginning with the one of the part's number. Rows as `tried_uses` gives them."""
+    trace, test_position = load_trained_trace(warehouse, context.partition_key)
+    return tried_uses(trace, test_position, config.shakes, config.seed, slice(number, None, config.parts))
+
+
+@asset_of_parts(
     key=["replay", "prediction_search"],
     deps=[runtime_predictions, jobs],
+    count=number_of_parts,
+    part=tried_part,
     partitions_def=SOURCES,
     group_name="evaluation",
     kinds={"numba", "duckdb"},
@@ -48,7 +68,7 @@ class PredictionSearchConfig(dg.Config):
     least_jobs=LEAST_JOBS,
 )
 def prediction_search(
-    context: dg.AssetExecutionContext, config: PredictionSearchConfig, warehouse: dg.ResourceParam[Warehouse]
+    context: dg.OpExecutionContext, config: PredictionSearchConfig, warehouse: Warehouse, parts: list[pl.DataFrame]
 ) -> dg.MaterializeResult:
     """Orders, backfilling rules, estimates and corrections, tried with live predictions and those in use.
 
@@ -57,7 +77,7 @@ def prediction_search(
 
     source = context.partition_key
     trace, test_position = load_trained_trace(warehouse, source)
-    searched = searched_uses(trace, test_position, config.shakes, config.seed)
+    searched = searched_uses(trace, test_position, pl.concat(parts, how="vertical_relaxed"))
     replace_partitions(warehouse, source, {"replay.prediction_search": searched})
     tested = searched.filter(pl.col("part") == "testing").sort("average_bounded_slowdown")
     penalised = tested.filter(pl.col("dominates_in_search").eq(False))["family"].to_list()
@@ -75,46 +95,77 @@ def prediction_search(
     )
 
 
-def searched_uses(trace: Trace, test_position: int, shakes: int, seed: int) -> pl.DataFrame:
-    """Rows of replay.prediction_search. Same arguments, same rows.
+def tried_uses(trace: Trace, test_position: int, shakes: int, seed: int, which: slice) -> pl.DataFrame:
+    """Rows of replay.prediction_search about the choosing part, for some of the configurations, without `chosen`. Same arguments, same
+    rows.
 
-    Jobs from position `test_position` on choose nothing. shakes: perturbed copies of the jobs before it. seed: of these copies.
+    Jobs from position `test_position` on are left out. shakes: perturbed copies of the jobs before it. seed: of these copies. The rows
+    have their `position` among all configurations.
     """
-    submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
-    log = SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
-    choosing = ChoosingPart.of(log.part(slice(0, test_position)), shakes, seed)
-    held_out = HeldOutPart(log, test_position, LIVE_SHIFTS)
-    rows: list[dict[str, Any]] = []
-    chosen: dict[str, TriedUse] = {}
-    for family, configurations in search.use_families().items():
-        tried = [choosing.tried(each) for each in progress(configurations, f"{family} with predictions")]
-        best = tried[search.best_use(tried)]
-        rows += [_tried(family, use) | {"chosen": use is best} for use in tried]
-        chosen[family] = best
+    choosing = ChoosingPart.of(_search_log(trace).part(slice(0, test_position)), shakes, seed)
+    configurations = [(family, each) for family, members in search.use_families().items() for each in members]
+    asked = list(enumerate(configurations))[which]
+    rows = [
+        {"position": position} | _tried(family, choosing.tried(each))
+        for position, (family, each) in progress(asked, "uses of predictions")
+    ]
+    return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+
+
+def searched_uses(trace: Trace, test_position: int, tried: pl.DataFrame) -> pl.DataFrame:
+    """Rows of replay.prediction_search: those of the choosing part, with the choice of each family, and the chosen ones on the jobs from
+    position `test_position` on. Same arguments, same rows.
+
+    tried: rows of `tried_uses`, in any order.
+    """
+    tried = tried.sort("position")
+    chosen = {str(family): _best(rows) for (family,), rows in tried.group_by("family", maintain_order=True)}
+    best = [row["position"] for row in chosen.values()]
+    tried = tried.with_columns(chosen=pl.col("position").is_in(best)).drop("position")
     tested = [("rival", name, rival) for name, rival in search.PREDICTION_RIVALS.items()]
-    tested += [(family, str(use.configuration), use.configuration) for family, use in chosen.items()]
+    for family, configurations in search.use_families().items():
+        use = next(each for each in configurations if str(each) == chosen[family]["name"])
+        tested.append((family, str(use), use))
+    held_out = HeldOutPart(_search_log(trace), test_position, LIVE_SHIFTS)
     replays, judgements = zip(*(held_out.judged(each) for *_, each in progress(tested, "whole replays")), strict=True)
-    for facts, replayed, judgement in zip(tested, replays, corrected_for_many(judgements), strict=True):
-        rows.append(_row("testing", *facts, replayed.outcome) | _tested(judgement, chosen.get(facts[0])))
-    columns = dict.fromkeys(("search_value", *MAYBE_NULL), pl.Float64) | {"dominates_in_search": pl.Boolean}
-    return pl.DataFrame(rows, schema_overrides=columns, infer_schema_length=None)
+    rows = [
+        _row("testing", *facts, replayed.outcome) | _tested(judgement, chosen.get(facts[0]))
+        for facts, replayed, judgement in zip(tested, replays, corrected_for_many(judgements), strict=True)
+    ]
+    judged = pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+    return pl.concat([tried, judged.select(tried.columns)], how="vertical_relaxed")
+
+
+class _InSearch(NamedTuple):
+    """What the search says of a configuration, as in models.runtime.search.TriedUse."""
+
+    dominates: bool
+    value: float
+
+
+def _best(family: pl.DataFrame) -> dict[str, Any]:
+    """The row of the configuration that is chosen from a family."""
+    values = family.select("dominates_in_search", "search_value").iter_rows()
+    return family.row(search.best_use([_InSearch(*row) for row in values]), named=True)
+
+
+def _search_log(trace: Trace) -> SearchLog:
+    submit, runtime, procs, requested = (trace.rows[name].to_numpy() for name in JOB_COLUMNS)
+    return SearchLog(submit, runtime, procs, requested, trace.rows, trace.cluster_procs)
 
 
 def _tried(family: str, use: TriedUse) -> dict[str, Any]:
     """A configuration on the choosing part."""
     row = _row("choosing", family, str(use.configuration), use.configuration, use.outcome)
-    none = dict.fromkeys(TYPICAL)
-    return row | _panel_columns(use.panel) | _search_columns(use) | _verdict_columns(use.verdict) | none
+    in_search, none = {"dominates_in_search": use.dominates, "search_value": use.value}, dict.fromkeys(TYPICAL)
+    return row | _panel_columns(use.panel) | in_search | _verdict_columns(use.verdict) | none
 
 
-def _tested(judgement: Judgement, use: TriedUse | None) -> dict[str, Any]:
-    """A configuration on the jobs that chose nothing. use: the same one on the choosing part, None for a rival."""
-    row = {"chosen": use is not None} | _panel_columns(judgement.panels[0]) | _search_columns(use)
+def _tested(judgement: Judgement, chosen: dict[str, Any] | None) -> dict[str, Any]:
+    """A configuration on the jobs that chose nothing. chosen: its row of the choosing part, None for a rival."""
+    row = {"chosen": chosen is not None} | _panel_columns(judgement.panels[0])
+    row |= {name: chosen and chosen[name] for name in ("dominates_in_search", "search_value")}
     return row | _verdict_columns(judgement.verdict) | _typical_columns(judgement)
-
-
-def _search_columns(use: TriedUse | None) -> dict[str, Any]:
-    return {"dominates_in_search": use and use.dominates, "search_value": use and use.value}
 
 
 def _panel_columns(panel: Panel) -> dict[str, Any]:

@@ -59,7 +59,11 @@ class ExperimentEntry:
 
 
 def trained_entries(
-    context: dg.AssetExecutionContext, setup: TrainingSetup, experiment: str, recipes: list[Recipe], seeds: list[int]
+    context: dg.AssetExecutionContext | dg.OpExecutionContext,
+    setup: TrainingSetup,
+    experiment: str,
+    recipes: list[Recipe],
+    seeds: list[int],
 ) -> tuple[list[ExperimentEntry], list[dict[str, Any]]]:
     """Trains every recipe with every seed. Returns what they cost on the judging windows, and rows of experiments.policies."""
     task, source = setup.task, setup.trace.source

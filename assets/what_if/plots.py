@@ -10,7 +10,9 @@ import polars as pl
 
 from assets.common.plots import INK, RUN_COLOURS, WEEKDAYS, figure, gantt, heat_map
 from assets.what_if.run import ReplayRun
-from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, size_classes
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import RUNTIME_CLASSES, SIZE_CLASSES, metrics_by_class, size_classes
 from simulator.topology.placement import compact_hop_cost
 
 if TYPE_CHECKING:
@@ -123,20 +125,23 @@ def use_and_queue(series: dict[str, pl.DataFrame], run_procs: dict[str, int], ha
     return canvas
 
 
-def waits(runs: dict[str, ReplayRun]) -> Figure:
-    """For every run the mean wait by size and run time, and by weekday and hour of submission in local time of the cluster. The latter
-    is left out where the log does not have the date of its second 0."""
+def waits(jobs: dict[str, pl.DataFrame], run_procs: dict[str, int], time_zone: str | None) -> Figure:
+    """Who waits, and when. Each run has the mean wait by size and run time, and by weekday and hour of submission.
+
+    jobs: by run, rows of replay.run_jobs. run_procs: processors of each run's cluster. time_zone: of the cluster. None leaves the hours
+    out, where the log does not have the date of its second 0.
+    """
     from matplotlib.figure import Figure
 
-    with_hours = all(run.trace.has_calendar for run in runs.values())
-    canvas = Figure(figsize=(12.5 if with_hours else 6.0, 2.9 * len(runs) + 0.2), layout="constrained")
+    canvas = Figure(figsize=(6.0 if time_zone is None else 12.5, 2.9 * len(jobs) + 0.2), layout="constrained")
     grid = canvas.subplots(
-        len(runs), 2 if with_hours else 1, squeeze=False, width_ratios=[2, 3] if with_hours else None
+        len(jobs), 1 if time_zone is None else 2, squeeze=False, width_ratios=None if time_zone is None else [2, 3]
     )
-    for row, (name, run) in zip(grid, runs.items(), strict=True):
-        _class_map(row[0], run, name)
-        if with_hours:
-            _hour_map(row[1], run)
+    for row, (name, rows) in zip(grid, jobs.items(), strict=True):
+        started = rows.drop_nulls("start_time")
+        _class_map(row[0], started, run_procs[name], name)
+        if time_zone is not None:
+            _hour_map(row[1], started, time_zone)
     return canvas
 
 
@@ -161,10 +166,10 @@ def _fewer(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _class_map(ax: Any, run: ReplayRun, name: str) -> None:
+def _class_map(ax: Any, started: pl.DataFrame, cluster_procs: int, name: str) -> None:
     hours = np.full((len(SIZE_CLASSES), len(RUNTIME_CLASSES)), np.nan)
     jobs = np.zeros(hours.shape, dtype=np.int64)
-    for row in run.by_class():
+    for row in _by_class(started, cluster_procs):
         place = SIZE_CLASSES.index(str(row["size_class"])), RUNTIME_CLASSES.index(str(row["runtime_class"]))
         hours[place], jobs[place] = float(row["average_wait_s"]) / 3600, int(row["jobs"])
     image = heat_map(ax, hours)
@@ -182,15 +187,19 @@ def _hours(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _hour_map(ax: Any, run: ReplayRun) -> None:
-    started = run.schedule.started
-    zero, wait = run.trace.clock_zero, (run.schedule.start - run.jobs.submit)[started]
-    submitted = pl.Series(run.jobs.submit[started]) * 1_000_000
+def _by_class(started: pl.DataFrame, cluster_procs: int) -> list[dict[str, str | int | float]]:
+    """As simulator.metrics.metrics.metrics_by_class, of rows of replay.run_jobs that have started."""
+    wait, procs = started["wait_s"].to_numpy(), started["procs"].to_numpy()
+    start = started["start_time"].dt.epoch("s").to_numpy()
+    runtime = (started["end_time"] - started["start_time"]).dt.total_seconds().to_numpy()
+    jobs = Jobs(start - wait, runtime, procs, runtime, runtime)
+    return metrics_by_class(jobs, Schedule(start, started["backfilled"].to_numpy()), cluster_procs)
+
+
+def _hour_map(ax: Any, started: pl.DataFrame, time_zone: str) -> None:
+    submitted = (pl.col("start_time") - pl.duration(seconds="wait_s")).dt.replace_time_zone("UTC")
     local = (
-        pl.DataFrame({"time": submitted.cast(pl.Duration("us")), "hours": wait / 3600})
-        .with_columns(
-            time=(pl.lit(zero) + pl.col("time")).dt.replace_time_zone("UTC").dt.convert_time_zone(run.trace.time_zone)
-        )
+        started.select(time=submitted.dt.convert_time_zone(time_zone), hours=pl.col("wait_s") / 3600)
         .group_by(day=pl.col("time").dt.weekday() - 1, hour=pl.col("time").dt.hour())
         .agg(pl.col("hours").mean())
     )
@@ -200,4 +209,4 @@ def _hour_map(ax: Any, run: ReplayRun) -> None:
     ax.figure.colorbar(image, ax=ax, label="hours", pad=0.01).ax.tick_params(labelsize=8)
     ax.set_xticks(range(0, 24, 3), [f"{hour}:00" for hour in range(0, 24, 3)], fontsize=8)
     ax.set_yticks(range(7), WEEKDAYS, fontsize=8)
-    ax.set_title(f"mean wait by submission ({run.trace.time_zone})", fontsize=9, loc="left")
+    ax.set_title(f"mean wait by submission ({time_zone})", fontsize=9, loc="left")

@@ -1,15 +1,16 @@
 """Stage 5, beside the evaluation: what-if replays of a source, saved by name."""
 
+from collections.abc import Iterable
+
 import dagster as dg
 import duckdb
 import polars as pl
 from pydantic import Field
 
-from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
-from assets.common.progress import progress
+from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
@@ -55,52 +56,73 @@ class ReplayRunsConfig(dg.Config):
     )
 
 
-@asset(
+def wanted_runs(config: ReplayRunsConfig) -> dict[str, RunSettings]:
+    """The settings of every run, by name. Raises ValueError for settings that cannot be, and for a name that is given twice."""
+    wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
+    if len(wanted) < len(config.runs):
+        raise ValueError("two runs have the same name: give each a name of its own")
+    return wanted
+
+
+def number_of_runs(config: ReplayRunsConfig, warehouse: Warehouse, source: str) -> int:
+    """How many runs are wanted. Raises ValueError as `wanted_runs` does, before any of them begins."""
+    return len(wanted_runs(config))
+
+
+def store_run(
+    context: dg.OpExecutionContext, config: ReplayRunsConfig, warehouse: Warehouse, number: int
+) -> pl.DataFrame:
+    """Replays one run and writes it to the warehouse, so that it is there before the others. Returns its row of replay.runs."""
+    source = context.partition_key
+    name, settings = list(wanted_runs(config).items())[number]
+    trace = load_trace(warehouse, source, settings.cancelled)
+    run = replay_run(trace, settings, choose_policy(settings, warehouse, source))
+    key, row = {"source": source, "run": name}, run_row(name, run)
+    schedule, series = run_jobs(name, run), run_series(name, run)
+
+    def replace(connection: duckdb.DuckDBPyConnection) -> None:
+        replace_rows(connection, "replay.runs", key, row)
+        replace_rows(connection, "replay.run_jobs", key, schedule)
+        replace_rows(connection, "replay.run_series", key, series)
+
+    warehouse.transact(source, replace)
+    return row
+
+
+@asset_of_parts(
     key=["replay", "runs"],
     deps=[jobs],
+    count=number_of_runs,
+    part=store_run,
     partitions_def=SOURCES,
     group_name="what_if",
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.runs"),
 )
 def replay_runs(
-    context: dg.AssetExecutionContext, config: ReplayRunsConfig, warehouse: dg.ResourceParam[Warehouse]
+    context: dg.OpExecutionContext, config: ReplayRunsConfig, warehouse: Warehouse, parts: list[pl.DataFrame]
 ) -> dg.MaterializeResult:
     """What-if replays of the whole trace or a window of it, by name: each with its settings, all metrics, the schedule and the
     queue over time. `tracehouse replay SOURCE ... --save NAME` adds one, `tracehouse compare` compares two."""
-    source = context.partition_key
-    wanted = {check_run_name(run.name): check_saved_settings(check_settings(settings_of(run))) for run in config.runs}
-    if len(wanted) < len(config.runs):
-        raise ValueError("two runs have the same name: give each a name of its own")
-    traces = {
-        cancelled: load_trace(warehouse, source, cancelled) for cancelled in {s.cancelled for s in wanted.values()}
-    }
-    runs, rows, schedules, series = {}, [], [], {}
-    for name, settings in progress(wanted.items(), "runs", len(wanted)):
-        run = replay_run(traces[settings.cancelled], settings, choose_policy(settings, warehouse, source))
-        runs[name] = run
-        rows.append(run_row(name, run))
-        schedules.append(run_jobs(name, run))
-        series[name] = run_series(name, run)
-
-    def replace(connection: duckdb.DuckDBPyConnection) -> None:
-        for name, row, schedule in zip(runs, rows, schedules, strict=True):
-            key = {"source": source, "run": name}
-            replace_rows(connection, "replay.runs", key, row)
-            replace_rows(connection, "replay.run_jobs", key, schedule)
-            replace_rows(connection, "replay.run_series", key, series[name])
-
-    warehouse.transact(source, replace)
-    procs = {name: run.cluster.procs for name, run in runs.items()}
-    has_calendar = next(iter(traces.values())).has_calendar
+    rows = pl.concat(parts)
+    procs = dict(rows.select("run", "procs").iter_rows())
+    trace = load_trace(warehouse, context.partition_key)
+    stored = {name: _stored(warehouse, name, context.partition_key, procs) for name in ("run_jobs", "run_series")}
     return dg.MaterializeResult(
         metadata={
-            "dagster/row_count": len(runs),
-            "runs": table(pl.concat(rows).select(SHOWN_COLUMNS)),
-            "usage": plot(plots.use_and_queue(series, procs, has_calendar)),
-            "waits": plot(plots.waits(runs)),
+            "dagster/row_count": rows.height,
+            "runs": table(rows.select(SHOWN_COLUMNS)),
+            "usage": plot(plots.use_and_queue(stored["run_series"], procs, trace.has_calendar)),
+            "waits": plot(plots.waits(stored["run_jobs"], procs, trace.time_zone if trace.has_calendar else None)),
         }
     )
+
+
+def _stored(warehouse: Warehouse, table: str, source: str, runs: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """The rows of the runs in a table of the schema `replay`, by run."""
+    statement = f"SELECT * EXCLUDE (source, run) FROM replay.{table} WHERE source = $source AND run = $run ORDER BY ALL"
+    with warehouse.read() as connection:
+        return {run: connection.sql(statement, params={"source": source, "run": run}).pl() for run in runs}
 
 
 def settings_of(run: RunConfig) -> RunSettings:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -261,9 +261,21 @@ class ChoosingPart:
         return TriedUse(configuration, replays[0].outcome, panels[0], verdict_of(panels, self.easy))
 
 
-def best_use(tried: Sequence[TriedUse]) -> int:
-    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, it is the one of
-    the least value, in which every payer costs."""
+class SearchedUse(Protocol):
+    """What a choice is made by, as in TriedUse."""
+
+    @property
+    def dominates(self) -> bool:
+        """Whether it dominates EASY in every trial."""
+
+    @property
+    def value(self) -> float:
+        """What the search makes small."""
+
+
+def best_use(tried: Sequence[SearchedUse]) -> int:
+    """The index of the configuration that dominates EASY in every trial and has the least value. Where none dominates, that of the
+    least value, in which every payer costs."""
     return min(range(len(tried)), key=lambda k: (not tried[k].dominates, tried[k].value))
 
 

@@ -20,7 +20,7 @@ from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
 from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
 from assets.what_if.scored_part import ScoredPart
 from assets.what_if.settings import RunSettings, check_run_name, check_settings
-from assets.what_if.tables import series_of, with_time
+from assets.what_if.tables import run_jobs, series_of, with_time
 from pipelines.cli.errors import raise_failures
 from pipelines.cli.tables import folded, terminal_width
 from pipelines.terminal import printable
@@ -142,11 +142,12 @@ def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if it is missing. Returns
     their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    series = with_time(series_of(run), run)
+    series, procs, trace = with_time(series_of(run), run), {title: run.cluster.procs}, run.trace
+    zone = trace.time_zone if trace.has_calendar else None
     pictures = {
         "gantt": replay_plots.gantt_of(run, title),
-        "usage": replay_plots.use_and_queue({title: series}, {title: run.cluster.procs}, run.trace.has_calendar),
-        "waits": replay_plots.waits({title: run}),
+        "usage": replay_plots.use_and_queue({title: series}, procs, trace.has_calendar),
+        "waits": replay_plots.waits({title: run_jobs(title, run)}, procs, zone),
     }
     if run.ground is not None and run.placement is not None:
         pictures["nodes"] = replay_plots.nodes_of_run(run, title)

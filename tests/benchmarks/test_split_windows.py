@@ -27,10 +27,10 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[benchmark.SplitT
         patch.setattr(benchmark, "EPOCHS", 1)
         patch.setattr(benchmark, "LESSON_JOBS", 60)
         patch.setattr(benchmark, "JOB_EPISODES", 3)
-        patch.setattr(benchmark, "JOB_SLOTS", 2)
+        patch.setattr(benchmark, "JOB_SLOTS", 4)
         patch.setattr(benchmark, "INSPECTED", ())
         folder: Path = tmp_path_factory.mktemp("splits")
-        yield benchmark.SplitTrial(JOBS, folder, seeds=(1, 2), slots=(2, 4), options=OPTIONS)
+        yield benchmark.SplitTrial(JOBS, folder, seeds=(1, 2), slots=(4, 6), options=OPTIONS)
 
 
 def cells(table: str) -> list[list[str]]:
@@ -40,17 +40,17 @@ def cells(table: str) -> list[list[str]]:
 def test_every_window_has_its_rule_and_its_agents(trial: benchmark.SplitTrial) -> None:
     header, *rows = cells(benchmark.table_of(trial.rivals() | trial.agents()))
     assert header[1:] == list(benchmark.COLUMNS)
-    windows = [f"{front}-{back}" for slots in (2, 4) for front, back in window_splits(slots).values()]
+    windows = [f"{front}-{back}" for slots in (4, 6) for front, back in window_splits(slots).values()]
     assert [row[0] for row in rows] == [*RIVALS, *(f"{w}, {who}" for w in windows for who in ("rule", "agent"))]
     assert " to " in rows[-1][header.index("wait arrived, s")]
 
 
 def test_what_is_kept_is_not_made_again(trial: benchmark.SplitTrial, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = trial.window(1, 1, 1)
+    first = trial.window(3, 1, 1)
     monkeypatch.setattr(benchmark, "learn", None)
-    assert trial.window(1, 1, 1) == first and len(first["start"]) == len(JOBS)
+    assert trial.window(3, 1, 1) == first and len(first["start"]) == len(JOBS)
     with pytest.raises(TypeError):
-        benchmark.SplitTrial(JOBS, None, options=OPTIONS).window(1, 1, 1)
+        benchmark.SplitTrial(JOBS, None, options=OPTIONS).window(3, 1, 1)
 
 
 def test_agents_are_judged_beside_their_rule_in_one_replay(trial: benchmark.SplitTrial) -> None:
@@ -79,7 +79,7 @@ def test_classes_cover_all_widths(trial: benchmark.SplitTrial) -> None:
 
 
 def test_pictures_are_drawn(trial: benchmark.SplitTrial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "JOB_SLOTS", 2)
+    monkeypatch.setattr(pictures, "JOB_SLOTS", 4)
     monkeypatch.setattr(pictures, "SMOOTHED", 2)
     paths = pictures.write_pictures(trial, tmp_path)
     train_deep_back_filling(JOBS, PROCS, OPTIONS, 1, tmp_path / "dbf-4-2-1.pt")

@@ -11,24 +11,12 @@ import pytest
 from dagster._core.events import DagsterEvent, DagsterEventType, EngineEventData
 
 from pipelines import processes
-from pipelines.definitions import defs
-from pipelines.processes import HOST_TAG, OLD_TAGS, PROCESS_TAG, close_dead_runs, this_process, traceable_executor
-from warehouse import door
+from pipelines.processes import HOST_TAG, OLD_TAGS, PROCESS_TAG, RUN_TAG, close_dead_runs, this_process
 
 
 @dg.job
 def nothing() -> None:
     pass
-
-
-@dg.op
-def little() -> None:
-    assert door._is_confined[-1], "a run opens the warehouse without other files"
-
-
-@dg.job(executor_def=traceable_executor)
-def launched() -> None:
-    little()
 
 
 def dead_pid() -> int:
@@ -134,11 +122,15 @@ def test_a_run_of_another_machine_of_the_same_name_is_left_alone(monkeypatch: py
         assert close_dead_runs(instance) == 0
 
 
-def test_a_launched_run_tells_host_and_process() -> None:
-    """Dagster notes a number only, which says nothing to another host."""
-    assert defs.executor is traceable_executor
+def test_a_run_that_repeats_a_dead_one_is_left_alone_until_it_begins() -> None:
+    """Dagster copies the tags of the run that is repeated. It was closed before it had begun, and so was the next try."""
     with dg.instance_for_test() as instance:
-        result = dg.execute_job(dg.reconstructable(launched), instance)
-        assert result.success
-        run = instance.get_run_by_id(result.run_id)
-        assert run is not None and this_process().items() <= run.tags.items()
+        dead = this_process() | {PROCESS_TAG: f"{dead_pid()}-1"}
+        first = started_run(instance, dead)
+        assert close_dead_runs(instance) == 1
+        again = instance.create_run_for_job(
+            nothing, tags=dead, parent_run_id=first, root_run_id=first, status=dg.DagsterRunStatus.STARTING
+        )
+        assert close_dead_runs(instance) == 0
+        instance.add_run_tags(again.run_id, dead | {RUN_TAG: again.run_id})
+        assert close_dead_runs(instance) == 1, "it had begun, and its own process is dead"

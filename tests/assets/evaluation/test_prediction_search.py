@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assets.common.trace import load_trained_trace
-from assets.evaluation.prediction_search import searched_uses
+from assets.evaluation.prediction_search import searched_uses, tried_uses
 from models.judging.verdict import NO_DIFFERENCE
 from models.runtime import search
 from tests.tiny import SOURCE
@@ -69,7 +69,8 @@ def test_the_testing_part_is_judged_as_the_evaluation_judges(warehouse: Warehous
     assert tested.filter(name="EASY++")["replays"][0] > 1 == easy["replays"]
 
 
-def test_searching_again_gives_the_same_rows(warehouse: Warehouse, rows: pl.DataFrame) -> None:
+def test_searching_again_in_other_parts_gives_the_same_rows(warehouse: Warehouse, rows: pl.DataFrame) -> None:
     trace, test_position = load_trained_trace(warehouse, SOURCE)
-    again = searched_uses(trace, test_position, 0, 1).select(rows.columns)
+    tried = [tried_uses(trace, test_position, 0, 1, which) for which in (slice(1, None, 2), slice(0, None, 2))]
+    again = searched_uses(trace, test_position, pl.concat(tried, how="vertical_relaxed")).select(rows.columns)
     assert again.sort("part", "family", "name").equals(rows.sort("part", "family", "name"))

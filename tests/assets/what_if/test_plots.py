@@ -10,7 +10,7 @@ from assets.common.trace import load_trace
 from assets.what_if import plots
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
 from assets.what_if.settings import RunSettings
-from assets.what_if.tables import series_of, with_time
+from assets.what_if.tables import run_jobs, series_of, with_time
 from tests.tiny import busy_log, warehouse_of
 
 
@@ -42,7 +42,7 @@ def test_use_and_queue_have_an_axis_for_each_run_and_one_for_all_queues(run: Rep
 
 
 def test_waits_are_drawn_by_class_and_hour(run: ReplayRun) -> None:
-    figure = plots.waits({"a": run})
+    figure = plots.waits({"a": run_jobs("a", run)}, {"a": 16}, "Europe/Berlin")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert any("by size and run time" in title for title in titles)
     assert any("Europe/Berlin" in title for title in titles)
