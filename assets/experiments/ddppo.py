@@ -104,15 +104,24 @@ def setup_of(trace: Any, task: PolicyTask, most: int) -> TrainingSetup:
     are too few for a window of each."""
     arena = arena_of_task(trace, task)
     count = min(most, len(arena.jobs)) if most else len(arena.jobs)
-    learned = int((1 - SHARE_THAT_CHOOSES) * count)
-    if learned < 2 * task.window_jobs or count - learned < 2 * task.window_jobs:
+    try:
+        lessons = lessons_of(range(count), task.window_jobs)
+    except ValueError as error:
+        raise ValueError(f"{trace.source}: {error}") from None
+    return TrainingSetup(trace, task, arena, lessons, lessons.validation, count)
+
+
+def lessons_of(part: range, window_jobs: int) -> Lessons:
+    """Windows over a part of a log, the last fifth of which choose. part: positions of its jobs. Raises ValueError where they are too few
+    for a window of each."""
+    learned = part.start + int((1 - SHARE_THAT_CHOOSES) * len(part))
+    if min(learned - part.start, part.stop - learned) < 2 * window_jobs:
         raise ValueError(
-            f"{trace.source}: {count} jobs are too few to learn from in windows of {task.window_jobs}: give smaller windows"
+            f"{len(part)} jobs are too few to learn from in windows of {window_jobs}: give smaller windows"
         )
-    windows = Windows.spread(0, learned, task.window_jobs, max(learned // task.window_jobs, 1))
-    choose = Windows.spread(learned, count - task.window_jobs, task.window_jobs, WINDOWS_THAT_CHOOSE)
-    lessons = Lessons(windows, windows.taken(windows.first[:0]), choose, after=task.window_jobs)
-    return TrainingSetup(trace, task, arena, lessons, choose, count)
+    windows = Windows.spread(part.start, learned, window_jobs, max((learned - part.start) // window_jobs, 1))
+    choose = Windows.spread(learned, part.stop - window_jobs, window_jobs, WINDOWS_THAT_CHOOSE)
+    return Lessons(windows, windows.taken(windows.first[:0]), choose, after=window_jobs)
 
 
 def training_of(
