@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def test_parts_of_seeds_are_spread_and_lie_in_each_other() -> None:
     study = more_data.FULL
     parts = [study.part(11_318_441, 1_000_000, seed) for seed in study.seeds]
     assert all(len(part) == 1_000_000 for part in parts)
-    assert all(before.stop < after.start for before, after in zip(parts, parts[1:], strict=False))
+    assert all(before.stop < after.start for before, after in pairwise(parts))
     for seed, part in zip(study.seeds, parts, strict=True):
         smaller = study.part(11_318_441, 100_000, seed)
         assert part.start <= smaller.start and smaller.stop <= part.stop

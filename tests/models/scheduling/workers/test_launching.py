@@ -33,9 +33,7 @@ from tests.models.scheduling.workers.quick import QUICK, same
 
 
 @pytest.mark.launchers
-def test_four_workers_of_torchrun_learn_what_one_learns(
-    task: WorkerTask, alone: TrainedPolicy, tmp_path: Path
-) -> None:
+def test_four_workers_of_torchrun_learn_what_one_learns(task: WorkerTask, alone: TrainedPolicy, tmp_path: Path) -> None:
     reports: list[EpochReport] = []
     task = replace(task, workers=WorkerOptions(workers=4))
     assert same(train_on_workers(tmp_path, task, reports.append), alone)
