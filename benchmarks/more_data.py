@@ -1,8 +1,8 @@
 """Does more data help a scheduling policy? `python -m benchmarks.more_data [--folder FOLDER]`.
 
 One generated log of 11.3 million jobs, and parts of it with 0.1 and 1 million: PPO learns from each with the same settings, from as many
-windows, with five seeds. A seed has its own part, and its smaller parts lie in its larger ones. Its policies are judged on logs that they
-have not seen: on the paper's ten windows, and by continuous replays.
+windows, with five seeds. It starts from smallest area first. A seed has its own part, and its smaller parts lie in its larger ones. Its
+policies are judged on logs that they have not seen: on the paper's ten windows, and by continuous replays.
 
 What is done stays in the folder, so that the same command goes on where it was interrupted. It takes about 2 GB of disk and
 half a CPU-hour. Each step has a process of its own.
@@ -38,6 +38,8 @@ from benchmarks.markdown import markdown
 from models.judging.intervals import WAIT_OFFSET_S
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from models.scheduling.learning.recipes import SHARPNESS
+from models.scheduling.learning.starts import smallest_area_first
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
@@ -45,6 +47,7 @@ from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddp
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.task_folder import TASK_FILE, read_task, write_task
 from simulator.policies.network import KernelWeights
+from simulator.policies.observation import layout_named
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
 
@@ -126,7 +129,8 @@ def learn(folder: Path, study: Study, size: int, seed: int) -> None:
     lessons = lessons_of(range(len(part)), study.window_jobs)
     lessons = replace(lessons, validation=lessons.validation.thinned(study.choosing))
     arena = replace(whole.arena, jobs=jobs, threads=1)
-    task = replace(whole, arena=arena, lessons=lessons, options=study.options, seed=seed)
+    start = smallest_area_first(layout_named(study.options.layout), SHARPNESS["ppo"], seed)
+    task = replace(whole, arena=arena, lessons=lessons, options=study.options, seed=seed, start=start)
 
     def show(report: EpochReport) -> None:
         told = f"{report.decisions:,} decisions, {report.sampled_cost:.2f} drawn, {report.validation_cost:.2f} chosen"
@@ -213,6 +217,18 @@ def run(folder: Path, study: Study, run_step: Callable[..., None] = alone) -> No
 def name_of(size: int, seed: int) -> str:
     """A learned policy's name."""
     return policy_file(Path(), size, seed).stem
+
+
+def seeds_done(folder: Path, study: Study) -> tuple[int, ...]:
+    """The seeds whose policies of all sizes are judged. Raises click.ClickException for fewer than two, which have no interval."""
+    done = tuple(
+        seed
+        for seed in study.seeds
+        if all(judged_file(folder, log, name_of(size, seed)).exists() for log in JUDGING_LOGS for size in study.sizes)
+    )
+    if len(done) < 2:
+        raise click.ClickException(f"{folder}: {len(done)} seeds are done, and intervals need two: run the study first")
+    return done
 
 
 @dataclass(frozen=True)
@@ -316,28 +332,31 @@ def replays_table(folder: Path, study: Study, labels: dict[int, str], judged: di
     )
 
 
-def together_table(study: Study, labels: dict[int, str], judged: dict[str, dict[int, Judged]]) -> str:
-    """Ratios of sizes in all logs together: geometric means over the logs, with intervals over the seeds."""
+def together_table(folder: Path, study: Study, labels: dict[int, str], judged: dict[str, dict[int, Judged]]) -> str:
+    """Ratios of sizes, and to SAF, in all logs together: geometric means over the logs, with intervals over the seeds."""
+    of_name = {label: [of_size[size] for of_size in judged.values()] for size, label in labels.items()}
+    of_name["SAF"] = [judged_of(folder, log, ["SAF"]) for log in judged]
 
-    def values(measure: str, size: int) -> FloatArray:
+    def costs(name: str, measure: str) -> FloatArray:
         """float64 (logs, seeds)."""
-        of_size = [of_log[size] for of_log in judged.values()]
         if measure == "windows":
-            return np.array([each.windows.mean(axis=1) for each in of_size])
-        means = np.array([each.replays[measure] for each in of_size])
+            return np.array([each.windows.mean(axis=1) for each in of_name[name]])
+        means = np.array([each.replays[measure] for each in of_name[name]])
         return means + (WAIT_OFFSET_S if measure == METRICS[1] else 0.0)
 
     measures = {
         "windows": "bounded slowdown, ten windows",
-        METRICS[0]: "bounded slowdown, continuous replay",
-        METRICS[1]: "mean wait, continuous replay",
+        METRICS[0]: "bounded slowdown, continuously",
+        METRICS[1]: "mean wait, continuously",
     }
-    pairs = [(larger, less) for k, larger in enumerate(study.sizes) for less in study.sizes[:k]]
+    names = list(labels.values())
+    pairs = [(larger, less) for k, larger in enumerate(names) for less in names[:k]]
+    pairs += [(name, "SAF") for name in names]
     lines = [
-        [label, *(ratio_text(*seeds_ratio(values(measure, a), values(measure, b))) for a, b in pairs)]
-        for measure, label in measures.items()
+        [f"{a} by {b}", *(ratio_text(*seeds_ratio(costs(a, measure), costs(b, measure))) for measure in measures)]
+        for a, b in pairs
     ]
-    return markdown(["five logs together", *(f"{labels[a]} by {labels[b]}" for a, b in pairs)], lines)
+    return markdown([f"{len(judged)} logs together", *measures.values()], lines)
 
 
 def print_tables(folder: Path, study: Study) -> None:
@@ -345,7 +364,7 @@ def print_tables(folder: Path, study: Study) -> None:
     labels = {size: size_label(size, cards_of(folder, study, size)[0]["trained_jobs"]) for size in study.sizes}
     judged = all_judged(folder, study)
     for title, table in {
-        "together": together_table(study, labels, judged),
+        "together": together_table(folder, study, labels, judged),
         "ten windows": windows_table(folder, study, labels, judged),
         "continuous replays": replays_table(folder, study, labels, judged),
         "what was learned from": learned_table(folder, study),
