@@ -14,20 +14,23 @@ import sql
 from assets.common.storage import open_warehouse
 from assets.experiments.plots.ddppo import boxes, reward_curves
 from assets.operations.plots import submissions
+from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "images"
 
 
 def write_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
-    """Writes ddppo-submissions-LOG.png, ddppo-rewards-LOG.png of each log that was learned from, and ddppo-windows-LOG.png of each that
-    judged. Returns their paths."""
+    """Writes ddppo-rewards-LOG.png of each log that was learned from, ddppo-submissions-LOG.png of these and of falcon and lemhi, and
+    ddppo-windows-LOG.png of each that judged. Returns their paths."""
     with warehouse.read() as connection:
         curves = connection.sql("FROM experiments.curves WHERE experiment LIKE 'ddppo, %' ORDER BY ALL").pl()
         costs = connection.sql("FROM experiments.window_costs WHERE experiment = 'ddppo' ORDER BY ALL").pl()
         learned_from = curves["source"].unique().sort().to_list()
+        there = connection.sql("SELECT DISTINCT source FROM core.jobs").pl()["source"]
+        shown = sorted({*learned_from, *(set(CENTRES) & set(there))})
         query = sql.load("marts.submissions")
-        submitted = {source: connection.sql(query, params={"source": source}).pl() for source in learned_from}
+        submitted = {source: connection.sql(query, params={"source": source}).pl() for source in shown}
     pictures = {f"submissions-{source}": submissions(jobs) for source, jobs in submitted.items()}
     pictures |= {f"rewards-{source}": reward_curves(curves.filter(source=source)) for source in learned_from}
     for (source,), part in costs.group_by("source", maintain_order=True):

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from benchmarks.markdown import markdown
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import Session, WorkerTask
 from models.scheduling.workers.groups import LoneWorker
+from models.scheduling.workers.task_folder import map_jobs
 from simulator.engine.replay import replay
 from traces.catalogue.sources import Source
 from traces.common.log import log_files
@@ -97,10 +99,13 @@ def load_and_replay(source: Source, warehouse: Warehouse) -> int:
 
 
 def _training(source: Source, warehouse: Warehouse) -> TrainingSetup:
-    """Windows over the whole log, in which a policy is trained for bounded slowdown."""
+    """Windows over the whole log, in which a policy is trained for bounded slowdown. As in experiments/ddppo, jobs are mapped from
+    files, and the table of the log is let go of."""
     trace = load_trace(warehouse, source.name)
     window_jobs = min(WINDOW_JOBS, trace.rows.height // 16)
-    return setup_of(trace, PolicyTask("bsld", "easy", window_jobs=window_jobs), 0)
+    setup = setup_of(trace, PolicyTask("bsld", "easy", window_jobs=window_jobs), 0)
+    mapped = map_jobs(warehouse.path.with_name("jobs"), setup.arena.jobs)
+    return replace(setup, trace=replace(trace, rows=trace.rows.clear()), arena=replace(setup.arena, jobs=mapped))
 
 
 def training_setup(source: Source, warehouse: Warehouse) -> int:

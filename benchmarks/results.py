@@ -35,7 +35,7 @@ BENCHMARKS = (
     "deep_back_filling", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
-    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data",
 )  # fmt: skip
 """Those whose printed tables are published: python -m benchmarks.NAME. A second word is a part of a benchmark."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")

@@ -1,5 +1,7 @@
 """The asset experiments/ddppo: policies by decentralised PPO on a large log, with and without tuning (Sgambati et al. 2025)."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
 from assets.common.partitions import SOURCES
 from assets.common.progress import progress_bar
-from assets.common.trace import load_trace
+from assets.common.trace import Trace, load_trace
 from assets.experiments.plots.ddppo import reward_curves
 from assets.experiments.tables import EXPERIMENT_CARD, store_curves, store_trained
 from assets.ingest.core_jobs import jobs
@@ -20,10 +22,12 @@ from assets.policies.population import MembersConfig, PopulationPPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup, arena_of_task, store_policy
 from assets.policies.workers import WorkersConfig, checkpoint_file, on_workers
 from models.scheduling.arena import Windows
+from models.scheduling.goals import parse_goal
 from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, Recipe
 from models.scheduling.workers.launching import OnWorkers, forget
+from models.scheduling.workers.task_folder import map_jobs
 from warehouse import Warehouse
 
 VARIANTS: dict[str, dict[str, bool] | None] = {
@@ -40,7 +44,9 @@ WINDOWS_THAT_CHOOSE = 64
 
 
 class DDPPOConfig(dg.Config):
-    goals: list[str] = Field(default=["bsld", "wait", "turnaround", "utilisation"], description="One policy for each")
+    goals: list[str] = Field(
+        default=["bsld", "wait", "turnaround", "utilisation"], min_length=1, description="One policy for each"
+    )
     variants: list[str] = Field(default=list(VARIANTS), description="dd-ppo, without PBT, without FT, ppo")
     seeds: list[int] = Field(default=[1, 2, 3, 4, 5], min_length=1, description="Training seeds")
     jobs: int = Field(default=0, ge=0, description="First jobs of the log that are learned from; 0 for all")
@@ -66,7 +72,7 @@ def ddppo(
     """Policies for four goals, learned from one log on many workers: tuned by population-based training, by a random search, by both and
     by neither, at equal decisions. `ddppo_transfer` judges them on logs that they have not seen."""
     source = context.partition_key
-    trace = load_trace(warehouse, source)
+    setups, jobs_folder = _setups(load_trace(warehouse, source), config)
     recipe = Recipe(start=config.start, cautious=False, ppo=PPOOptions(**config.ppo.model_dump()))  # type: ignore[arg-type]
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
@@ -74,8 +80,7 @@ def ddppo(
     steps = [(goal, variant, seed) for goal in config.goals for variant in config.variants for seed in config.seeds]
     with progress_bar(f"dd-ppo on {source}", len(steps)) as bar:
         for goal, variant, seed in steps:
-            task = PolicyTask(goal, config.backfill, window_jobs=config.window_jobs)
-            setup = setup_of(trace, task, config.jobs)
+            setup = setups[goal]
             checkpoint = checkpoint_file(config.workers, source, f"ddppo-{goal}-{variant}-{seed}".replace(" ", "_"))
             by_ppo, asked = training_of(variant, config, recipe, context)
             (policy,) = setup.train(asked, [seed], checkpoint_of=dict.fromkeys([seed], checkpoint).get, by_ppo=by_ppo)
@@ -89,6 +94,7 @@ def ddppo(
     store_curves(warehouse, source, learned, ["experiment", "variant", "seed"])
     for checkpoint in checkpoints:
         forget(checkpoint)
+    shutil.rmtree(jobs_folder)
     shown = pl.DataFrame(rows).select("goal", "policy", "seed", "best_epoch", "validation_cost")
     return dg.MaterializeResult(
         metadata={
@@ -99,20 +105,45 @@ def ddppo(
     )
 
 
-def setup_of(trace: Any, task: PolicyTask, most: int) -> TrainingSetup:
+def _setups(trace: Trace, config: DDPPOConfig) -> tuple[dict[str, TrainingSetup], Path]:
+    """By goal, what is learned from, and the folder that the jobs are mapped from. Of a log of millions of jobs this process then keeps
+    nothing in memory beside its workers, which map the same files."""
+    first = setup_of(trace, PolicyTask(config.goals[0], config.backfill, window_jobs=config.window_jobs), config.jobs)
+    folder = checkpoint_file(config.workers, trace.source, "ddppo").with_suffix(".jobs")
+    arena = replace(first.arena, jobs=map_jobs(folder, first.arena.jobs))
+    known = replace(trace, rows=trace.rows.clear())
+    setups = {
+        goal: replace(
+            first, trace=known, task=replace(first.task, goal=goal), arena=replace(arena, goal=parse_goal(goal))
+        )
+        for goal in config.goals
+    }
+    return setups, folder
+
+
+def setup_of(trace: Trace, task: PolicyTask, most: int) -> TrainingSetup:
     """Windows over all jobs to learn from, the last fifth of which choose. most: how many jobs, 0 for all. Raises ValueError where they
     are too few for a window of each."""
     arena = arena_of_task(trace, task)
     count = min(most, len(arena.jobs)) if most else len(arena.jobs)
-    learned = int((1 - SHARE_THAT_CHOOSES) * count)
-    if learned < 2 * task.window_jobs or count - learned < 2 * task.window_jobs:
+    try:
+        lessons = lessons_of(range(count), task.window_jobs)
+    except ValueError as error:
+        raise ValueError(f"{trace.source}: {error}") from None
+    return TrainingSetup(trace, task, arena, lessons, lessons.validation, count)
+
+
+def lessons_of(part: range, window_jobs: int) -> Lessons:
+    """Windows over a part of a log, the last fifth of which choose. part: positions of its jobs. Raises ValueError where they are too few
+    for a window of each."""
+    learned = part.start + int((1 - SHARE_THAT_CHOOSES) * len(part))
+    if min(learned - part.start, part.stop - learned) < 2 * window_jobs:
         raise ValueError(
-            f"{trace.source}: {count} jobs are too few to learn from in windows of {task.window_jobs}: give smaller windows"
+            f"{len(part)} jobs are too few to learn from in windows of {window_jobs}: give smaller windows"
         )
-    windows = Windows.spread(0, learned, task.window_jobs, max(learned // task.window_jobs, 1))
-    choose = Windows.spread(learned, count - task.window_jobs, task.window_jobs, WINDOWS_THAT_CHOOSE)
-    lessons = Lessons(windows, windows.taken(windows.first[:0]), choose, after=task.window_jobs)
-    return TrainingSetup(trace, task, arena, lessons, choose, count)
+    windows = Windows.spread(part.start, learned, window_jobs, max((learned - part.start) // window_jobs, 1))
+    choose = Windows.spread(learned, part.stop - window_jobs, window_jobs, WINDOWS_THAT_CHOOSE)
+    return Lessons(windows, windows.taken(windows.first[:0]), choose, after=window_jobs)
 
 
 def training_of(

@@ -113,7 +113,7 @@ def sample_windows(
 
     Threads(rules.threads).share(len(first), 1, work)
     first_decision = np.concatenate(([0], np.cumsum(sampled.decisions)))
-    columns: list[Any] = [*_joined([parts[begin] for begin in sorted(parts)]), first_decision, start]
+    columns: list[Any] = [*_joined([parts.pop(begin) for begin in sorted(parts)]), first_decision, start]
     return Trajectories(*columns)
 
 
@@ -169,12 +169,19 @@ def _cut(recorder: Recorder, decisions: int, rows: int) -> Recorder:
 
 
 def _joined(parts: list[Recorder]) -> tuple[Any, ...]:
-    """The columns of all recorders, one after another."""
+    """The columns of all recorders, one after another. Empties the list: features are let go of while they are joined, since they are
+    most of what an epoch has in memory."""
     offsets = np.cumsum([0, *(len(part.features) for part in parts)])
     for part, offset in zip(parts, offsets, strict=False):
         part.first_row[:] += offset
-    columns = zip(*(part[:-1] for part in parts), strict=True)
-    return tuple(np.concatenate(column) if len(parts) > 1 else column[0] for column in columns)
+    if len(parts) == 1:
+        return tuple(parts.pop()[:-1])
+    others = [np.concatenate(column) for column in zip(*(part[1:-1] for part in parts), strict=True)]
+    features = np.empty((offsets[-1], parts[0].features.shape[1]), dtype=np.float32)
+    for offset in offsets[:-1]:
+        part = parts.pop(0)
+        features[offset : offset + len(part.features)] = part.features
+    return features, *others
 
 
 def _standard(

@@ -13,6 +13,7 @@ from warehouse import replace_partition
 
 def test_every_log_that_was_learned_from_or_judged_has_its_pictures(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(60))
+    warehouse_of(tmp_path, busy_log(60, seed=1), "lemhi")  # nothing was learned from it
     curve = {
         "experiment": "ddppo, bsld",
         "variant": "ppo",
@@ -35,6 +36,7 @@ def test_every_log_that_was_learned_from_or_judged_has_its_pictures(tmp_path: Pa
         replace_partition(connection, "experiments.window_costs", "other", pl.DataFrame(rows, schema_overrides=columns))
     paths = write_pictures(warehouse, tmp_path / "images")
     assert [path.name for path in paths] == [
+        "ddppo-submissions-lemhi.png",
         "ddppo-submissions-mine.png",
         "ddppo-rewards-mine.png",
         "ddppo-windows-other.png",

@@ -32,11 +32,10 @@ from tests.models.scheduling.workers.processes import processes_of
 from tests.models.scheduling.workers.quick import QUICK, same
 
 
-def test_three_workers_of_torchrun_learn_what_one_learns(
-    task: WorkerTask, alone: TrainedPolicy, tmp_path: Path
-) -> None:
+@pytest.mark.launchers
+def test_four_workers_of_torchrun_learn_what_one_learns(task: WorkerTask, alone: TrainedPolicy, tmp_path: Path) -> None:
     reports: list[EpochReport] = []
-    task = replace(task, workers=WorkerOptions(workers=3))
+    task = replace(task, workers=WorkerOptions(workers=4))
     assert same(train_on_workers(tmp_path, task, reports.append), alone)
     assert reports == alone.curve and processes_of(tmp_path) == {}
 

@@ -19,6 +19,7 @@ from tests.models.scheduling.workers.processes import processes_of
 from tests.models.scheduling.workers.quick import same
 
 
+@pytest.mark.launchers
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra cluster")
 def test_workers_of_ray_learn_what_one_learns(
     task: WorkerTask, alone: TrainedPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
