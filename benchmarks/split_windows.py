@@ -44,7 +44,7 @@ from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
+from simulator.jobs.schedule import CANCELLED, Schedule
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import Policy, assisted
 from simulator.published.deep_back_filling import (
@@ -245,7 +245,8 @@ def placed_by_job(
     times arrived. first, start: as in simulator.published.deep_back_filling.protocol_metrics. ends_at: jobs placed that end an episode."""
     placed, waited, arrived = np.zeros((3, len(jobs)))
     for position, of_episode in zip(first.tolist(), start, strict=True):
-        order = np.argsort(of_episode, kind="stable")[:ends_at]
+        when = np.where(of_episode == CANCELLED, np.iinfo(np.int64).max, of_episode)
+        order = np.argsort(when, kind="stable")[:ends_at]
         over = of_episode[order[-1]]
         submit = jobs.submit[position : position + len(of_episode)]
         placed[position + order] += 1
