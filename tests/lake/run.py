@@ -39,7 +39,18 @@ def main(arguments: Sequence[str]) -> int:
         connect_with("ducklake", "postgres_scanner").close()
         with running_server() as server:
             environment = os.environ | {SERVER_OF_TESTS: f"{server.folder}:{server.port}"}
-            tests = ["-m", "pytest", "-p", "no:cacheprovider", "-rs", "-n", "2", "--dist", "load", *(arguments or TESTS)]
+            tests = [
+                "-m",
+                "pytest",
+                "-p",
+                "no:cacheprovider",
+                "-rs",
+                "-n",
+                "2",
+                "--dist",
+                "load",
+                *(arguments or TESTS),
+            ]
             code = subprocess.run([sys.executable, *tests], env=environment, check=False).returncode
     except (NotHere, WarehouseError) as error:
         print(f"not run: the tests over a lake, and the stress: {error}")
