@@ -1,7 +1,5 @@
 """The upkeep of a lake, every night. A warehouse that is a file needs none."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from assets.common.storage import data_folder, open_warehouse

@@ -1,4 +1,4 @@
-"""`tracehouse warehouse copy`: a warehouse into another one, with the model files that its rows name; or into one for readers who may see
+"""`tracehouse warehouse copy`: a warehouse into another one, with the model files that its rows name. Or into one for readers who may see
 pseudonyms only."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host"))
 
 @dataclass(frozen=True)
 class Copied:
-    """rows: by table. files: model files that were copied; those that were there already are not counted."""
+    """rows: by table. files: model files that were copied, without those that were there already."""
 
     rows: dict[str, int]
     files: int
@@ -69,7 +69,7 @@ def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, 
 
 
 def copy_models(source: Path, target: Path) -> int:
-    """Copies the model files that the target lacks; returns how many. Their names carry their hash, so that one of a name is the same."""
+    """Copies the model files that the target lacks, and returns how many. A name carries the hash, so that one of a name is the same."""
     missing = []
     for path in sorted((source / MODELS).rglob("*")):
         name = f"{MODELS}/{path.relative_to(source / MODELS).as_posix()}"
@@ -84,7 +84,7 @@ def copy_models(source: Path, target: Path) -> int:
 
 
 def _with_names() -> list[str]:
-    """Tables of which readers of pseudonyms see nothing: lines of logs, and what has paths in it."""
+    """Tables of which readers of pseudonyms see nothing, since lines of logs or paths are in them."""
     return [
         name
         for name in copied_tables()
@@ -93,5 +93,5 @@ def _with_names() -> list[str]:
 
 
 def _with_pseudonyms(name: str, rows: pl.DataFrame, key: bytes) -> pl.DataFrame:
-    """Rows of a table in which names of people are pseudonyms; what is one already stays."""
+    """Rows of a table in which names of people are pseudonyms. What is one already stays."""
     return replace_names(rows, DEFAULT_KINDS, key, keep_pseudonyms=True)

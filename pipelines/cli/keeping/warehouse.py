@@ -18,8 +18,8 @@ def warehouse() -> None:
 @warehouse.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--from-data", metavar="FOLDER", help=f"Where the tables of the lake FROM are; default: ${DATA}.")
-@click.option("--to-data", metavar="FOLDER", help=f"Where the tables of the lake TO are; default: ${DATA}.")
+@click.option("--from-data", metavar="FOLDER", help=f"Where the tables of the lake FROM are. Default: ${DATA}.")
+@click.option("--to-data", metavar="FOLDER", help=f"Where the tables of the lake TO are. Default: ${DATA}.")
 @click.option("--replace", is_flag=True, help="Replace all rows of TO.")
 @click.option(
     "--pseudonyms", is_flag=True, help="For readers who may see pseudonyms only: no names, log lines, paths, models."
