@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import polars as pl
 
 import sql
@@ -22,6 +23,8 @@ from warehouse.copying import copied_tables, copy_rows
 from warehouse.lake_place import PREFIX, lake_of_text
 from warehouse.migrations import table_columns
 
+STORAGE = "v1.0.0"
+"""Of DuckDB's file format, for plug-ins and wheels that have older versions of DuckDB than tracehouse has."""
 _OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host"))
 """Columns in which names of people may be, as parts of paths. Tables with one of them stay empty for readers of pseudonyms."""
 
@@ -49,11 +52,14 @@ def warehouse_at(text: str, data: str) -> Warehouse:
     return Warehouse(path / "warehouse" / "data" / DATABASE if path.is_dir() else path)
 
 
-def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, pseudonyms: bool = False) -> Copied:
+def copy_warehouse(
+    source: Warehouse, target: Warehouse, replace: bool = False, pseudonyms: bool = False, older_duckdb: bool = False
+) -> Copied:
     """Copies rows and model files. A copy that was killed can be run again.
 
-    replace: whether rows of the target are replaced. pseudonyms: names of people become the pseudonyms of this home's key; lines of logs,
-    paths, and model files are left out. Raises WarehouseError where the target is the source or has rows.
+    replace: whether rows of the target are replaced. pseudonyms: names of people become the pseudonyms of this home's key, and lines of
+    logs, paths, and model files are left out. older_duckdb: a new file is one that DuckDB 1.0 and later can open. Raises WarehouseError
+    where the target is the source or has rows.
     """
     if source.place == target.place:
         raise WarehouseError(f"{source.name}: a warehouse cannot be copied into itself")
@@ -61,6 +67,10 @@ def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, 
         raise NoWarehouse(f"{source.name}: there is no warehouse to copy. Check the name")
     if target.lake is None:
         target.path.parent.mkdir(parents=True, exist_ok=True)
+        if older_duckdb and not target.path.exists():
+            with duckdb.connect() as connection:
+                path = str(target.path).replace("'", "''")
+                connection.execute(f"ATTACH '{path}' AS made (STORAGE_VERSION '{STORAGE}')")
     files = 0 if pseudonyms else copy_models(source.artefacts, target.artefacts)
     change = partial(_with_pseudonyms, key=read_key(pseudonym_key_path())) if pseudonyms else None
     with progress_bar("tables", len(copied_tables())) as bar:

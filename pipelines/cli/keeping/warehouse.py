@@ -24,8 +24,19 @@ def warehouse() -> None:
 @click.option(
     "--pseudonyms", is_flag=True, help="For readers who may see pseudonyms only: no names, log lines, paths, models."
 )
+@click.option(
+    "--older-duckdb", is_flag=True, help="TO is a new file that DuckDB 1.0 and later open, such as that of the wheels."
+)
 @plain_errors
-def copy(source: str, target: str, from_data: str | None, to_data: str | None, replace: bool, pseudonyms: bool) -> None:
+def copy(
+    source: str,
+    target: str,
+    from_data: str | None,
+    to_data: str | None,
+    replace: bool,
+    pseudonyms: bool,
+    older_duckdb: bool,
+) -> None:
     """Copy a warehouse, row for row, with its comments, histories and model files.
 
     FROM and TO are database files, homes (folders), or lakes such as 'ducklake:postgres:dbname=tracehouse host=db'. All rows are written
@@ -35,7 +46,7 @@ def copy(source: str, target: str, from_data: str | None, to_data: str | None, r
 
     data = os.environ.get(DATA, "")
     former, made = warehouse_at(source, from_data or data), warehouse_at(target, to_data or data)
-    copied = copy_warehouse(former, made, replace, pseudonyms)
+    copied = copy_warehouse(former, made, replace, pseudonyms, older_duckdb)
     for name, rows in copied.rows.items():
         if rows:
             click.echo(f"{rows:>12,}  {name}")

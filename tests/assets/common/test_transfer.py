@@ -208,3 +208,32 @@ def test_readers_of_pseudonyms_cannot_open_the_other(
 def _name(lake: Warehouse) -> str:
     assert lake.lake is not None
     return lake.lake.catalogue.split()[0].partition("=")[2]
+
+
+MAKE = """
+import sys
+from pathlib import Path
+from assets.common.transfer import copy_warehouse
+from warehouse import Warehouse
+made = Warehouse(Path(sys.argv[1]) / "new.duckdb")
+with made.write() as connection:
+    connection.execute("INSERT INTO core.changed_files VALUES ('mine', 'f', 1)")
+copy_warehouse(made, Warehouse(Path(sys.argv[1]) / "old.duckdb"), older_duckdb=True)
+"""
+
+
+def test_a_file_of_a_newer_duckdb_under_an_older_one(tmp_path: Path) -> None:
+    newer = Path(sys.prefix).with_name(".venv") / "bin" / "python"
+    if newer.parent.parent == Path(sys.prefix) or not newer.exists():
+        pytest.skip("needs two versions of DuckDB: make test-lake runs it")
+    subprocess.run([str(newer), "-c", MAKE, str(tmp_path)], check=True)
+    with (
+        pytest.raises(
+            WarehouseError, match=r"a newer DuckDB has written it than the .*Update DuckDB, or.*--older-duckdb"
+        ) as raised,
+        Warehouse(tmp_path / "new.duckdb").read(),
+    ):
+        pass
+    assert "\n" not in str(raised.value)
+    with Warehouse(tmp_path / "old.duckdb").read() as connection:
+        assert connection.execute("FROM core.changed_files").fetchall() == [("mine", "f", 1)]
