@@ -3,16 +3,17 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
+LAKE_WHEELS := duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5
 DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 
 # One thread per process: the work is many small steps, and more threads only fight over the cores.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test ui lint docs bench results clean constraints
+.PHONY: help setup run test test-lake ui lint docs bench results clean constraints
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 setup: $(DONE) ## Create .venv with everything pinned in constraints.txt
 
@@ -32,6 +33,19 @@ run: setup ## Run the pipeline on all sources: raw logs to leaderboard and repor
 test: export PYTHONDONTWRITEBYTECODE := # else each run rewrites the assertions of all test files again, in each process
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+# Wheels of DuckDB's extensions for a lake exist for 1.5.5. All else is the main environment's, which comes after it on the path.
+test-lake: export PYTHONDONTWRITEBYTECODE :=
+test-lake: setup ## Run tests and stress over DuckLake on PostgreSQL, where both are to be had
+	@test -e .venv-lake/.set-up || { $(PYTHON) -m venv .venv-lake \
+		&& .venv-lake/bin/python -m pip install --quiet --disable-pip-version-check $(LAKE_WHEELS) \
+		&& echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/$$(ls .venv/lib)/site-packages')" \
+			> $$(echo .venv-lake/lib/*/site-packages)/main-environment.pth \
+		&& sed '1s|.*|#!$(CURDIR)/.venv-lake/bin/python|' $(BIN)/tracehouse > .venv-lake/bin/tracehouse \
+		&& chmod +x .venv-lake/bin/tracehouse && touch .venv-lake/.set-up; } \
+		|| { rm -rf .venv-lake; echo "not run: the tests over a lake, and the stress: $(LAKE_WHEELS) cannot be installed here"; exit 0; }; \
+	test -e /usr/lib/postgresql || test "$$(id -u)" != 0 || apt-get install -qq -y --no-install-recommends postgresql > /dev/null 2>&1 || true; \
+	test ! -e .venv-lake || .venv-lake/bin/python -m tests.lake.run
 
 ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 	@$(BIN)/tracehouse ui

@@ -22,6 +22,7 @@ from pipelines.automation import (
 from pipelines.executors import wanted_executor
 from pipelines.jobs import JOBS, NIGHTLY
 from pipelines.step_log import step_logger
+from pipelines.upkeep import upkeep_schedules
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, confined
 
@@ -46,7 +47,7 @@ def build_definitions() -> dg.Definitions:
         assets=all_assets,
         asset_checks=dg.load_asset_checks_from_package_module(assets),
         jobs=JOBS,
-        schedules=[nightly_schedule(), nightly_vasp_schedule()],
+        schedules=[nightly_schedule(), nightly_vasp_schedule(), *upkeep_schedules()],
         sensors=[inbox_sensor, vasp_sensor, readers_sensor],
         resources={"warehouse": confined_warehouse},
         loggers={"console": dg.colored_console_logger, "steps": step_logger},

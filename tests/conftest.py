@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from tests.compiled import compile_together
-from tests.lake.doors import Lakes, install, server_of_tests
+from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
 from tests.tiny import Home
 from warehouse import Warehouse, file_lock
 from warehouse.file_door import FileDoor
@@ -31,6 +31,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((k for k, name in enumerate(LONG_FILES) if item.nodeid.startswith(name)), len(LONG_FILES))
 
     items.sort(key=place)
+    if server_of_tests() is not None:
+        for item in items:
+            if reason := reason_not_over_a_lake(item.nodeid):
+                item.add_marker(pytest.mark.skip(reason=f"not over a lake: {reason}"))
 
 
 def pytest_collection_finish() -> None:

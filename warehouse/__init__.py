@@ -1,4 +1,4 @@
-"""The door to DuckDB. The database itself lives in `warehouse/data/`, which git ignores, or in a lake (docs/lake.md)."""
+"""The door to DuckDB. The database itself lives in `warehouse/data/`, which git ignores, or in a lake (docs/guides/lake.md)."""
 
 from warehouse.disk import DiskError, disk_fault
 from warehouse.door import Unfinished, Warehouse, confined

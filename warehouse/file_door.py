@@ -48,6 +48,11 @@ class FileDoor(Door):
             except duckdb.IOException as error:
                 if fault := disk_fault(error, self.path):
                     raise DiskError(fault) from error
+                if "we can only read versions" in str(error):
+                    raise WarehouseError(
+                        f"{self.path}: a newer DuckDB has written it than the {duckdb.__version__} that is here. Update DuckDB, or make a "
+                        "copy with the one that wrote it: tracehouse warehouse copy FROM TO --older-duckdb"
+                    ) from None
                 if "Could not set lock" not in str(error) and "Conflicting lock" not in str(error):
                     raise WarehouseError(
                         f"{self.path}: cannot be opened ({error}). If a newer version of DuckDB wrote it, update tracehouse. If "

@@ -54,6 +54,8 @@ class LakeDoor(Door):
         self, read_only: bool, deadline: float, confined: bool, makes: bool = False
     ) -> duckdb.DuckDBPyConnection:
         self._require_data()
+        if makes and self.place.is_folder:
+            Path(self.place.tables).mkdir(exist_ok=True)
         name_this_process()
         options = f"DATA_PATH {quoted(self.place.tables)}" + (", READ_ONLY" if read_only else "")
         options += "" if makes else ", CREATE_IF_NOT_EXISTS false"
@@ -185,5 +187,5 @@ class LakeDoor(Door):
             )
         return WarehouseError(
             f"{self.name}: cannot be opened as a lake ({why}). Check {PLACE}. If a newer DuckLake wrote it, update DuckDB and its "
-            "extensions (docs/lake.md)"
+            "extensions (docs/guides/lake.md)"
         )

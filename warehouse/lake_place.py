@@ -29,7 +29,7 @@ class LakePlace:
         if scrubbed(self.catalogue) != self.catalogue:
             raise WarehouseError(
                 f"{PLACE} holds a password. Take it out: set PGPASSWORD, or write a password file and set PGPASSFILE "
-                "(docs/lake.md tells how)"
+                "(docs/guides/lake.md tells how)"
             )
 
     @property

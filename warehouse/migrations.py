@@ -100,8 +100,8 @@ def _adopt_definition(connection: duckdb.DuckDBPyConnection, name: str, statemen
     lost = {column for column, _ in stored} - {column for column, _ in wanted}
     if lost:
         raise WarehouseError(f"{name}: no migration says what becomes of {', '.join(sorted(lost))}")
-    schema, _, table = name.partition(".")
-    connection.execute(f"ALTER TABLE {name} RENAME TO {table}_before")
-    connection.execute(statement)
-    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM {schema}.{table}_before")
-    connection.execute(f"DROP TABLE {schema}.{table}_before")
+    # the new table takes the name last: a lake cannot give the name of a table that this transaction has altered to another one
+    connection.execute(statement.replace(f" {name} (", f" {name}_after (", 1))
+    connection.execute(f"INSERT INTO {name}_after BY NAME SELECT * FROM {name}")
+    connection.execute(f"DROP TABLE {name}")
+    connection.execute(f"ALTER TABLE {name}_after RENAME TO {name.partition('.')[2]}")

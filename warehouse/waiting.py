@@ -22,9 +22,7 @@ MOST_OF_A_COMMAND = 60
 
 @contextmanager
 def file_lock(path: Path, deadline: float | None = None, of: Path | None = None) -> Iterator[None]:
-    """Holds a lock that is a file. Waits for other processes until the deadline.
-
-    deadline: by time.monotonic, by default TRACEHOUSE_TIMEOUT_S from now.
+    """Holds a lock that is a file. Waits for other processes until the deadline of time.monotonic, or for TRACEHOUSE_TIMEOUT_S.
 
     Raises WarehouseBusy, naming `of` (default: the file itself) and the process that holds it.
     """

@@ -1,4 +1,4 @@
-"""`tracehouse warehouse copy`: a warehouse into another one, with the model files that its rows name, or into one for readers who may see
+"""`tracehouse warehouse copy`: a warehouse into another one, with the model files that its rows name. Or into one for readers who may see
 pseudonyms only."""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import polars as pl
 
 import sql
@@ -22,13 +23,15 @@ from warehouse.copying import copied_tables, copy_rows
 from warehouse.lake_place import PREFIX, lake_of_text
 from warehouse.migrations import table_columns
 
+STORAGE = "v1.0.0"
+"""Of DuckDB's file format, for plug-ins and wheels that have older versions of DuckDB than tracehouse has."""
 _OF_PEOPLE = frozenset(("folder", "root", "node_list", "exec_host"))
 """Columns in which names of people may be, as parts of paths. Tables with one of them stay empty for readers of pseudonyms."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """rows: by table. files: model files that were copied, without those that were there before."""
+    """rows: by table. files: model files that were copied, without those that were there already."""
 
     rows: dict[str, int]
     files: int
@@ -49,11 +52,14 @@ def warehouse_at(text: str, data: str) -> Warehouse:
     return Warehouse(path / "warehouse" / "data" / DATABASE if path.is_dir() else path)
 
 
-def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, pseudonyms: bool = False) -> Copied:
+def copy_warehouse(
+    source: Warehouse, target: Warehouse, replace: bool = False, pseudonyms: bool = False, older_duckdb: bool = False
+) -> Copied:
     """Copies rows and model files. A copy that was killed can be run again.
 
-    replace: whether rows of the target are replaced. pseudonyms: names of people become the pseudonyms of this home's key; lines of logs,
-    paths, and model files are left out. Raises WarehouseError where the target is the source or has rows.
+    replace: whether rows of the target are replaced. pseudonyms: names of people become the pseudonyms of this home's key, and lines of
+    logs, paths, and model files are left out. older_duckdb: a new file is one that DuckDB 1.0 and later can open. Raises WarehouseError
+    where the target is the source or has rows.
     """
     if source.place == target.place:
         raise WarehouseError(f"{source.name}: a warehouse cannot be copied into itself")
@@ -61,6 +67,10 @@ def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, 
         raise NoWarehouse(f"{source.name}: there is no warehouse to copy. Check the name")
     if target.lake is None:
         target.path.parent.mkdir(parents=True, exist_ok=True)
+        if older_duckdb and not target.path.exists():
+            with duckdb.connect() as connection:
+                path = str(target.path).replace("'", "''")
+                connection.execute(f"ATTACH '{path}' AS made (STORAGE_VERSION '{STORAGE}')")
     files = 0 if pseudonyms else copy_models(source.artefacts, target.artefacts)
     change = partial(_with_pseudonyms, key=read_key(pseudonym_key_path())) if pseudonyms else None
     with progress_bar("tables", len(copied_tables())) as bar:
@@ -69,7 +79,7 @@ def copy_warehouse(source: Warehouse, target: Warehouse, replace: bool = False, 
 
 
 def copy_models(source: Path, target: Path) -> int:
-    """Copies the model files that the target lacks. Returns how many. Their names carry their hash, so that one of a name is the same."""
+    """Copies the model files that the target lacks, and returns how many. A name carries the hash, so that one of a name is the same."""
     missing = []
     for path in sorted((source / MODELS).rglob("*")):
         name = f"{MODELS}/{path.relative_to(source / MODELS).as_posix()}"
@@ -84,7 +94,7 @@ def copy_models(source: Path, target: Path) -> int:
 
 
 def _with_names() -> list[str]:
-    """Tables of which readers of pseudonyms see nothing: lines of logs, and what has paths in it."""
+    """Tables of which readers of pseudonyms see nothing, since lines of logs or paths are in them."""
     return [
         name
         for name in copied_tables()
@@ -93,5 +103,5 @@ def _with_names() -> list[str]:
 
 
 def _with_pseudonyms(name: str, rows: pl.DataFrame, key: bytes) -> pl.DataFrame:
-    """Rows of a table in which names of people are pseudonyms; what is one already stays."""
+    """Rows of a table in which names of people are pseudonyms. What is one already stays."""
     return replace_names(rows, DEFAULT_KINDS, key, keep_pseudonyms=True)

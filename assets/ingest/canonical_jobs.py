@@ -52,7 +52,7 @@ def write_jobs(warehouse: Warehouse, source: str) -> int:
     with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
 
         def begin(connection: duckdb.DuckDBPyConnection) -> tuple[tuple[str, datetime, str], int | None, int]:
-            """Format, clock and time zone, the first second that has changed, and the number of jobs where none has."""
+            """Format, clock and time zone, then the first second that has changed, and the number of jobs where none has."""
             connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
             source_row = first_row(
                 connection, "SELECT format, clock_zero, time_zone FROM core.sources WHERE source = ?", [source]

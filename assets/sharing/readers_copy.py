@@ -15,6 +15,7 @@ import sql
 from assets.common.backup import copy_files, fold_journal, require_space
 from assets.common.journal import DATABASE, sync
 from assets.common.storage import data_folder
+from assets.common.transfer import STORAGE
 from warehouse import Warehouse, file_lock
 from warehouse.copying import copy_rows
 from warehouse.schema import create_schema
@@ -23,8 +24,6 @@ LEFT_EMPTY = tuple(
     name for name in sql.names("tables") if name.startswith("raw.") and name not in ("raw.log_files", "raw.line_counts")
 )
 """Tables whose rows are lines of the logs, some with names of people and hosts in them. No view of a result reads them."""
-STORAGE = "v1.0.0"
-"""Of DuckDB's file format: plug-ins have older versions of DuckDB than tracehouse has."""
 
 
 def write_readers_copy(warehouse: Warehouse, target: Path) -> None:

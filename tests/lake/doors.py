@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,26 @@ from tests.lake.server import Server
 from warehouse import LakePlace, NoWarehouse, Warehouse, door
 from warehouse.doors import Door
 from warehouse.lake_door import LakeDoor
+
+ABOUT_THE_FILE = {
+    "tests/warehouse/test_disk.py": "about the file system under one file",
+    "test_door.py::test_a_second_writer_waits_and_names_the_first": "readers of a lake do not wait (test_lake.py)",
+    "test_door.py::test_a_file_that_is_no_database": "about a damaged file",
+    "test_door.py::test_pausing_upgrades_nothing": "compares the bytes of a file",
+    "test_door.py::test_replacing_is_refused": "about putting a file in place of another",
+    "test_door.py::test_what_a_killed_process_has_left": "about putting a file in place of another",
+    "test_schema.py::test_every_table_view_and_column": "a lake has the comments of a view's columns in the view's (test_lake.py)",
+    "test_migrations.py::test_a_newer_warehouse_is_refused": "compares the bytes of a file (test_lake.py)",
+    "test_migrations.py::test_a_warehouse_before_the_first_release": "compares the bytes of a file",
+    "test_migrations.py::test_killed_in_the_middle": "forks a process that has a session of PostgreSQL; the stress kills writers",
+}
+"""Tests that are not run over a lake, by the beginning of their name, and why."""
+
+
+def reason_not_over_a_lake(test: str) -> str | None:
+    """Why a test is not run over a lake; None where it is."""
+    return next((reason for name, reason in ABOUT_THE_FILE.items() if name in test), None)
+
 
 SERVER_OF_TESTS = "TRACEHOUSE_TEST_LAKE"
 """Folder and port of the server that `tests.lake.run` has started; not set where the tests use files."""
@@ -42,6 +63,7 @@ def server_of_tests() -> Server | None:
 
 
 _CONNECT = LakeDoor.connect
+_NUMBERS = count(1)
 CURRENT: list[Lakes] = []
 """The lakes of this process, where its tests use them."""
 
@@ -78,6 +100,11 @@ class Lakes:
         if empty:
             self.server.execute(f'CREATE DATABASE "{name}"')
             return
+        self.copy_template(place)
+
+    def copy_template(self, place: LakePlace) -> None:
+        """Makes the catalogue of a lake as that of a lake whose tables are empty."""
+        name = _database(place)
         self.server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self.template}"')
         self.server.execute(f"UPDATE ducklake_metadata SET value = '{place.tables}' WHERE key = 'data_path'", name)
 
@@ -93,6 +120,18 @@ def warehouse_of(argument: str, timeout_s: float | None = None) -> Warehouse:
     """The warehouse, in the other process."""
     first, *others = json.loads(argument)
     return Warehouse(LakePlace(first, others[0], Path(others[1])) if others else Path(first), timeout_s)
+
+
+@contextmanager
+def new_lake(folder: Path) -> Iterator[Warehouse]:
+    """A lake whose tables are empty, opened by its own door, with its data in a folder."""
+    server, name = CURRENT[-1].server, f"own_{os.getpid()}_{next(_NUMBERS)}"
+    data = folder / name
+    data.mkdir()
+    place = LakePlace(f"dbname={name} {server.words}", str(data), folder / f"{name}-home")
+    CURRENT[-1].copy_template(place)
+    yield Warehouse(place, timeout_s=60)
+    server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager

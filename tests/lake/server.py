@@ -113,6 +113,10 @@ class Server:
             self._process.wait(timeout=60)
             self._process = None
 
+    def certificate(self) -> str:
+        """The certificate that it shows, which it has signed itself."""
+        return (self.folder / "data" / "server.crt").read_text()
+
     def call(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs one of PostgreSQL's programs against this server."""
         place = ["-h", str(self.folder), "-p", str(self.port), "-U", ADMIN]

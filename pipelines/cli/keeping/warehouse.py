@@ -12,20 +12,31 @@ from warehouse.lake_place import DATA
 
 @click.group()
 def warehouse() -> None:
-    """Copy the warehouse to a lake or back, and keep a lake tidy (docs/lake.md)."""
+    """Copy the warehouse to a lake or back, and keep a lake tidy (docs/guides/lake.md)."""
 
 
 @warehouse.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--from-data", metavar="FOLDER", help=f"Where the tables of the lake FROM are, by default ${DATA}.")
-@click.option("--to-data", metavar="FOLDER", help=f"Where the tables of the lake TO are, by default: ${DATA}.")
+@click.option("--from-data", metavar="FOLDER", help=f"Where the tables of the lake FROM are. Default: ${DATA}.")
+@click.option("--to-data", metavar="FOLDER", help=f"Where the tables of the lake TO are. Default: ${DATA}.")
 @click.option("--replace", is_flag=True, help="Replace all rows of TO.")
 @click.option(
     "--pseudonyms", is_flag=True, help="For readers who may see pseudonyms only: no names, log lines, paths, models."
 )
+@click.option(
+    "--older-duckdb", is_flag=True, help="TO is a new file that DuckDB 1.0 and later open, such as that of the wheels."
+)
 @plain_errors
-def copy(source: str, target: str, from_data: str | None, to_data: str | None, replace: bool, pseudonyms: bool) -> None:
+def copy(
+    source: str,
+    target: str,
+    from_data: str | None,
+    to_data: str | None,
+    replace: bool,
+    pseudonyms: bool,
+    older_duckdb: bool,
+) -> None:
     """Copy a warehouse, row for row, with its comments, histories and model files.
 
     FROM and TO are database files, homes (folders), or lakes such as 'ducklake:postgres:dbname=tracehouse host=db'. All rows are written
@@ -35,7 +46,7 @@ def copy(source: str, target: str, from_data: str | None, to_data: str | None, r
 
     data = os.environ.get(DATA, "")
     former, made = warehouse_at(source, from_data or data), warehouse_at(target, to_data or data)
-    copied = copy_warehouse(former, made, replace, pseudonyms)
+    copied = copy_warehouse(former, made, replace, pseudonyms, older_duckdb)
     for name, rows in copied.rows.items():
         if rows:
             click.echo(f"{rows:>12,}  {name}")

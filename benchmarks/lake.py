@@ -1,0 +1,257 @@
+"""Stress of a lake: `python -m benchmarks.lake` kills its writers, restarts PostgreSQL under them, and compares what remains with a run
+that nothing disturbed.
+
+Six writers replace partitions: four have a source each, two share one. Eight readers look on. What a writer writes depends on its own seed
+alone, and each counts what it has committed in a row of the same transaction, so that a writer that was killed goes on where it was.
+Prints counts; ends with an error if one is too small (--seconds 600), or a table differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+
+from tests.lake.doors import argument_of, warehouse_of
+from tests.lake.server import NotHere, Server, running_server
+from warehouse import LakePlace, Warehouse, WarehouseError, first_row
+from warehouse.copying import copied_tables
+from warehouse.upkeep import tidy
+
+SOURCES = ("one", "two", "three", "four", "shared", "shared")
+"""Of each writer."""
+READERS = 8
+ROWS = 2_000
+"""Rows of a replaced partition, about."""
+TABLE, STEPS = "raw.line_counts", "core.changed_files"
+"""What is replaced, and where a writer counts: a row for its name as `file`, the number of commits as `from_s`."""
+LEAST = {"commits": 200, "conflicts": 50, "kills": 20, "restarts": 1}
+"""In LONG_S seconds; in proportion in less, but for the restart."""
+LONG_S = 600
+
+
+def partition_of(writer: int, step: int) -> pl.DataFrame:
+    """The rows that a writer replaces its part of the partition by at a step. They depend on nothing else."""
+    rng = np.random.default_rng([writer, step])
+    rows = ROWS + int(rng.integers(ROWS))
+    return pl.DataFrame(
+        {
+            "file": [f"writer-{writer}"] * rows,
+            "outcome": ["accepted"] * rows,
+            "reason": [f"step {step}"] * rows,
+            "lines": rng.integers(0, 1 << 40, rows),
+        }
+    )
+
+
+def write_step(connection: duckdb.DuckDBPyConnection, writer: int, steps: int) -> int:
+    """One transaction of a writer: its rows of the next step, and the number of it. Returns that; `steps` when all are done."""
+    source, name = SOURCES[writer], f"writer-{writer}"
+    key = [source, name]
+    row = first_row(connection, f"SELECT from_s FROM {STEPS} WHERE source = ? AND file = ?", key)
+    step = row[0] + 1 if row else 1
+    if step > steps:
+        return steps
+    connection.execute(f"DELETE FROM {TABLE} WHERE source = ? AND file = ?", key)
+    connection.register("new_rows", partition_of(writer, step).to_arrow())
+    connection.execute(f"INSERT INTO {TABLE} BY NAME SELECT ? AS source, * FROM new_rows", [source])
+    connection.execute(f"DELETE FROM {STEPS} WHERE source = ? AND file = ?", key)
+    connection.execute(f"INSERT INTO {STEPS} VALUES (?, ?, ?)", [*key, step])
+    print("inside", flush=True)  # whoever kills, kills here
+    return step
+
+
+def write_all(argument: str, writer: int, steps: int) -> None:
+    """A writer, in a process of its own. Prints how many transactions were run again."""
+    warehouse = warehouse_of(argument)
+    step = 0
+    while step < steps:
+        before = warehouse.conflicts
+        try:
+            step = warehouse.transact(SOURCES[writer], lambda connection: write_step(connection, writer, steps))
+        except WarehouseError as error:  # the restart fell on the opening of the first connection
+            print(f"again {error}", flush=True)
+            time.sleep(1)
+            continue
+        print(f"committed {warehouse.conflicts - before}", flush=True)
+    print("done", flush=True)
+
+
+def read_all(argument: str, seconds: float) -> None:
+    """A reader, in a process of its own: each state that it sees is one that some commit has left."""
+    warehouse, end, seen = warehouse_of(argument), time.monotonic() + seconds, 0
+    query = f"SELECT source, file, count(DISTINCT reason), any_value(reason) FROM {TABLE} GROUP BY ALL ORDER BY ALL"
+    steps = f"SELECT source, file, from_s FROM {STEPS} ORDER BY ALL"
+    while time.monotonic() < end:
+        try:
+            with warehouse.read() as connection:
+                connection.execute("BEGIN")
+                rows = connection.execute(query).fetchall()
+                counted = connection.execute(steps).fetchall()
+        except (WarehouseError, duckdb.Error):  # PostgreSQL was restarted
+            time.sleep(0.2)
+            continue
+        assert [(source, file, 1, f"step {step}") for source, file, step in counted] == rows, (rows, counted)
+        seen += 1
+    print(f"seen {seen}", flush=True)
+
+
+@dataclass
+class Writer:
+    """A writer's process, begun again after each kill."""
+
+    argument: str
+    number: int
+    steps: int
+    process: subprocess.Popen[str] | None = None
+    is_done: bool = False
+    lines: deque[str] = field(default_factory=deque)
+
+    def begin(self) -> None:
+        """Starts the process."""
+        self.process = _child("writer", self.argument, str(self.number), str(self.steps))
+        assert self.process.stdout is not None
+        threading.Thread(target=self.lines.extend, args=(self.process.stdout,), daemon=True).start()
+
+    def listen(self, counts: Counter[str]) -> bool:
+        """Takes what it has said since. Returns whether it is inside a transaction."""
+        assert self.process is not None
+        is_inside = False
+        while self.lines:
+            word, _, rest = self.lines.popleft().strip().partition(" ")
+            if word == "committed":
+                counts.update(commits=1, conflicts=int(rest))
+            is_inside = word == "inside"
+            self.is_done |= word == "done"
+        if self.process.poll() not in (None, 0, -signal.SIGKILL):
+            raise RuntimeError(f"writer {self.number} ended with {self.process.returncode}")
+        return is_inside
+
+    def kill(self, rng: np.random.Generator) -> None:
+        """Ends the process in the middle of what it does, and starts another."""
+        assert self.process is not None
+        time.sleep(float(rng.choice([0.0, 0.01, 0.05, 0.2])))
+        self.process.kill()
+        self.process.wait()
+        self.begin()
+
+
+def _child(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.lake", "--child", *arguments], stdout=subprocess.PIPE, text=True
+    )
+
+
+def disturb(server: Server, warehouse: Warehouse, seconds: float, steps: int, seed: int) -> Counter[str]:
+    """Lets writers and readers run, kills writers and restarts PostgreSQL. Returns counts, when all writers have ended."""
+    rng, counts, argument = np.random.default_rng(seed), Counter[str](), argument_of(warehouse)
+    writers = [Writer(argument, number, steps) for number in range(len(SOURCES))]
+    for writer in writers:
+        writer.begin()
+    readers = [_child("reader", argument, str(seconds)) for _ in range(READERS)]
+    begun = last_kill = time.monotonic()
+    pause_s = 0.8 * LONG_S / LEAST["kills"]
+    while not all(writer.is_done for writer in writers):
+        time.sleep(0.02)
+        for writer in writers:
+            is_inside = writer.listen(counts)
+            now = time.monotonic()
+            if is_inside and not writer.is_done and now - last_kill > pause_s:
+                writer.kill(rng)
+                counts.update(kills=1)
+                last_kill = now
+        if not counts["restarts"] and time.monotonic() - begun > seconds / 3:
+            server.stop()
+            server.start()
+            counts.update(restarts=1)
+    for reader in readers:
+        printed, _ = reader.communicate()
+        if reader.returncode:
+            raise RuntimeError("a reader saw a state that no commit had left")
+        counts.update(reads=int(printed.split()[1]))
+    return counts
+
+
+def undisturbed(warehouse: Warehouse, steps: int) -> None:
+    """What all writers write, one after the other."""
+    with warehouse.write() as connection:
+        for writer, source in enumerate(SOURCES):
+            rows = partition_of(writer, steps).with_columns(source=pl.lit(source))
+            connection.register("new_rows", rows.to_arrow())
+            connection.execute(f"INSERT INTO {TABLE} BY NAME SELECT * FROM new_rows")
+            connection.execute(f"INSERT INTO {STEPS} VALUES (?, ?, ?)", [source, f"writer-{writer}", steps])
+
+
+def tables(warehouse: Warehouse) -> dict[str, pl.DataFrame]:
+    """All tables, rows in a fixed order."""
+    with warehouse.read() as connection:
+        return {name: connection.sql(f"FROM {name} ORDER BY ALL").pl() for name in copied_tables()}
+
+
+def stress(server: Server, folder: Path, seconds: float, seed: int) -> Counter[str]:
+    """The whole of it. Raises RuntimeError where a table differs from that of the undisturbed run."""
+    places = []
+    for name in ("disturbed", "undisturbed"):
+        server.execute(f"CREATE DATABASE {name}")
+        (folder / name).mkdir()
+        places.append(LakePlace(f"dbname={name} {server.words}", str(folder / name), folder / f"{name}-home"))
+    lake, other = (Warehouse(place, timeout_s=300) for place in places)
+    with lake.write():
+        pass
+    steps = max(5, int(seconds / 6))  # a commit of six writers side by side takes a few seconds
+    counts = disturb(server, lake, seconds, steps, seed)
+    undisturbed(other, steps)
+    expected = tables(other)
+    for name, rows in tables(lake).items():
+        if not rows.equals(expected[name]):
+            raise RuntimeError(f"{name}: {rows.height:,} rows, and {expected[name].height:,} without disturbance")
+    print(f"upkeep: {tidy(lake, 0)}")
+    if not all(rows.equals(expected[name]) for name, rows in tables(lake).items()):
+        raise RuntimeError("a table differs after the upkeep")
+    return counts
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=LONG_S, help="about how long (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        role, argument, *rest = options.child
+        if role == "writer":
+            write_all(argument, int(rest[0]), int(rest[1]))
+        else:
+            read_all(argument, float(rest[0]))
+        return
+    began = time.monotonic()
+    try:
+        with running_server() as server, tempfile.TemporaryDirectory(prefix="tracehouse-lake-") as folder:
+            counts = stress(server, Path(folder), options.seconds, options.seed)
+    except NotHere as error:
+        print(f"not run: {error}")
+        return
+    print(
+        ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())), f"in {time.monotonic() - began:.0f} s"
+    )
+    wanted = {what: max(1, int(least * min(options.seconds / LONG_S, 1))) for what, least in LEAST.items()}
+    few = [f"{counts[what]} {what} of {least}" for what, least in wanted.items() if counts[what] < least]
+    if few:
+        raise SystemExit(f"too few to say anything: {', '.join(few)}")
+    print("all tables equal those of an undisturbed run")
+
+
+if __name__ == "__main__":
+    main()
