@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -26,18 +25,11 @@ from urllib.parse import urlsplit
 from PIL import Image
 from selenium import webdriver
 from selenium.common.exceptions import TimeoutException, WebDriverException
-from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
-ASSETS = (
-    "log", "jobs", "operations", "job_features", "runtime_model", "runtime_predictions", "trajectory_filter", "priority_key",
-    "scheduling_policy", "evaluation", "runs", "leaderboard", "report", "held_out", "published", "transfer", "curves",
-    "vasp_runs", "vasp_jobs", "remaining_time_model", "remaining_times", "rlschert",
-)  # fmt: skip
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -109,30 +101,6 @@ class Camera:
                 found.add(message["params"]["url"])
         remote = [urlsplit(url) for url in found if urlsplit(url).scheme in ("http", "https", "ws", "wss")]
         return {address.netloc for address in remote} - {urlsplit(self.url).netloc}
-
-
-def asset_graph(camera: Camera) -> None:
-    """The global lineage with all groups open; navigation and list are folded away so that it is large."""
-    camera.size(2100, 2800)
-    camera.open("/asset-groups", "Global asset lineage", "what_if")
-    camera.click("the button that hides the navigation", "//button[contains(., 'Hide navigation')]")
-    camera.click("the button that folds the list of groups", "//button[.//*[@aria-label='panel_show_right']]")
-    ActionChains(camera.browser).key_down(Keys.ALT).send_keys("e").key_up(Keys.ALT).perform()  # expand all groups
-
-    def missing(browser: webdriver.Chrome) -> list[str]:
-        shown = [e.text.replace("…", "*") for e in browser.find_elements(By.TAG_NAME, "foreignObject")]
-        return [name for name in ASSETS if not any(text and fnmatchcase(name, text) for text in shown)]
-
-    try:
-        camera.wait().until_not(missing)
-    except TimeoutException:
-        raise NotSeen(f"the graph did not show: {', '.join(missing(camera.browser))}") from None
-    drag = ActionChains(camera.browser)
-    drag.w3c_actions.pointer_action.move_to_location(300, 2650)  # an empty spot at the foot of the canvas
-    drag.click_and_hold().move_by_offset(-25, 0).release().perform()  # out from under the zoom buttons
-    camera.take("asset-graph")
-    camera.browser.execute_script("localStorage.clear()")
-    camera.size()
 
 
 def asset_metadata(camera: Camera, asset: str, source: str, key: str, name: str) -> None:
@@ -213,7 +181,6 @@ def main() -> int:
         camera.size()
         try:
             if not args.only_report:
-                asset_graph(camera)
                 asset_metadata(camera, "policies/scheduling_policy", args.source, "training", "asset-metadata")
                 asset_checks(camera)
                 schedule(camera)

@@ -183,6 +183,25 @@ def test_links_and_pictures_of_the_documents_exist() -> None:
             assert (folder / target).exists(), f"{document} points to {target}"
 
 
+def test_the_readme_is_short_and_begins_with_a_result() -> None:
+    text = (PROJECT / "README.md").read_text()
+    assert len(text.split()) <= 700
+    assert "<!-- results:" not in text, "tables of results are in docs/results"
+    shown = [command for document, command in commands() if document == "README.md"]
+    assert shown[:3] == ["tracehouse replay lublin-256 --policy SAF", "make run", "make ui"]
+    first_output = text[: text.index("```text")]
+    assert len(first_output.splitlines()) <= 15
+
+
+def test_the_picture_of_the_asset_graph_shows_todays_definitions(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_home(monkeypatch, home.folder)
+    from docs.draw_asset_graph import PICTURE, draw
+    from pipelines.definitions import build_definitions
+
+    with dg.instance_for_test():
+        assert draw(build_definitions()) == PICTURE.read_text(), "draw it again: python -m docs.draw_asset_graph"
+
+
 def test_statements_and_files_named_in_the_documents_exist() -> None:
     for document in DOCUMENTS:
         text = (PROJECT / document).read_text()
