@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.pipelines.command_line import use_home
 
 COMPUTED = DATA | {"job-row": picture_data.job_row_again}
 """How a test computes what each picture shows: all of it but for the prediction of the walk, which takes minutes of training."""
+PROJECT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -52,6 +54,13 @@ def test_pictures_are_small_and_fit_a_page(name: str) -> None:
     assert picture.stat().st_size < MOST_BYTES
     with Image.open(picture) as image:
         assert 1000 <= image.width <= 1200 and image.height <= 800
+
+
+@pytest.mark.parametrize("name", sorted(DATA.keys() - {"asset-groups"}))
+def test_pictures_are_on_a_page(name: str) -> None:
+    pages = [PROJECT / "README.md", *(PROJECT / "docs").rglob("*.md")]
+    shown = [page.name for page in pages if re.search(rf"!\[[^\]]+\]\([^)]*images/{name}\.png\)", page.read_text())]
+    assert shown, f"no page shows docs/images/{name}.png"
 
 
 def test_a_drawing_carries_the_hash_of_its_data(tmp_path: Path) -> None:
