@@ -203,8 +203,8 @@ def run(folder: Path, study: Study, run_step: Callable[..., None] = alone) -> No
     if not (folder / "arrays" / TASK_FILE).exists():
         run_step(prepare, folder, study)
         run_step(write_arrays, folder, study)
-    for seed in study.seeds:  # first one of each size, so that a part of the work already compares them
-        for size in study.sizes:
+    for size in study.sizes:  # the largest come last, and take longest
+        for seed in study.seeds:
             if not policy_file(folder, size, seed).exists():
                 run_step(learn, folder, study, size, seed)
     names = [*RULES, *(name_of(size, seed) for size in study.sizes for seed in study.seeds)]
@@ -219,15 +219,17 @@ def name_of(size: int, seed: int) -> str:
     return policy_file(Path(), size, seed).stem
 
 
-def seeds_done(folder: Path, study: Study) -> tuple[int, ...]:
-    """The seeds whose policies of all sizes are judged. Raises click.ClickException for fewer than two, which have no interval."""
+def sizes_done(folder: Path, study: Study) -> tuple[int, ...]:
+    """The sizes whose policies of all seeds are judged. Raises click.ClickException for fewer than two, which cannot be compared."""
     done = tuple(
-        seed
-        for seed in study.seeds
-        if all(judged_file(folder, log, name_of(size, seed)).exists() for log in JUDGING_LOGS for size in study.sizes)
+        size
+        for size in study.sizes
+        if all(judged_file(folder, log, name_of(size, seed)).exists() for log in JUDGING_LOGS for seed in study.seeds)
     )
     if len(done) < 2:
-        raise click.ClickException(f"{folder}: {len(done)} seeds are done, and intervals need two: run the study first")
+        raise click.ClickException(
+            f"{folder}: {len(done)} sizes are done, and two can be compared: run the study first"
+        )
     return done
 
 

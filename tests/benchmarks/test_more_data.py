@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks import more_data
-from benchmarks.more_data import Study, policy_file, print_tables, run, seeds_done, seeds_ratio
+from benchmarks.more_data import Study, policy_file, print_tables, run, seeds_ratio, sizes_done
 from models.scheduling.arena import Windows
 from models.scheduling.options import PPOOptions
 from models.scheduling.policy_file import policy_from_bytes
@@ -52,11 +52,11 @@ def test_every_size_is_learned_and_judged_once(
 ) -> None:
     assert steps() == ["prepare", "write_arrays", *["learn"] * 4, *["judge_on"] * 2]
     assert steps() == []
-    assert seeds_done(tmp_path, TINY) == (1, 2)
+    assert sizes_done(tmp_path, TINY) == (400, 0)
     (tmp_path / "judged" / "tiny" / "400-2.json").unlink()
     policy_file(tmp_path, 0, 1).unlink()
-    with pytest.raises(click.ClickException, match="1 seeds are done"):
-        seeds_done(tmp_path, TINY)
+    with pytest.raises(click.ClickException, match="1 sizes are done"):
+        sizes_done(tmp_path, TINY)
     assert steps() == ["learn", "judge_on"]
 
     cards = [policy_from_bytes(policy_file(tmp_path, *which).read_bytes())[1] for which in ((400, 1), (400, 2), (0, 1))]
