@@ -107,6 +107,10 @@ class SelectedAssets(NamedTuple):
     partitions: str | None
 
 
+PLAIN_NAME = re.compile(r"(?P<before>\d*\+|)(?P<name>[\w.-]+(?:/[\w.-]+)*)(?P<behind>\+\d*|)")
+"""An asset by its name alone, with what is above it (`+marts/report`) or below it."""
+
+
 def select_assets(selections: Sequence[str]) -> SelectedAssets:
     """The assets of selections in Dagster's language, such as `marts/report`, `+marts/report` or `group:policies`, together.
 
@@ -118,7 +122,7 @@ def select_assets(selections: Sequence[str]) -> SelectedAssets:
         selected: AbstractSet[dg.AssetKey] = frozenset()
         with warnings.catch_warnings(), suppress(dg.DagsterError):
             warnings.simplefilter("ignore", dg.BetaWarning)
-            selected = dg.AssetSelection.from_string(text).resolve(graph)
+            selected = dg.AssetSelection.from_string(_with_key(text)).resolve(graph)
         if not selected:
             raise ValueError(_no_assets(text, graph))
         keys |= selected
@@ -128,6 +132,13 @@ def select_assets(selections: Sequence[str]) -> SelectedAssets:
             f"{' '.join(selections)}: assets of sources, of folders of VASP runs and of neither do not run together: select one kind"
         )
     return SelectedAssets(tuple(sorted(keys)), kinds.pop())
+
+
+def _with_key(selection: str) -> str:
+    """A selection that is a name with or without `+`, written as a key. Dagster takes `+NAME` for one layer above, and `+key:"NAME"` for
+    all of them."""
+    parts = PLAIN_NAME.fullmatch(selection.strip())
+    return f'{parts["before"]}key:"{parts["name"]}"{parts["behind"]}' if parts else selection
 
 
 def _no_assets(text: str, graph: BaseAssetGraph) -> str:

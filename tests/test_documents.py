@@ -193,15 +193,6 @@ def test_the_readme_is_short_and_begins_with_a_result() -> None:
     assert len(first_output.splitlines()) <= 15
 
 
-def test_the_picture_of_the_asset_graph_shows_todays_definitions(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_home(monkeypatch, home.folder)
-    from docs.draw_asset_graph import PICTURE, draw
-    from pipelines.definitions import build_definitions
-
-    with dg.instance_for_test():
-        assert draw(build_definitions()) == PICTURE.read_text(), "draw it again: python -m docs.draw_asset_graph"
-
-
 def test_statements_and_files_named_in_the_documents_exist() -> None:
     for document in DOCUMENTS:
         text = (PROJECT / document).read_text()

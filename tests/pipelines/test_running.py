@@ -79,6 +79,8 @@ def test_what_copies_the_output_of_a_step_does_not_hear_ctrl_c(tmp_path: Path) -
     [
         (["raw/log"], ["raw/log"], "sources"),
         (["+core/jobs"], ["core/jobs", "raw/log"], "sources"),
+        (["+features/job_features"], ["features/job_features", "core/jobs", "raw/log"], "sources"),
+        (["features/job_features+1"], ["features/job_features", "predictions/runtime_evaluation"], "sources"),
         (
             ["features/job_features", "key:features/similar_*"],
             ["features/job_features", "features/similar_jobs"],
