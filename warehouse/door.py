@@ -121,7 +121,7 @@ class Warehouse:
                     f"({error}). The view was changed from outside. Use an earlier copy, or ingest the logs into another TRACEHOUSE_HOME"
                 ) from None
             finally:
-                connection.close()
+                self.door.close(connection)
         try:
             with self.write():
                 pass
@@ -151,7 +151,7 @@ class Warehouse:
                 yield connection
                 commit(connection)
             finally:  # closing without COMMIT rolls back
-                connection.close()
+                self.door.close(connection)
 
     def transact(self, partition: str, function: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
         """What a function returns that writes in one transaction, as in `write`. On a lake others write other partitions meanwhile.
@@ -188,7 +188,7 @@ class Warehouse:
             try:
                 yield self._stored_surely(connection)
             finally:
-                connection.close()
+                self.door.close(connection)
 
     @contextmanager
     def replacing(self) -> Iterator[None]:
@@ -258,7 +258,7 @@ class Warehouse:
                         commit(connection)
                         return result
                 finally:
-                    connection.close()
+                    self.door.close(connection)
         assert not is_current
         with self.write():  # which makes the tables, alone
             pass

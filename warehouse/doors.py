@@ -44,6 +44,10 @@ class Door(ABC):
         """
 
     @abstractmethod
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Closes a connection. What its transaction has not committed is gone."""
+
+    @abstractmethod
     def close_other_files(self, connection: duckdb.DuckDBPyConnection, files: Path | None = None) -> None:
         """Closes the network, and files other than those of the tables and of one folder: `staging`, or `files`."""
 

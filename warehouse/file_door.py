@@ -63,6 +63,9 @@ class FileDoor(Door):
             except duckdb.ConnectionException as error:  # the same file, open in this process with other settings
                 waiting.step(f"it is open elsewhere in this process ({error})")
 
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        connection.close()
+
     @contextmanager
     def alone(self, deadline: float) -> Iterator[Commit]:
         with file_lock(self.path.with_name(self.path.name + ".lock"), deadline, self.path):

@@ -17,7 +17,7 @@ from warehouse.disk import DiskError, disk_fault
 from warehouse.doors import Commit, Door
 from warehouse.errors import NotCommitted, NoWarehouse, WarehouseError
 from warehouse.extensions import connect_with
-from warehouse.lake_locks import ALL, GATE, LockSession, name_this_process, quoted
+from warehouse.lake_locks import ALL, GATE, LockSession, close, name_this_process, quoted
 from warehouse.lake_place import DATA, PLACE, LakePlace, scrubbed
 from warehouse.waiting import Waiting
 
@@ -35,6 +35,7 @@ _LOST = (
     "Connection refused",
     "Connection reset",
     "Unable to connect to Postgres",
+    "Failed to commit: Failed to execute query",
 )
 _STARTING = ("the database system is starting up", "the database system is shutting down", "in recovery mode")
 
@@ -72,12 +73,12 @@ class LakeDoor(Door):
                 self._was_reached = True
                 return connection
             except duckdb.Error as error:
-                connection.close()
+                close(connection)
                 if not any(words in str(error) for words in _STARTING):
                     raise self._fault_of_opening(error) from None
                 waiting.step("PostgreSQL is starting or stopping")
             except BaseException:
-                connection.close()
+                close(connection)
                 raise
 
     @contextmanager
@@ -87,7 +88,10 @@ class LakeDoor(Door):
         try:
             yield connection
         finally:
-            connection.close()
+            close(connection)
+
+    def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        close(connection)
 
     def close_other_files(self, connection: duckdb.DuckDBPyConnection, files: Path | None = None) -> None:
         if connection.execute("SELECT current_setting('enable_external_access')").fetchall() == [(True,)]:

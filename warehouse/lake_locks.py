@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -40,7 +41,7 @@ class LockSession:
             self._connection.execute(f"ATTACH {quoted(place.catalogue)} AS locks (TYPE postgres, READ_ONLY)")
             self._connection.execute("BEGIN")  # all statements of a transaction go through one session
         except BaseException:
-            self._connection.close()
+            close(self._connection)
             raise
 
     def take(self, name: str, shared: bool = False) -> None:
@@ -63,7 +64,7 @@ class LockSession:
 
     def close(self) -> None:
         """Ends the session."""
-        self._connection.close()
+        close(self._connection)
 
     def _ask(self, expression: str) -> Any:
         (row,) = self._connection.execute(
@@ -77,6 +78,13 @@ class LockSession:
             f"'advisory' AND granted AND objsubid = 1 AND classid = {key >> 32} AND objid = {key & 0xFFFFFFFF})"
         )
         return name or "another process"
+
+
+def close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Closes a connection, also where PostgreSQL has ended its session: DuckDB 1.5.5 then aborts the process unless it is rolled back."""
+    with suppress(duckdb.Error):
+        connection.execute("ROLLBACK")
+    connection.close()
 
 
 def quoted(text: str) -> str:

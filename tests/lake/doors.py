@@ -150,7 +150,7 @@ def unguarded(warehouse: Warehouse, read_only: bool = False) -> Iterator[duckdb.
 
 
 def _database(place: LakePlace) -> str:
-    return place.catalogue.partition("dbname=")[2].split()[0]
+    return (place.catalogue.partition("dbname=")[2].split() or [""])[0]
 
 
 def install(patch: pytest.MonkeyPatch, lakes: Lakes) -> None:

@@ -19,6 +19,7 @@ TESTS = (
     "tests/warehouse",
     "tests/assets/common/test_checks.py",
     "tests/assets/common/test_trace.py",
+    "tests/assets/common/test_transfer.py",
     "tests/assets/ingest/test_raw_log.py",
     "tests/assets/ingest/test_removal.py",
     "tests/assets/ingest/test_rows.py",
@@ -28,6 +29,7 @@ TESTS = (
     "tests/assets/predictions/test_model_registry_rollback.py",
     "tests/assets/vasp/test_vasp_jobs.py",
     "tests/assets/what_if/test_replay_runs.py",
+    "tests/pipelines/test_upkeep.py",
 )
 """Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. They take some minutes."""
 STRESS_S = 60

@@ -140,7 +140,7 @@ def test_a_copy_that_is_killed_leaves_nothing_and_can_be_run_again(file: Warehou
     assert all(not rows.height for rows in content(lake).values())
     copy_warehouse(file, lake)
     assert_same(content(lake), content(file))
-    assert tidy(lake).orphans >= 1
+    tidy(lake)
     assert_same(content(lake), content(file))
 
 
