@@ -32,7 +32,7 @@ RESULTS = PROJECT / "docs" / "results.json"
 PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
 BENCHMARKS = (
     "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
-    "deep_back_filling", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
+    "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
     "prediction waits", "vasp table_3", "vasp completion", "faults",
     "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure
+from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from benchmarks.split_windows import JOB_SLOTS, SplitTrial, window_splits
 from models.scheduling.learning.checkpoint import read_checkpoint
 
@@ -46,7 +46,7 @@ def rivals(trial: SplitTrial) -> Figure:
         axis.bar(places, values, color=colours)
         axis.set_ylabel(label, fontsize=9)
         if column < 2:
-            axis.set_yscale("log")
+            log_axis(axis.yaxis)
     axes[-1].set_xticks(places, order, rotation=90, fontsize=7)
     return canvas
 
@@ -73,7 +73,11 @@ def _by_split(trial: SplitTrial, metrics: dict[str, tuple[str, float]]) -> Figur
             for place, window in zip(places, windows, strict=True):
                 seeds = [np.mean(trial.window(*window, seed)[metric]) / unit for seed in trial.seeds]
                 axis.plot([place] * len(seeds), seeds, "x", color=BLUE, label="agents" if k + place == 0 else None)
-        axis.set_yscale("symlog", linthresh=1.0)
+        if metric == "wait_arrived":
+            log_axis(axis.yaxis)
+        else:
+            axis.set_yscale("symlog", linthresh=1.0)
+            axis.yaxis.set_major_formatter("{x:g}")
         axis.set_ylabel(label, fontsize=9)
         axis.legend(fontsize=8, frameon=False)
     names = [f"{front}-{back}" for slots in trial.slots for front, back in window_splits(slots).values()]
@@ -107,11 +111,13 @@ def placed_jobs(trial: SplitTrial) -> Figure:
         axis.set_title(f"{front}-{back}", fontsize=9, color=INK)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_major_formatter("{x:g}")
     for axis in axes[2:]:
         axis.set_xlabel("processors", fontsize=9)
     for axis in axes[::2]:
         axis.set_ylabel("run time, hours", fontsize=9)
-    canvas.colorbar(shown, ax=list(axes), label="mean wait when placed, hours", shrink=0.6)
+    canvas.colorbar(shown, ax=list(axes), label="mean wait when placed, hours", shrink=0.6, format="{x:g}")
     return canvas
 
 
