@@ -205,6 +205,16 @@ _LISTED = (
         "benchmarks.deep_back_filling",
     ),
     _of_benchmark(
+        "dbf-windows",
+        OF_DEEP_BACK_FILLING,
+        "Figures 4 to 7, agents of our own mode and inspectors",
+        "1 hour",
+        "benchmarks.split_windows",
+        "--folder",
+        CHECKPOINTS,
+        goes_on="with the trainings that are missing",
+    ),
+    _of_benchmark(
         "dbf-figure3",
         OF_DEEP_BACK_FILLING,
         "Figure 3, learning curve of one seed, 5,000 episodes",
