@@ -2,14 +2,13 @@
 
 The sweep is the asset replay/runs of a generated log. Each place is a process of Dagster's multiprocess executor, on this machine. The
 rows of all sweeps must be equal. Wall time, since that is what more processes are for: run it on a quiet machine. It prints how busy the
-machine was besides, and CPU time, which says what the processes cost.
+machine was before.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -40,7 +39,7 @@ def job_of_sweep() -> dg.JobDefinition:
 
 
 def one_sweep(runs: int, places: int) -> None:
-    """Runs the sweep and prints a line of JSON: seconds of wall time, and of CPU time of this process and those it started."""
+    """Runs the sweep and prints a line of JSON: whether it succeeded, and seconds of wall time."""
     wanted = [KINDS[k % len(KINDS)] | {"name": f"run-{k}"} for k in range(runs)]
     config = {
         "ops": {"replay__runs": {"config": {"runs": wanted}}},
@@ -51,8 +50,7 @@ def one_sweep(runs: int, places: int) -> None:
         job = dg.build_reconstructable_job("benchmarks.sweeps", "job_of_sweep")
         done = dg.execute_job(job, instance, run_config=config, tags={"dagster/partition": SOURCE})
         wall = time.perf_counter() - begin
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    print(json.dumps({"ok": done.success, "wall": wall, "cpu": sum(each.ru_utime + each.ru_stime for each in used)}))
+    print(json.dumps({"ok": done.success, "wall": wall}))
 
 
 def rows_of_sweep() -> list[pl.DataFrame]:
@@ -60,8 +58,8 @@ def rows_of_sweep() -> list[pl.DataFrame]:
         return [connection.sql(f"FROM {table} ORDER BY ALL").pl() for table in TABLES]
 
 
-def measured(runs: int, places: int) -> tuple[float, float, list[pl.DataFrame]]:
-    """Wall and CPU seconds of a sweep in a process of its own, and its rows. places: 0 for all steps in one process."""
+def measured(runs: int, places: int) -> tuple[float, list[pl.DataFrame]]:
+    """Wall seconds of a sweep in a process of its own, and its rows. places: 0 for all steps in one process."""
     executor = "multiprocess" if places else "in_process"
     command = [sys.executable, "-m", "benchmarks.sweeps", "--one", str(places), "--runs", str(runs)]
     done = subprocess.run(
@@ -69,7 +67,7 @@ def measured(runs: int, places: int) -> tuple[float, float, list[pl.DataFrame]]:
     )
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["ok"], "a sweep has failed"
-    return result["wall"], result["cpu"], rows_of_sweep()
+    return result["wall"], rows_of_sweep()
 
 
 @click.command()
@@ -91,16 +89,16 @@ def main(jobs: int, runs: int, places: str, one: int | None) -> None:
         os.environ |= {"TRACEHOUSE_HOME": folder, "TRACEHOUSE_SOURCES": str(catalogue)}
         assert not run_job("ingest", [SOURCE])
         print(f"{jobs:,} jobs, {runs} replays; {os.cpu_count()} cores, {os.getloadavg()[0]:.1f} processes busy before")
-        print("steps at a time   wall s    CPU s   as fast")
+        print("steps at a time   wall s   as fast")
         first: tuple[float, list[pl.DataFrame]] | None = None
         for count in map(int, places.split(",")):
-            wall, cpu, rows = measured(runs, count)
+            wall, rows = measured(runs, count)
             if count == 1 or first is None:
                 base = wall
             if first is not None:
                 assert all(one.equals(other) for one, other in zip(first[1], rows, strict=True)), "rows differ"
             first = first or (wall, rows)
-            print(f"{count or 'one process':>15} {wall:8.1f} {cpu:8.1f} {base / wall:9.2f}", flush=True)
+            print(f"{count or 'one process':>15} {wall:8.1f} {base / wall:9.2f}", flush=True)
         print(f"rows of all sweeps are equal; the aim for two was {AIM} times as fast as one")
 
 
