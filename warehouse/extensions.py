@@ -24,6 +24,7 @@ def connect_with(*names: str) -> duckdb.DuckDBPyConnection:
         config={"allow_unsigned_extensions": from_wheels, "autoinstall_known_extensions": False}
     )
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would be printed among what a command prints
         for name, path in paths.items():
             connection.execute(f"LOAD '{path}'" if path else f"LOAD {INSTALLED_AS.get(name, name)}")
     except duckdb.Error as error:

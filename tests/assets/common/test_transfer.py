@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from assets.common.storage import artefacts_folder, open_warehouse, store_model
 from assets.common.transfer import copy_warehouse, warehouse_at
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from tests.lake.doors import new_lake, server_of_tests
+from tests.lake.doors import argument_of, new_lake, server_of_tests
 from tests.lake.server import Server, unprivileged
 from tests.warehouse.released import RELEASED
 from traces.catalogue.sources import Source
@@ -133,8 +135,6 @@ copy_warehouse(warehouse_of(sys.argv[1]), warehouse_of(sys.argv[2]))
 
 
 def test_a_copy_that_is_killed_leaves_nothing_and_can_be_run_again(file: Warehouse, lake: Warehouse) -> None:
-    from tests.lake.doors import argument_of
-
     killed = subprocess.run([sys.executable, "-c", COPY, argument_of(file), argument_of(lake)], check=False)
     assert killed.returncode == -9
     assert all(not rows.height for rows in content(lake).values())
@@ -237,3 +237,65 @@ def test_a_file_of_a_newer_duckdb_under_an_older_one(tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
     with Warehouse(tmp_path / "old.duckdb").read() as connection:
         assert connection.execute("FROM core.changed_files").fetchall() == [("mine", "f", 1)]
+
+
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, t);
+    if (id == CLOCK_REALTIME) t->tv_sec += 7200;
+    return result;
+}
+int gettimeofday(struct timeval *restrict t, void *restrict zone) {
+    int (*real)(struct timeval *, void *) = dlsym(RTLD_NEXT, "gettimeofday");
+    int result = real(t, zone);
+    t->tv_sec += 7200;
+    return result;
+}
+time_t time(time_t *t) {
+    time_t (*real)(time_t *) = dlsym(RTLD_NEXT, "time");
+    time_t now = real(0) + 7200;
+    if (t) *t = now;
+    return now;
+}
+"""
+"""A clock that is two hours ahead, for all that a process asks."""
+AHEAD = """
+import sys, time
+from datetime import datetime
+import duckdb
+from assets.ingest.canonical_jobs import write_jobs
+from assets.ingest.update import update_raw_log
+from pathlib import Path
+from tests.lake.doors import warehouse_of
+from tests.warehouse.released import RELEASED
+from traces.catalogue.sources import Source
+from warehouse.upkeep import tidy
+lake, now = warehouse_of(sys.argv[1]), float(sys.argv[2])
+assert time.time() - now > 7000 and datetime.now().timestamp() - now > 7000
+assert duckdb.execute("SELECT epoch(now())").fetchall()[0][0] - now > 7000
+update_raw_log(lake, Source("mine", "slurm", RELEASED / "logs" / "slurm", procs=64))
+write_jobs(lake, "mine")
+print(tidy(lake, kept_days=1 / 24).snapshots)
+"""
+
+
+def test_a_clock_two_hours_ahead_changes_no_result(file: Warehouse, lake: Warehouse, tmp_path: Path) -> None:
+    """Neither the rows, nor what upkeep takes for old."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    (tmp_path / "clock.c").write_text(CLOCK)
+    library = tmp_path / "clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(tmp_path / "clock.c"), "-ldl"], check=True)
+    environment = os.environ | {"LD_PRELOAD": str(library)}
+    command = [sys.executable, "-c", AHEAD, argument_of(lake), str(time.time())]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "0\n", "no snapshot is an hour old by the clock of PostgreSQL"
+    with file.write() as connection:
+        connection.execute("DELETE FROM core.changed_files")
+    assert_same(content(lake), content(file))
