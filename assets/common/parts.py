@@ -20,7 +20,7 @@ from upath import UPath
 
 from assets.common.asset import passed_over, plain_failures, too_small, what_all_have
 from assets.common.progress import progress_logged_by
-from assets.common.storage import KEPT_UNUSED_S, data_folder, write_whole
+from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, write_whole
 from warehouse import Warehouse
 
 PART_RETRIES = 2
@@ -67,7 +67,7 @@ def asset_of_parts(
 
 
 class PartFiles(dg.UPathIOManager):
-    """The rows of parts as Parquet files of the data folder, by run and step. A run that is repeated finds those of the run before."""
+    """The rows of parts as Parquet files of the folder that all machines share, by run and step. A run that is repeated finds those of the run before."""
 
     extension = ".parquet"
 
@@ -78,11 +78,11 @@ class PartFiles(dg.UPathIOManager):
         """Writes the rows of a part."""
         content = io.BytesIO()
         obj.write_parquet(content)
-        write_whole(data_folder() / str(path), content.getvalue())
+        write_whole(artefacts_folder() / str(path), content.getvalue())
 
     def load_from_path(self, context: dg.InputContext, path: UPath) -> pl.DataFrame:
         """The rows of a part."""
-        return pl.read_parquet((data_folder() / str(path)).read_bytes())
+        return pl.read_parquet((artefacts_folder() / str(path)).read_bytes())
 
     def make_directory(self, path: UPath) -> None:
         """Nothing: whoever writes makes the folder."""
@@ -156,7 +156,7 @@ def _whole_step(
 
 def _remove_old_files() -> None:
     """Those of runs that nobody repeats any more."""
-    for folder in (data_folder() / "parts").glob("*"):
+    for folder in (artefacts_folder() / "parts").glob("*"):
         with suppress(FileNotFoundError):  # another run has just removed it
             if time.time() - folder.stat().st_mtime > KEPT_UNUSED_S:
                 rmtree(folder, ignore_errors=True)
