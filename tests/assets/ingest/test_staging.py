@@ -137,10 +137,18 @@ class _Watched(Warehouse):
 
     @contextmanager
     def write(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        files = (self.staging / "mine").glob("*.parquet")
-        self.waiting.append(sum(pl.read_parquet(file).height for file in files))
+        self._look()
         with super().write() as connection:
             yield connection
+
+    def transact(self, partition: str, function: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+        if self.lake is not None:  # a file's are written by `write`
+            self._look()
+        return super().transact(partition, function)
+
+    def _look(self) -> None:
+        files = (self.staging / "mine").glob("*.parquet")
+        self.waiting.append(sum(pl.read_parquet(file).height for file in files))
 
 
 def test_rows_of_a_query_are_computed_while_others_read(tmp_path: Path) -> None:
