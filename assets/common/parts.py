@@ -67,7 +67,7 @@ def asset_of_parts(
 
 
 class PartFiles(dg.UPathIOManager):
-    """The rows of parts as Parquet files of the folder that all machines share, by run and step. A run that is repeated finds those of the run before."""
+    """The rows of parts as Parquet files, by run and step, where all machines find them. A repeated run finds those of the run before."""
 
     extension = ".parquet"
 
