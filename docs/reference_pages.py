@@ -140,18 +140,26 @@ def asset_pages() -> list[str]:
     """The settings of every asset that has some, as the launchpad and `--config` take them."""
     lines = []
     assets = [asset for asset in build_definitions().assets or [] if isinstance(asset, dg.AssetsDefinition)]
-    for asset in sorted(assets, key=lambda asset: asset.op.name):
+    for asset in sorted(assets, key=lambda asset: asset.node_def.name):
         settings = settings_class(asset)
         if settings is not None:
             keys = sorted(key.to_user_string() for key in asset.keys)
-            lines += ["", f"### {asset.op.name}", "", "Of the asset " + ", ".join(f"`{key}`" for key in keys) + "."]
+            lines += [
+                "",
+                f"### {asset.node_def.name}",
+                "",
+                "Of the asset " + ", ".join(f"`{key}`" for key in keys) + ".",
+            ]
             lines += table(("setting", "type", "default", "meaning"), settings_of(settings))
     return lines
 
 
 def settings_class(asset: dg.AssetsDefinition) -> type[BaseModel] | None:
-    """The class of an asset's settings: what its function takes as `config`."""
-    function = getattr(asset.op.compute_fn, "decorated_fn", None)
+    """The class of an asset's settings: what its function takes as `config`. The steps of an asset that is made in parts take the same."""
+    made_by = asset.node_def
+    step = made_by.node_defs[0] if isinstance(made_by, dg.GraphDefinition) else made_by
+    assert isinstance(step, dg.OpDefinition)
+    function = getattr(step.compute_fn, "decorated_fn", None)
     return get_type_hints(function).get("config") if function else None
 
 
