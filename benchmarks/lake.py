@@ -27,7 +27,7 @@ from tests.lake.doors import argument_of, warehouse_of
 from tests.lake.server import NotHere, Server, running_server
 from warehouse import LakePlace, Warehouse, WarehouseError, first_row
 from warehouse.copying import copied_tables
-from warehouse.upkeep import tidy
+from warehouse.upkeep import tidy_tables
 
 SOURCES = ("one", "two", "three", "four", "shared", "shared")
 """Of each writer."""
@@ -216,7 +216,7 @@ def stress(server: Server, folder: Path, seconds: float, seed: int) -> Counter[s
     for name, rows in tables(lake).items():
         if not rows.equals(expected[name]):
             raise RuntimeError(f"{name}: {rows.height:,} rows, and {expected[name].height:,} without disturbance")
-    print(f"upkeep: {tidy(lake, 0)}")
+    print(f"upkeep: {tidy_tables(lake, 0)}")
     if not all(rows.equals(expected[name]) for name, rows in tables(lake).items()):
         raise RuntimeError("a table differs after the upkeep")
     return counts

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 import tracehouse
 from assets.common.storage import data_folder, write_whole
 from assets.common.trace import Trace, load_trace
-from assets.experiments.ddppo import lessons_of, setup_of
+from assets.experiments.ddppo import lessons_from_part, setup_of
 from assets.experiments.ddppo_transfer import SCORED_FROM, shared_windows
 from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from assets.policies.training import PolicyTask, arena_of_task
@@ -126,7 +126,7 @@ def learn(folder: Path, study: Study, size: int, seed: int) -> None:
     whole, file = read_task(folder / "arrays"), policy_file(folder, size, seed)
     part = study.part(len(whole.arena.jobs), size, seed)
     jobs = whole.arena.jobs.window(part.start, len(part))  # the part is a log of its own: nothing was before it
-    lessons = lessons_of(range(len(part)), study.window_jobs)
+    lessons = lessons_from_part(range(len(part)), study.window_jobs)
     lessons = replace(lessons, validation=lessons.validation.thinned(study.choosing))
     arena = replace(whole.arena, jobs=jobs, threads=1)
     start = smallest_area_first(layout_named(study.options.layout), SHARPNESS["ppo"], seed)

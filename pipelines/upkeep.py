@@ -5,7 +5,7 @@ import dagster as dg
 from assets.common.storage import data_folder, open_warehouse
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import lake_of_environment
-from warehouse.upkeep import tidy
+from warehouse.upkeep import tidy_tables
 
 AT_NIGHT = "15 4 * * *"
 """Cron of the upkeep, in the time zone of the catalogue."""
@@ -14,7 +14,7 @@ AT_NIGHT = "15 4 * * *"
 @dg.op
 def tidy_lake(context: dg.OpExecutionContext) -> None:
     """Merges small files of the lake, and removes old snapshots and what killed runs have left."""
-    context.log.info(str(tidy(open_warehouse())))
+    context.log.info(str(tidy_tables(open_warehouse())))
 
 
 @dg.job

@@ -29,12 +29,14 @@ class FileDoor(Door):
         self.name, self.folder, self.artefacts = str(path), path.parent, path.parent
 
     def must_exist(self) -> None:
+        """As in `warehouse.doors.Door`."""
         if not self.path.exists() or self._is_half_made():
             raise NoWarehouse(f"{self.path}: no warehouse yet: make one with `tracehouse run` or `tracehouse ingest`")
 
     def connect(
         self, read_only: bool, deadline: float, confined: bool, makes: bool = False
     ) -> duckdb.DuckDBPyConnection:
+        """As in `warehouse.doors.Door`."""
         if makes and self._is_half_made():
             self.path.unlink()
         waiting = Waiting(self.path, deadline)
@@ -64,10 +66,12 @@ class FileDoor(Door):
                 waiting.step(f"it is open elsewhere in this process ({error})")
 
     def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """As in `warehouse.doors.Door`."""
         connection.close()
 
     @contextmanager
     def alone(self, deadline: float) -> Iterator[Commit]:
+        """As in `warehouse.doors.Door`."""
         with file_lock(self.path.with_name(self.path.name + ".lock"), deadline, self.path):
             yield _commit
 
@@ -79,6 +83,7 @@ class FileDoor(Door):
 
     @contextmanager
     def lock(self, name: str, deadline: float) -> Iterator[None]:
+        """As in `warehouse.doors.Door`."""
         with file_lock(self.folder / f".{name}.lock", deadline):
             yield
 

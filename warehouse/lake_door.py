@@ -17,11 +17,11 @@ from warehouse.disk import DiskError, disk_fault
 from warehouse.doors import Commit, Door
 from warehouse.errors import NotCommitted, NoWarehouse, WarehouseError
 from warehouse.extensions import connect_with
-from warehouse.lake_locks import ALL, GATE, LockSession, close, name_this_process, quoted
+from warehouse.lake_locks import ALL, GATE, LockSession, close, literal, name_this_process
 from warehouse.lake_place import DATA, PLACE, LakePlace, scrubbed
 from warehouse.waiting import Waiting
 
-DATABASE = "tracehouse"
+ATTACHED = "tracehouse"
 """Name of the warehouse's database in statements, as with the file."""
 _CONFLICTS = ("Transaction conflict", "Failed to commit DuckLake transaction", "could not serialize access")
 _LOST = (
@@ -54,19 +54,20 @@ class LakeDoor(Door):
     def connect(
         self, read_only: bool, deadline: float, confined: bool, makes: bool = False
     ) -> duckdb.DuckDBPyConnection:
+        """As in `warehouse.doors.Door`."""
         self._require_data()
         if makes and self.place.is_folder:
             Path(self.place.tables).mkdir(exist_ok=True)
         name_this_process()
-        options = f"DATA_PATH {quoted(self.place.tables)}" + (", READ_ONLY" if read_only else "")
+        options = f"DATA_PATH {literal(self.place.tables)}" + (", READ_ONLY" if read_only else "")
         options += "" if makes else ", CREATE_IF_NOT_EXISTS false"
-        attach = f"ATTACH {quoted(self.name)} AS {DATABASE} ({options})"
+        attach = f"ATTACH {literal(self.name)} AS {ATTACHED} ({options})"
         waiting = Waiting(self.name, deadline)
         while True:
             connection = connect_with("ducklake", "postgres_scanner")
             try:
                 connection.execute(attach)
-                connection.execute(f"USE {DATABASE}")
+                connection.execute(f"USE {ATTACHED}")
                 if confined:
                     self.close_other_files(connection)
                 waiting.done()
@@ -91,9 +92,11 @@ class LakeDoor(Door):
             close(connection)
 
     def close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """As in `warehouse.doors.Door`."""
         close(connection)
 
     def close_other_files(self, connection: duckdb.DuckDBPyConnection, files: Path | None = None) -> None:
+        """As in `warehouse.doors.Door`."""
         if connection.execute("SELECT current_setting('enable_external_access')").fetchall() == [(True,)]:
             folders = [f"{(files or self.staging).resolve()}/", self.place.tables]
             connection.execute("SET allowed_directories = ?", [folders])
@@ -101,6 +104,7 @@ class LakeDoor(Door):
 
     @contextmanager
     def alone(self, deadline: float) -> Iterator[Commit]:
+        """As in `warehouse.doors.Door`."""
         with self._session(deadline) as session:
             session.take(GATE)
             session.take(ALL)
@@ -108,6 +112,7 @@ class LakeDoor(Door):
 
     @contextmanager
     def beside(self, partition: str, deadline: float) -> Iterator[Commit]:
+        """As in `warehouse.doors.Door`."""
         with self._session(deadline) as session:
             session.take(GATE, shared=True)
             session.take(ALL, shared=True)
@@ -117,6 +122,7 @@ class LakeDoor(Door):
 
     @contextmanager
     def lock(self, name: str, deadline: float) -> Iterator[None]:
+        """As in `warehouse.doors.Door`."""
         with self._session(deadline) as session:
             session.take(f"work {name}")
             yield

@@ -38,7 +38,7 @@ class LockSession:
         name_this_process()
         self._connection = connect_with("postgres_scanner")
         try:
-            self._connection.execute(f"ATTACH {quoted(place.catalogue)} AS locks (TYPE postgres, READ_ONLY)")
+            self._connection.execute(f"ATTACH {literal(place.catalogue)} AS locks (TYPE postgres, READ_ONLY)")
             self._connection.execute("BEGIN")  # all statements of a transaction go through one session
         except BaseException:
             close(self._connection)
@@ -87,6 +87,6 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
     connection.close()
 
 
-def quoted(text: str) -> str:
+def literal(text: str) -> str:
     """A text in a statement."""
     return "'" + text.replace("'", "''") + "'"

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse.door import Warehouse
 from warehouse.errors import WarehouseError
-from warehouse.lake_door import DATABASE, LakeDoor
+from warehouse.lake_door import ATTACHED, LakeDoor
 
 KEPT_DAYS = 2.0
 """So long a reader may go on with a state of before. What is younger stays."""
@@ -37,7 +37,7 @@ class Tidied:
         )
 
 
-def tidy(warehouse: Warehouse, kept_days: float = KEPT_DAYS) -> Tidied:
+def tidy_tables(warehouse: Warehouse, kept_days: float = KEPT_DAYS) -> Tidied:
     """Tidies a lake while nobody writes; readers go on. kept_days: how old a state must be to go, by the clock of PostgreSQL.
 
     Raises WarehouseError for a file, which needs none, and as `Warehouse.write` does.
@@ -51,7 +51,7 @@ def tidy(warehouse: Warehouse, kept_days: float = KEPT_DAYS) -> Tidied:
     with door.faults(), door.alone(deadline), door.connection(deadline) as connection:
         # of PostgreSQL, which also stamps the snapshots: the clock of this machine may differ
         ((until,),) = connection.execute(
-            f"FROM postgres_query('__ducklake_metadata_{DATABASE}', ?)", [f"SELECT now() - interval '{kept_days} days'"]
+            f"FROM postgres_query('__ducklake_metadata_{ATTACHED}', ?)", [f"SELECT now() - interval '{kept_days} days'"]
         ).fetchall()
         _call(connection, "flush_inlined_data")
         _call(connection, "rewrite_data_files")
@@ -65,4 +65,4 @@ def tidy(warehouse: Warehouse, kept_days: float = KEPT_DAYS) -> Tidied:
 
 
 def _call(connection: duckdb.DuckDBPyConnection, name: str, options: str = "") -> list[tuple[Any, ...]]:
-    return connection.execute(f"CALL ducklake_{name}('{DATABASE}'{', ' if options else ''}{options})").fetchall()
+    return connection.execute(f"CALL ducklake_{name}('{ATTACHED}'{', ' if options else ''}{options})").fetchall()

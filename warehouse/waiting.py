@@ -44,6 +44,7 @@ def file_lock(path: Path, deadline: float | None = None, of: Path | None = None)
 
 
 def timeout_from_environment() -> float:
+    """Seconds that TRACEHOUSE_TIMEOUT_S names, 600 without it. Raises WarehouseError for another text."""
     text = os.environ.get("TRACEHOUSE_TIMEOUT_S", "600")
     try:
         return float(text)
@@ -61,6 +62,7 @@ class Waiting:
         self.said = 0.0
 
     def step(self, why: str) -> None:
+        """Waits a moment. why: who holds what is waited for. Raises WarehouseBusy at the deadline."""
         now = time.monotonic()
         if now >= self.deadline:
             self.done()

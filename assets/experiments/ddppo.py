@@ -111,10 +111,10 @@ def _setups(trace: Trace, config: DDPPOConfig) -> tuple[dict[str, TrainingSetup]
     first = setup_of(trace, PolicyTask(config.goals[0], config.backfill, window_jobs=config.window_jobs), config.jobs)
     folder = checkpoint_file(config.workers, trace.source, "ddppo").with_suffix(".jobs")
     arena = replace(first.arena, jobs=map_jobs(folder, first.arena.jobs))
-    known = replace(trace, rows=trace.rows.clear())
+    without_rows = replace(trace, rows=trace.rows.clear())
     setups = {
         goal: replace(
-            first, trace=known, task=replace(first.task, goal=goal), arena=replace(arena, goal=parse_goal(goal))
+            first, trace=without_rows, task=replace(first.task, goal=goal), arena=replace(arena, goal=parse_goal(goal))
         )
         for goal in config.goals
     }
@@ -127,13 +127,13 @@ def setup_of(trace: Trace, task: PolicyTask, most: int) -> TrainingSetup:
     arena = arena_of_task(trace, task)
     count = min(most, len(arena.jobs)) if most else len(arena.jobs)
     try:
-        lessons = lessons_of(range(count), task.window_jobs)
+        lessons = lessons_from_part(range(count), task.window_jobs)
     except ValueError as error:
         raise ValueError(f"{trace.source}: {error}") from None
     return TrainingSetup(trace, task, arena, lessons, lessons.validation, count)
 
 
-def lessons_of(part: range, window_jobs: int) -> Lessons:
+def lessons_from_part(part: range, window_jobs: int) -> Lessons:
     """Windows over a part of a log, the last fifth of which choose. part: positions of its jobs. Raises ValueError where they are too few
     for a window of each."""
     learned = part.start + int((1 - SHARE_THAT_CHOOSES) * len(part))

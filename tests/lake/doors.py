@@ -25,13 +25,13 @@ from warehouse.lake_door import LakeDoor
 
 ABOUT_THE_FILE = {
     "tests/warehouse/test_disk.py": "about the file system under one file",
-    "test_door.py::test_a_second_writer_waits_and_names_the_first": "readers of a lake do not wait (test_lake.py)",
+    "test_door.py::test_a_second_writer_waits_and_names_the_first": "readers of a lake do not wait (test_lake_door.py)",
     "test_door.py::test_a_file_that_is_no_database": "about a damaged file",
     "test_door.py::test_pausing_upgrades_nothing": "compares the bytes of a file",
     "test_door.py::test_replacing_is_refused": "about putting a file in place of another",
     "test_door.py::test_what_a_killed_process_has_left": "about putting a file in place of another",
-    "test_schema.py::test_every_table_view_and_column": "a lake has the comments of a view's columns in the view's (test_lake.py)",
-    "test_migrations.py::test_a_newer_warehouse_is_refused": "compares the bytes of a file (test_lake.py)",
+    "test_schema.py::test_every_table_view_and_column": "a lake has the comments of a view's columns in the view's (test_lake_door.py)",
+    "test_migrations.py::test_a_newer_warehouse_is_refused": "compares the bytes of a file (test_lake_door.py)",
     "test_migrations.py::test_a_warehouse_before_the_first_release": "compares the bytes of a file",
     "test_migrations.py::test_killed_in_the_middle": "forks a process that has a session of PostgreSQL; the stress kills writers",
 }

@@ -46,7 +46,7 @@ def test_windows_side_by_side_and_of_any_part(log: Path) -> None:
     with pytest.raises(ValueError, match="reads predicted_p10, predicted_p50, predicted_p90 of each job"):
         tracehouse.make_env(loaded, layout="informed")
     for settings, message in (
-        ({"layout": "fancy"}, "unknown layout 'fancy'; expected one of paper, plain, informed"),
+        ({"layout": "fancy"}, "unknown layout 'fancy': expected one of paper, plain, informed"),
         ({"part": "all"}, "unknown part 'all': expected one of learn, choose, judge"),
         ({"goal": "fun"}, "goal 'fun': expected terms"),
     ):
@@ -77,7 +77,7 @@ def test_what_cannot_be_an_agents_environment(log: Path) -> None:
         ({"agent": "inspect", "layout": "fancy"}, "expected one of picking, inspecting, inspector-paper, paper, plain"),
         ({"agent": "inspect", "backfill": "conservative"}, "no picks that could be inspected"),
         ({"policy": "SAF"}, "give an agent, such as agent='inspect'"),
-        ({"layout": "picking"}, "unknown layout 'picking'; expected one of paper, plain, informed"),
+        ({"layout": "picking"}, "unknown layout 'picking': expected one of paper, plain, informed"),
     ):
         with pytest.raises(ValueError, match=message):
             tracehouse.make_env(loaded, **settings)

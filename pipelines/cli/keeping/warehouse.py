@@ -68,6 +68,6 @@ def tidy(kept_days: float) -> None:
     Writers wait meanwhile. Readers go on, as long as what they read is younger than --kept-days.
     """
     from assets.common.storage import open_warehouse
-    from warehouse.upkeep import tidy as tidy_lake
+    from warehouse.upkeep import tidy_tables
 
-    click.echo(str(tidy_lake(open_warehouse(), kept_days)))
+    click.echo(str(tidy_tables(open_warehouse(), kept_days)))

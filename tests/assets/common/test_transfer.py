@@ -27,7 +27,7 @@ from warehouse import LakePlace, Warehouse, WarehouseError, door, file_door
 from warehouse.copying import copied_tables
 from warehouse.lake_door import LakeDoor
 from warehouse.lake_place import DATA, PLACE
-from warehouse.upkeep import tidy
+from warehouse.upkeep import tidy_tables
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +140,7 @@ def test_a_copy_that_is_killed_leaves_nothing_and_can_be_run_again(file: Warehou
     assert all(not rows.height for rows in content(lake).values())
     copy_warehouse(file, lake)
     assert_same(content(lake), content(file))
-    tidy(lake)
+    tidy_tables(lake)
     assert_same(content(lake), content(file))
 
 
@@ -274,13 +274,13 @@ from pathlib import Path
 from tests.lake.doors import warehouse_of
 from tests.warehouse.released import RELEASED
 from traces.catalogue.sources import Source
-from warehouse.upkeep import tidy
+from warehouse.upkeep import tidy_tables
 lake, now = warehouse_of(sys.argv[1]), float(sys.argv[2])
 assert time.time() - now > 7000 and datetime.now().timestamp() - now > 7000
 assert duckdb.execute("SELECT epoch(now())").fetchall()[0][0] - now > 7000
 update_raw_log(lake, Source("mine", "slurm", RELEASED / "logs" / "slurm", procs=64))
 write_jobs(lake, "mine")
-print(tidy(lake, kept_days=1 / 24).snapshots)
+print(tidy_tables(lake, kept_days=1 / 24).snapshots)
 """
 
 

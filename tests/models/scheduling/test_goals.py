@@ -59,7 +59,7 @@ def test_a_mix_by_hand() -> None:
         ("bsld:groups", "max_user"),
         ("0*bsld", "above 0"),
         ("1e*bsld", "expected a number before"),
-        ("utilisation:max_user", "of the machine"),
+        ("utilisation:max_user", "belongs to the machine"),
         ("", "expected terms"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_message_has_dates_or_seconds(source: WaitSource) -> None:
         with pytest.raises(ValueError, match="is outside the log") as caught:
             replace(source, clock=clock).moment(text)
         assert ("second" in str(caught.value)) == (not clock.has_dates)
-    with pytest.raises(ValueError, match=f"tells of seconds {first} to {last} of the log's own clock$"):
+    with pytest.raises(ValueError, match=f"which has seconds {first} to {last} of the log's own clock$"):
         source.moment(str(last + 1))
 
 
@@ -96,5 +96,5 @@ def test_users_and_jobs(source: WaitSource) -> None:
     assert source.job_number(job_id, amid) == number
     with pytest.raises(ValueError, match=f"no job '{job_id}' had been submitted by"):
         source.job_number(job_id, int(history.submit[number]) - 1)
-    with pytest.raises(ValueError, match=r"does not wait at .*: it started at .*. Give an earlier --at"):
+    with pytest.raises(ValueError, match=r"does not wait at .*, because it started at .*. Give an earlier --at"):
         source.job_number(job_id, int(history.leaves[number]))

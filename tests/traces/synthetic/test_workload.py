@@ -177,7 +177,7 @@ def test_bad_options_name_the_option_and_its_value(field: str, value: object) ->
     with pytest.raises(ValueError, match=field) as error:
         replace(OPTIONS, **{field: value})  # type: ignore[arg-type]
     assert repr(value) in str(error.value)
-    assert "; " in str(error.value)  # a remedy follows
+    assert ": " in str(error.value)  # a remedy follows
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -32,7 +32,7 @@ from warehouse import (
 )
 from warehouse.lake_place import DATA, PLACE, lake_of_text, scrubbed
 from warehouse.schema import column_comments, relation_comment
-from warehouse.upkeep import tidy
+from warehouse.upkeep import tidy_tables
 
 COUNTS = pl.DataFrame({"file": ["f"] * 20, "outcome": ["kept"] * 20, "reason": ["x"] * 20, "lines": range(20)})
 """More rows than DuckLake keeps in its catalogue."""
@@ -344,7 +344,7 @@ def test_upkeep_keeps_the_size_over_many_replaced_partitions(lake: Warehouse) ->
         replace_partition(connection, "raw.line_counts", f"source-{step % 4}", COUNTS)
         connection.execute("COMMIT")
         if step % size(20, 100) == size(19, 99):
-            done = tidy(lake, kept_days=0)
+            done = tidy_tables(lake, kept_days=0)
             assert done.snapshots >= 10 and done.removed >= 10
             sizes.append(files_of(lake))
     connection.close()
@@ -361,7 +361,7 @@ def test_upkeep_removes_what_killed_runs_have_left_and_nothing_that_is_read(lake
         connection.execute("BEGIN")
         before = connection.execute("SELECT count(*) FROM raw.line_counts").fetchall()
         replace_partitions(Warehouse(lake.place), "a", {"raw.line_counts": COUNTS.head(15)})
-        done = tidy(Warehouse(lake.place))
+        done = tidy_tables(Warehouse(lake.place))
         assert (done.snapshots, done.removed) == (0, 0), "they are younger than a reader may need"
         assert connection.execute("SELECT count(*) FROM raw.line_counts").fetchall() == before
     assert done.orphans == 1 and not orphan.exists()
@@ -373,4 +373,4 @@ def test_a_file_needs_no_upkeep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(door, "door_of", FileDoor)  # also where tests use lakes
     with pytest.raises(WarehouseError, match="a file needs no tidying"):
-        tidy(Warehouse(tmp_path / "w.duckdb"))
+        tidy_tables(Warehouse(tmp_path / "w.duckdb"))
