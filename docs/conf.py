@@ -47,3 +47,5 @@ html_css_files = ["tables.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
+
+smartquotes = False  # two hyphens of an option must stay two
