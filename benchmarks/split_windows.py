@@ -181,7 +181,9 @@ class SplitTrial:
                 for most in WIDTHS.values():
                     part = rows[(rows[:, 0] > least) & (rows[:, 0] <= most)]
                     placed = part[:, 2].sum()
-                    cells.append(f"{part[:, 3].sum() / max(placed, 1) / 3600:,.1f}; {placed / part[:, 4].sum():.2f}")
+                    cells.append(
+                        f"{part[:, 3].sum() / max(placed, 1) / 3600:,.1f}; {placed / max(part[:, 4].sum(), 1):.2f}"
+                    )
                     least = most
                 lines.append([f"{front}-{back}, {name}", *cells])
         return markdown(["window", *(f"{width} processors" for width in WIDTHS)], lines)
