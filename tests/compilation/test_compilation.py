@@ -1,4 +1,4 @@
-"""The compiled engine never runs yesterday's rules: a change in any of its files compiles it anew."""
+"""The compiled engine never runs yesterday's rules: a change in any of its files compiles it again."""
 
 from __future__ import annotations
 

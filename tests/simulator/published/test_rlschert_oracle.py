@@ -216,9 +216,9 @@ def check_moment(c):
     assert sum(c.jobs[j].procs for j in c.running) == c.cluster_procs - c.free[0] <= c.cluster_procs
     assert min(c.free) >= 0
     assert set(c.planned_start) <= set(c.ready) and set(c.start) == {*c.running, *c.finish}
-    anew = copy.deepcopy(c)
-    anew._plan_again()  # a job that is selected is where planning from the beginning would have put it
-    assert (anew.free, anew.planned_start, anew.running) == (c.free, c.planned_start, c.running)
+    replanned = copy.deepcopy(c)
+    replanned._plan_again()  # a job that is selected is where planning from the beginning would have put it
+    assert (replanned.free, replanned.planned_start, replanned.running) == (c.free, c.planned_start, c.running)
 
 
 @pytest.mark.parametrize("seed", range(40))
