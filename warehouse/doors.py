@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 
-Commit = Callable[[duckdb.DuckDBPyConnection], None]
-"""Ends the transaction of a connection, so that it counts."""
+Commit: TypeAlias = "Callable[[duckdb.DuckDBPyConnection], None]"
+"""Ends the transaction of a connection, so that it counts. It is a text: a type that Python keeps to its end would make DuckDB print
+that it was leaked, after each command."""
 
 
 class Door(ABC):

@@ -46,6 +46,8 @@ def runtime_model(
 
     source = context.partition_key
     rows = runtime_rows(warehouse, source)
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no features: materialize features/job_features first")
     split = pl.DataFrame(
         {
             "test_job_index": [rows["job_index"][int(rows.height * config.train_share)]],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dagster as dg
+import pytest
+
 from assets.common.asset import LEAST_JOBS, PASSED_OVER
 from assets.predictions.features import runtime_rows
 from assets.predictions.runtime_model import runtime_model
@@ -28,3 +31,10 @@ def test_too_few_jobs_are_passed_over_with_what_works(warehouse: Warehouse) -> N
     assert "100 jobs with a known run time are too few" in metadata[PASSED_OVER]
     assert f"at least {LEAST_JOBS} are needed; `tracehouse replay" in metadata[PASSED_OVER]
     assert kinds(warehouse) == []
+
+
+def test_jobs_without_features_say_what_comes_first(warehouse: Warehouse) -> None:
+    with warehouse.write() as connection:
+        connection.execute("DELETE FROM features.job_features")
+    with pytest.raises(dg.Failure, match="source 'mine' has no features: materialize features/job_features first"):
+        materialized(runtime_model, warehouse)

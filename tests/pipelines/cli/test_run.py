@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +74,13 @@ def test_the_job_of_generated_jobs_needs_no_source(tmp_path: Path, monkeypatch: 
     assert made.height == 5 and set(made["method"]) == {"sequential", "free", "ideal"}
     config.write_text("ops: {experiments__topology: {config: {trees: [torus]}}}\n")
     assert "torus" in fail("run", "--job", "topology", "--config", config)
+
+
+def test_a_run_ends_without_noise_of_libraries(tmp_path: Path) -> None:
+    """DuckDB prints pages about leaks where Python keeps one of its types to the end of a process, so this needs a process."""
+    home = Home(tmp_path)
+    code = f"from pipelines.cli.main import main; main(['run', '{SOURCE}', '--select', '+core/jobs'])"
+    environment = os.environ | {"TRACEHOUSE_HOME": str(home.folder)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 0 and [line.split()[0] for line in lines] == [f"{SOURCE}:", "raw/log", "core/jobs"], lines
