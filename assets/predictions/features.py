@@ -28,11 +28,8 @@ def job_features_in_parts(connection: duckdb.DuckDBPyConnection, source: str) ->
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
-    moments = list(_in_slices(connection, source, "features.job_moments"))
-    if not moments:
-        return
-    parts = histories(pl.concat(moments), [rows.height for rows in moments])
-    del moments  # so that the pass can free them
+    row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
+    parts = histories(_in_slices(connection, source, "features.job_moments"), row[0] if row else 0)
     for requests, history in zip(_in_slices(connection, source, "features.job_requests"), parts, strict=True):
         yield requests.hstack(history)
 

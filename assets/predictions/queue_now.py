@@ -92,7 +92,7 @@ def _predicted(
         (pl.col(name).rank("dense") - 1).cast(pl.Int32).alias(f"{kind}_number")
         for kind, name in zip(_NAMES, ("user_name", "group_name", "executable"), strict=True)
     )
-    (past,) = histories(both, [both.height])
+    (past,) = histories([both], both.height)
     rows = both.hstack(past).hstack(similar_job_features(both)).filter(pl.col("is_now"))
     local = pl.col("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(time_zone)
     rows = rows.with_columns(hour_of_day=local.dt.hour().cast(pl.Int64), day_of_week=local.dt.weekday().cast(pl.Int64))

@@ -8,7 +8,7 @@ length. It is compiled, because as one SQL query the same took 25 s of CPU time 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from models.compiled import compiled, lean
 
 IntArray = NDArray[np.int64]
+Numbers = NDArray[np.int32] | NDArray[np.int64]
 
-NOT_LOGGED = np.iinfo(np.int64).min
-"""A number that the log does not know."""
+NOT_LOGGED = np.iinfo(np.int32).min
+"""A number that the log does not know. It fits into the arrays of any log."""
 LAST_JOBS = 10
 """Jobs that the median, the spread and the share of failures look at."""
 BATCH_PAUSE_S = 600
@@ -85,17 +86,17 @@ _USER = _record(np.int64, *_ASKED, "waiting", "running", "started", "submitted",
 
 class _Log(NamedTuple):
     """Jobs in the order of submission. class_of: int32 (NUM_KINDS, jobs), -1 for none. Users have the first numbers. failed: bool (jobs,).
-    All else int64 (jobs,), NOT_LOGGED where unknown. Times are seconds of one clock."""
+    All else (jobs,), NOT_LOGGED where unknown: int32, or int64 where one of them needs it. Times are seconds since the first submission."""
 
     class_of: NDArray[np.int32]
     failed: NDArray[np.bool_]
-    submit: IntArray
-    start: IntArray
-    end: IntArray
-    runtime: IntArray
-    procs: IntArray
-    requested_procs: IntArray
-    requested_walltime: IntArray
+    submit: Numbers
+    start: Numbers
+    end: Numbers
+    runtime: Numbers
+    procs: Numbers
+    requested_procs: Numbers
+    requested_walltime: Numbers
 
 
 class _Order(NamedTuple):
@@ -116,45 +117,77 @@ class _State(NamedTuple):
     users: NDArray[Any]
 
 
-def histories(jobs: pl.DataFrame, parts: list[int]) -> Iterator[pl.DataFrame]:
-    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell. parts: how many jobs each frame has.
+def histories(parts: Iterable[pl.DataFrame], num_jobs: int) -> Iterator[pl.DataFrame]:
+    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell, in frames of as many jobs as each part has.
 
-    jobs: submit_s, start_s, end_s, runtime_s, procs, requested_procs, requested_walltime_s, user_number, group_number,
-    executable_number (int32, from 0), each null where unknown, and failed. They come in the order of submission. A row depends on what
-    happened in an earlier second alone, and on the user's earlier submissions.
+    parts: the jobs in the order of submission: submit_s, start_s, end_s, runtime_s, procs, requested_procs, requested_walltime_s,
+    user_number, group_number, executable_number (int32, from 0), each null where unknown, and failed. num_jobs: how many there are in
+    all parts. All are read before the first frame comes. A job takes 61 bytes then, so that logs of 50 million jobs fit into memory. A
+    row depends on what happened in an earlier second alone, and on the user's earlier submissions.
     """
-    log, num_users, num_classes = _log_of(jobs)
-    del jobs  # of a log of millions of jobs it takes as much as the arrays
-    order = _Order(_in_order(np.where(log.start != NOT_LOGGED, log.start, log.end)), _in_order(log.end))
+    log, heights = _log_of(parts, num_jobs)
+    num_users, num_classes = _number_classes(log)
+    leaves = _in_order(np.where(log.start != NOT_LOGGED, log.start, log.end))
+    order = _Order(leaves, _in_order(log.end))
     classes, users = np.zeros(num_classes, _CLASS), np.zeros(num_users, _USER)
     classes["last"], users["submitted"] = -1, -1
     before = np.full((NUM_CHAINS, len(log.submit)), -1, dtype=np.int32)
     state = _State(np.zeros(3, np.int64), np.zeros(4, np.int64), before, classes, users)
     first = 0
-    for height in parts:
+    for height in heights:
         rows = np.full(height, np.nan, _ROW)
         _pass(log, order, state, first, rows)
         first += height
         yield pl.DataFrame({name: rows[name] for name in HISTORY_COLUMNS}, nan_to_null=True)
 
 
-def _log_of(jobs: pl.DataFrame) -> tuple[_Log, int, int]:
-    """The arrays of a pass, the number of users, and that of all classes."""
-    numbers = ("submit_s", "start_s", "end_s", "runtime_s", "procs", "requested_procs", "requested_walltime_s")
-    columns = [jobs[name].fill_null(NOT_LOGGED).to_numpy(writable=True) for name in numbers]
-    class_of = np.empty((NUM_KINDS, jobs.height), dtype=np.int32)
-    log = _Log(class_of, jobs["failed"].to_numpy(writable=True), *columns)
-    user, executable, group = (
-        jobs[f"{name}_number"].fill_null(-1).to_numpy(writable=True) for name in ("user", "executable", "group")
-    )
-    class_of[USER] = user
+_TIMES = ("submit", "start", "end")
+_AMOUNTS = ("runtime", "procs", "requested_procs", "requested_walltime")
+
+
+def _log_of(parts: Iterable[pl.DataFrame], num_jobs: int) -> tuple[_Log, list[int]]:
+    """The jobs as arrays, their classes not numbered yet, and how many jobs each part has."""
+    class_of = np.full((NUM_KINDS, num_jobs), -1, dtype=np.int32)
+    failed = np.empty(num_jobs, dtype=np.bool_)
+    numbers: dict[str, Any] = {name: np.empty(num_jobs, dtype=np.int32) for name in _TIMES + _AMOUNTS}
+    heights: list[int] = []
+    begin = first_s = 0
+    for jobs in parts:
+        if not begin and jobs.height:
+            first_s = int(jobs["submit_s"][0])
+        here = slice(begin, begin + jobs.height)
+        for kind, name in ((USER, "user"), (EXECUTABLE, "executable"), (GROUP, "group")):
+            class_of[kind, here] = jobs[f"{name}_number"].fill_null(-1).to_numpy()
+        failed[here] = jobs["failed"].to_numpy()
+        for name in numbers:
+            seconds = jobs[f"{name}_s" if name in (*_TIMES, "runtime", "requested_walltime") else name]
+            values = (seconds - first_s if name in _TIMES else seconds).fill_null(NOT_LOGGED).to_numpy()
+            if numbers[name].dtype == np.int32 and not _fit(
+                values
+            ):  # all, so that the pass is compiled for two types at most
+                numbers = {name: column.astype(np.int64) for name, column in numbers.items()}
+            numbers[name][here] = values
+        heights.append(jobs.height)
+        begin = here.stop
+    return _Log(class_of, failed, **numbers), heights
+
+
+def _fit(values: IntArray) -> bool:
+    """Whether int32 can hold them."""
+    return bool(values.max(initial=0) <= np.iinfo(np.int32).max and values.min(initial=0) >= NOT_LOGGED)
+
+
+def _number_classes(log: _Log) -> tuple[int, int]:
+    """Numbers the classes of all kinds. Returns the number of users, and that of all classes."""
+    user, executable, group = (log.class_of[kind] for kind in (USER, EXECUTABLE, GROUP))
     num_users = int(user.max(initial=-1)) + 1
     with_procs = np.empty_like(user)
     _number(user, log.requested_procs, 0, with_procs)
-    count = _number(with_procs, log.requested_walltime, num_users, class_of[ALIKE])
-    count = _number(np.where(executable < 0, -1, user), executable, count, class_of[EXECUTABLE])
-    class_of[GROUP] = np.where(group < 0, -1, group + count)
-    return log, num_users, count + int(group.max(initial=-1)) + 1
+    count = _number(with_procs, log.requested_walltime, num_users, log.class_of[ALIKE])
+    with_procs[:] = executable
+    count = _number(np.where(executable < 0, -1, user), with_procs, count, executable)
+    group[group >= 0] += count
+    return num_users, max(count, int(group.max(initial=-1)) + 1)
 
 
 @compiled
@@ -182,10 +215,19 @@ def _number(one, other, first, numbers):
     return count
 
 
-def _in_order(moment: IntArray) -> NDArray[np.int32]:
+def _in_order(moment: Numbers) -> NDArray[np.int32]:
     """Jobs by their moment, then as they come, without those of which it is NOT_LOGGED."""
     jobs = np.flatnonzero(moment != NOT_LOGGED)
-    return jobs[np.argsort(moment[jobs], kind="stable")].astype(np.int32)
+    if moment.dtype == np.int64:
+        return jobs[np.argsort(moment[jobs], kind="stable")].astype(np.int32)
+    # moment and job in one number are sorted in place: for 50 million jobs an argsort would take 2 GB
+    both = moment[jobs].astype(np.int64)
+    both <<= 32
+    both |= jobs
+    del jobs
+    both.sort()
+    both &= 0xFFFFFFFF
+    return both.astype(np.int32)
 
 
 @compiled

@@ -4,6 +4,7 @@ All columns are compared with a plain computation in tests/assets/predictions/te
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from statistics import fmean, median, pstdev
@@ -42,7 +43,9 @@ def odd_log(seed: int) -> pl.DataFrame:
 
 
 def in_parts(jobs: pl.DataFrame, *parts: int) -> pl.DataFrame:
-    return pl.concat(histories(jobs, list(parts)))
+    bounds = itertools.accumulate(parts, initial=0)
+    frames = (jobs.slice(first, height) for first, height in zip(bounds, parts, strict=False))
+    return pl.concat(histories(frames, jobs.height))
 
 
 def test_the_parts_do_not_matter() -> None:
@@ -97,7 +100,22 @@ def test_a_log_of_nobody_and_an_empty_one() -> None:
     rows = in_parts(nobody, JOBS)
     assert rows["user_jobs_ended"].to_list() == rows["group_jobs_ended"].to_list() == [0] * JOBS
     assert rows["last_runtime_s"].null_count() == JOBS and rows["jobs_running"].max() > 0  # type: ignore[operator]
-    assert list(histories(nobody.clear(), [])) == []
+    assert list(histories([], 0)) == []
+
+
+@pytest.mark.parametrize("column", ["submit_s", "procs"])
+def test_numbers_that_need_more_bits_give_the_same(column: str) -> None:
+    """All times of a log far from the first submission, and one number of processors that no cluster has."""
+    jobs = odd_log(8)
+    whole = in_parts(jobs, JOBS)
+    if column == "procs":
+        jobs = jobs.with_columns(procs=pl.when(pl.int_range(JOBS) == JOBS - 1).then(2**40).otherwise("procs"))
+        assert_frame_equal(in_parts(jobs, 300, 100), whole, check_exact=True)
+        return
+    early = jobs.head(1).with_columns(pl.col("submit_s", "start_s", "end_s") - 2**33, user_number=pl.lit(9, pl.Int32))
+    late = in_parts(pl.concat([early, jobs]), 1, JOBS).tail(JOBS)
+    alone = ["user_jobs_ended", "last_runtime_s", "alike_median_runtime_s", "jobs_running", "procs_waiting"]
+    assert_frame_equal(late.select(alone), whole.select(alone), check_exact=True)
 
 
 def test_pairs_are_numbered_as_they_come() -> None:
