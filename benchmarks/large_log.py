@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -28,6 +29,7 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.generated import generated_log
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
+from assets.operations.operations import shown_rows
 from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.features import write_job_features, write_similar_jobs
 from benchmarks.markdown import markdown
@@ -73,6 +75,11 @@ def canonical(source: Source, warehouse: Warehouse) -> int:
 def health(source: Source, warehouse: Warehouse) -> int:
     """What looks wrong in the log; rows are findings."""
     return replace_rows_of_query(warehouse, "marts.trace_health", source.name, sql.load("marts.trace_health_of_source"))
+
+
+def operations(source: Source, warehouse: Warehouse) -> int:
+    """What the page of the asset marts/operations shows; rows are those of its figures."""
+    return sum(rows.height for rows in shown_rows(warehouse, source.name).values())
 
 
 def job_features(source: Source, warehouse: Warehouse) -> int:
@@ -131,6 +138,7 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "ingest": ("read into the raw tables", ingest),
     "canonical": ("canonical jobs", canonical),
     "health": ("health of the log (rows: findings)", health),
+    "operations": ("waits, use and losses (rows: of figures)", operations),
     "job_features": ("job features", job_features),
     "similar_jobs": ("similar jobs", similar_jobs),
     "load": ("load the trace", load),
@@ -141,26 +149,51 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
 }
 
 
+class _OwnMemory(threading.Thread):
+    """The most anonymous memory of this process, in MiB, looked at ten times a second. It leaves out pages of mapped files."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.most_mib = 0.0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.1):
+            self.most_mib = max(self.most_mib, _status_mib("RssAnon"))
+
+
+def _status_mib(name: str) -> float:
+    """A line of what Linux says of this process."""
+    line = re.search(rf"{name}:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return int(line.group(1)) / 1024 if line else 0.0
+
+
 def measure(step: str, model: str, jobs: int, folder: Path) -> dict[str, float]:
-    """One step in this process: rows, CPU and wall time in seconds, and the most memory of the process so far in MiB."""
+    """One step in this process: rows, CPU and wall time in seconds, and the most memory of the process so far in MiB: resident
+    (peak_mib), and without the pages of mapped files (own_mib)."""
     function = STEPS[step][1]
 
     def run(name: str, count: int) -> int:
         os.environ["TRACEHOUSE_HOME"] = str(folder / name)
         return function(source_of(model, count), Warehouse(folder / name / "bench.duckdb"))
 
+    own = _OwnMemory()
+    own.start()
     run("warm", WARM_JOBS)
     wall, cpu = time.perf_counter(), time.process_time()
     rows = run("log", jobs)
     taken = {"rows": rows, "cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall}
-    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    return taken | {"peak_mib": int(peak.group(1)) / 1024 if peak else 0.0}
+    own.ended.set()
+    own.join()
+    return taken | {"peak_mib": _status_mib("VmHWM"), "own_mib": max(own.most_mib, _status_mib("RssAnon"))}
 
 
-def measure_apart(step: str, model: str, jobs: int, folder: Path) -> dict[str, float]:
-    """`measure` in a process of its own."""
+def measure_apart(
+    step: str, model: str, jobs: int, folder: Path, program: str = "benchmarks.large_log"
+) -> dict[str, float]:
+    """`measure` in a process of its own. program: a module that has `measure` and knows the model."""
     code = (
-        "import json, sys, pathlib; from benchmarks.large_log import measure; "
+        f"import json, sys, pathlib; import {program}; from benchmarks.large_log import measure; "
         "print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), pathlib.Path(sys.argv[4]))))"
     )
     command = [sys.executable, "-c", code, step, model, str(jobs), str(folder)]

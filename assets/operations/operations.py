@@ -10,6 +10,7 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
+from assets.ingest.staging import QUERY_MEMORY
 from assets.operations import plots
 from warehouse import Warehouse
 
@@ -26,29 +27,35 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
     """What the log says of the real system: waits by queue and by hour of the week, core hours by account, how much of the
     requested time is used, what failures and requeues cost. The figures are views: marts.waits_by_..., marts.usage,
     marts.walltime_accuracy, marts.failures."""
-    source = context.partition_key
-    with warehouse.read() as connection:
-
-        def rows(query: str) -> pl.DataFrame:
-            return connection.sql(query, params={"source": source}).pl()
-
-        queues = rows("SELECT * FROM marts.waits_by_queue WHERE source = $source ORDER BY month, queue")
-        failures = rows("SELECT * EXCLUDE (source) FROM marts.failures WHERE source = $source ORDER BY month, queue")
-        hours, months = rows(sql.load("marts.mean_wait_by_hour")), rows(sql.load("marts.core_hours_by_month"))
-        submitted = rows(sql.load("marts.submissions"))
-        used, accounts = rows(sql.load("marts.walltime_used")), rows(sql.load("marts.usage_by_account"))
+    shown = shown_rows(warehouse, context.partition_key)
     return dg.MaterializeResult(
         metadata={
-            "waits": plot(plots.waits_by_queue(queues)),
-            "waits_by_hour": plot(plots.waits_by_hour(hours)),
-            "submissions": plot(plots.submissions(submitted)),
-            "usage": plot(plots.core_hours_by_account(months)),
-            "walltime": plot(plots.walltime_used(used["share"].to_numpy())),
-            "accounts": table(accounts),
-            "failures": table(failures),
+            "waits": plot(plots.waits_by_queue(shown["queues"])),
+            "waits_by_hour": plot(plots.waits_by_hour(shown["hours"])),
+            "submissions": plot(plots.submissions(shown["submitted"])),
+            "usage": plot(plots.core_hours_by_account(shown["months"])),
+            "walltime": plot(plots.walltime_used(shown["used"])),
+            "accounts": table(shown["accounts"]),
+            "failures": table(shown["failures"].drop("source")),
             **lineage_metadata("marts.job_facts"),
         }
     )
+
+
+def shown_rows(warehouse: Warehouse, source: str) -> dict[str, pl.DataFrame]:
+    """The rows behind the figures and tables of the asset, by what they are of."""
+    statements = {
+        "queues": "SELECT * FROM marts.waits_by_queue WHERE source = $source ORDER BY month, queue",
+        "failures": "SELECT * FROM marts.failures WHERE source = $source ORDER BY month, queue",
+        "hours": sql.load("marts.mean_wait_by_hour"),
+        "months": sql.load("marts.core_hours_by_month"),
+        "submitted": sql.load("marts.submissions"),
+        "used": sql.load("marts.walltime_used"),
+        "accounts": sql.load("marts.usage_by_account"),
+    }
+    with warehouse.read() as connection:
+        connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
+        return {name: connection.sql(query, params={"source": source}).pl() for name, query in statements.items()}
 
 
 CHECKS = [

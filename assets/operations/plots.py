@@ -117,13 +117,12 @@ def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
     return canvas
 
 
-def walltime_used(share: np.ndarray) -> Figure:
-    """share: run time over requested time, float64 (jobs,)."""
+def walltime_used(share: pl.DataFrame) -> Figure:
+    """share: sql/queries/marts/walltime_used.sql."""
     canvas, (ax,) = figure(height=2.8)
-    if len(share):
-        weights = np.full(len(share), 100 / len(share))
-        ax.hist(np.minimum(share, 1.2), bins=np.linspace(0, 1.2, 49), weights=weights, color=BLUE)
-        median = float(np.median(share))
+    if jobs := share["jobs"].sum():
+        ax.bar(share["share_from"], share["jobs"] * 100 / jobs, width=0.025, align="edge", color=BLUE)
+        median = share["median"][0]
         ax.axvline(min(median, 1.2), color=ORANGE, linewidth=1.2, label=f"median {100 * median:.0f} %")
         ax.legend(frameon=False, fontsize=9)
     ax.axvline(1, color=INK, linewidth=0.8)

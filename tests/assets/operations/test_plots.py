@@ -49,12 +49,21 @@ def test_submissions_are_shares_by_hour_weekday_and_size() -> None:
 
 
 def test_used_share_and_capacity() -> None:
-    (axes,) = plots.walltime_used(np.array([0.1, 0.5, 3.0])).axes
-    assert sum(bar.get_height() for bar in axes.patches) > 99.9  # what is over 1.2 is in the last bar
+    used = pl.DataFrame({"share_from": [0.1, 0.5, 1.175], "jobs": [1, 2, 1], "median": [0.5] * 3})
+    (axes,) = plots.walltime_used(used).axes
+    assert [bar.get_height() for bar in axes.patches] == [25, 50, 25]
     days = pl.DataFrame(
         {"day": [MARCH, APRIL], "mean_procs": [1.0, 2.0], "peak_procs": [3, 4], "cluster_procs": [8, 8]}
     )
     assert [line.get_label() for line in plots.capacity(days).axes[0].lines] == ["most at one time", "of the cluster"]
+
+
+def test_nothing_used_is_an_empty_figure() -> None:
+    assert (
+        not plots.walltime_used(pl.DataFrame(schema={"share_from": float, "jobs": int, "median": float}))
+        .axes[0]
+        .patches
+    )
 
 
 def test_names_from_a_log_are_no_formulas() -> None:
