@@ -91,7 +91,7 @@ def warehouse_tables(warehouse: Warehouse) -> dict[str, tuple[str, str]]:
     for (experiment, source), part in agents.group_by("experiment", "source", maintain_order=True):
         seeds = ", ".join(map(str, part["seed"].drop_nulls().unique().sort()))
         command = f"tracehouse run {source} --job experiments, with the agents of the table and the seeds {seeds}"
-        tables[f"{experiment}, {source}"] = (command, agents_table(part))
+        tables[f"{experiment}{of_estimates(part)}, {source}"] = (command, agents_table(part))
     for (source,), part in own.group_by("source", maintain_order=True):
         command = f"tracehouse run {source} --job experiments{own_settings(trained.filter(source=source))}"
         tables[f"inspector by its own rules, {source}"] = (command, own_rules_table(part))
@@ -116,6 +116,12 @@ def held_out_table(rows: pl.DataFrame) -> str:
         label = name if of_policy[name] == 1 else f"{name}, seed {' and '.join(map(str, sorted(which)))}"
         lines.append([label, *others])
     return markdown(["policy", *FIGURES.values()], lines)
+
+
+def of_estimates(rows: pl.DataFrame) -> str:
+    """What the name of a table says of the times that its agents learned with. Nothing where they are as requested."""
+    learned = rows.filter(pl.col("seed").is_not_null())["estimates"].unique().sort().to_list()
+    return f" with {' and '.join(learned)} times" if learned and "requested" not in learned else ""
 
 
 def agents_table(rows: pl.DataFrame) -> str:

@@ -28,6 +28,7 @@ from benchmarks.warehouse_tables import (
     SHOWN,
     bundled_table,
     held_out_table,
+    of_estimates,
     runtimes_table,
     warehouse_tables,
 )
@@ -128,6 +129,12 @@ def test_seeds_with_one_schedule_share_a_line() -> None:
     assert lines[2].split("|")[2:-1] == [
         " 1.50 ", " 2.00 ", " 9.00 ", " 1.00 ", " 1.10 ", "  ", " +0.010 ", " trades ", " 0.50 [0.40, 0.60] ", " 0.90 [none] ",
     ]  # fmt: skip
+
+
+def test_tables_of_agents_say_with_which_times_they_learned() -> None:
+    rows = pl.DataFrame({"seed": [None, 1, 2], "estimates": ["requested", "predicted", "actual"]})
+    assert of_estimates(rows) == " with actual and predicted times"
+    assert of_estimates(rows.with_columns(estimates=pl.lit("requested"))) == of_estimates(rows.head(1)) == ""
 
 
 def test_the_table_of_bundled_sources() -> None:
