@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,9 +16,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 import sql
+from assets.common.columns import Columns
 from models.runtime.estimates import Estimates
 from models.waits.clock import LogClock
 from simulator.jobs.cluster import RunningJobs
+from simulator.jobs.facts import LazyFacts
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
 from simulator.policies.observation import log_seconds
 from traces.common.log import LARGEST_S
@@ -140,21 +145,32 @@ KNOWN_COLUMNS = {
 PREDICTED_COLUMNS = {f"predicted_{percent}": f"runtime_{percent}_s" for percent in ("p10", "p50", "p90")}
 
 
-def logged_facts(rows: pl.DataFrame, estimates: Estimates) -> dict[str, NDArray[np.float32]]:
+def logged_facts(rows: pl.DataFrame, estimates: Estimates) -> LazyFacts:
     """What learned policies may read of these rows of a trace, in the form of simulator.jobs.jobs.Jobs.facts.
 
     There are no predictions where a job has none. A job without a request counts as having requested its run time. With predicted
     estimates it counts as having requested the longest time instead.
     """
-    facts = {name: np.minimum(rows[column].to_numpy(), 1.0) for name, column in KNOWN_COLUMNS.items()}
-    request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
-    instead = longest if estimates.is_predicted else rows["runtime_s"].to_numpy()
-    facts["request_share"] = np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
-    facts["request"] = log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
+
+    def known(column: str) -> NDArray[np.float64]:
+        return np.minimum(rows[column].to_numpy(), 1.0)
+
+    def request_share() -> NDArray[np.float64]:
+        request, longest = rows["requested_walltime_s"].to_numpy(), rows["longest_runtime_s"].to_numpy()
+        instead = longest if estimates.is_predicted else rows["runtime_s"].to_numpy()
+        return np.minimum(np.where(request < 1, instead, request) / longest, 1.0)
+
+    def request() -> NDArray[np.float64]:
+        return log_seconds(np.maximum(rows["requested_walltime_s"].to_numpy(), 0))
+
+    facts: dict[str, Callable[[], NDArray[Any]]] = {
+        name: partial(known, column) for name, column in KNOWN_COLUMNS.items()
+    }
+    facts |= {"request_share": request_share, "request": request}
     for name, column in PREDICTED_COLUMNS.items():
         if not rows[column].null_count():
-            facts[name] = log_seconds(rows[column].to_numpy())
-    return {name: values.astype(np.float32) for name, values in facts.items()}
+            facts[name] = partial(lambda column: log_seconds(rows[column].to_numpy()), column)
+    return LazyFacts(facts)
 
 
 def trace_sha256(rows: pl.DataFrame) -> str:
@@ -179,7 +195,9 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         if about is None:
             raise ValueError(f"source {source!r} is not in the warehouse yet: load it with `tracehouse run {source}`")
         connection.execute(f"SET memory_limit = '{TRACE_MEMORY}'")
-        rows = _with_labels(connection, source, _replayable_jobs(connection, source, cancelled), labels)
+        rows = _with_labels(
+            connection, source, _replayable_jobs(connection, source, cancelled, warehouse.staging), labels
+        )
         faults = connection.sql(sql.load("core.log_faults"), params={"source": source}).pl().row(0, named=True)
         split = first_row(
             connection, "SELECT test_job_index FROM predictions.training_splits WHERE source = ?", [source]
@@ -211,27 +229,23 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
     )
 
 
-def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancelled: bool) -> pl.DataFrame:
-    """Trace.rows, from the statements core.replay_names, core.replay_extremes and core.replayable_jobs.
-
-    A column with the same value in all rows takes no memory, such as the predictions where there are none.
-    """
+def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancelled: bool, folder: Path) -> pl.DataFrame:
+    """Trace.rows, from the statements core.replay_names, core.replay_extremes and core.replayable_jobs. folder: for the columns of a
+    long log, see `assets.common.columns`."""
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
     bounds: dict[str, object] = {"source": source, "cancelled": cancelled, "from_index": 0, "to_index": LARGEST_S}
     extremes = sql.load("core.replay_extremes")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_extremes AS {extremes}", bounds)
-    last = first_row(connection, "SELECT last_index FROM replay_extremes")
+    last = first_row(connection, "SELECT last_index, jobs FROM replay_extremes")
     assert last is not None
-    slices, constants = [], []
+    columns = Columns(last[1], folder)
     for begin in range(0, max(last[0], 0) + 1, SLICE_JOBS):
         bounds |= {"from_index": begin, "to_index": begin + SLICE_JOBS}
-        # all columns of one batch share its memory, so copies of the kept ones are needed to free the others
         rows = connection.sql(sql.load("core.replayable_jobs"), params=bounds).pl(batch_size=SLICE_JOBS // 4 + 1)
         if rows.height:
-            constants.append(_constants(rows))
-            slices.append(rows.drop(constants[-1]).rechunk())
-    return _joined(rows.schema, slices, constants) if slices else rows
+            columns.add(rows)
+    return columns.frame() if columns.height else rows
 
 
 def _with_labels(
@@ -243,31 +257,6 @@ def _with_labels(
     query = f"SELECT job_index, {', '.join(missing)} FROM core.jobs WHERE source = $source"
     return rows.join(
         connection.sql(query, params={"source": source}).pl(), on="job_index", how="left", maintain_order="left"
-    )
-
-
-def _constants(rows: pl.DataFrame) -> dict[str, object]:
-    """The value of each numeric column that has the same value in all rows, or none in all."""
-    values: dict[str, object] = {}
-    for column in rows:
-        if column.null_count() == len(column) or (
-            column.dtype.is_numeric() and not column.null_count() and column.min() == column.max()
-        ):
-            values[column.name] = column.min()
-    return values
-
-
-def _joined(schema: pl.Schema, slices: list[pl.DataFrame], constants: list[dict[str, object]]) -> pl.DataFrame:
-    """The slices with their constants as one frame. What is constant in all of them is kept as one value."""
-    common = {name: value for name, value in constants[0].items() if all(c.get(name, c) == value for c in constants)}
-    parts = [
-        rows.with_columns(pl.lit(value, schema[name]).alias(name) for name, value in c.items() if name not in common)
-        for rows, c in zip(slices, constants, strict=True)
-    ]
-    order = [name for name in schema if name not in common]
-    whole = pl.concat(part.select(order) for part in parts)
-    return whole.with_columns(pl.lit(value, schema[name]).alias(name) for name, value in common.items()).select(
-        list(schema)
     )
 
 

@@ -60,10 +60,12 @@ def replace_rows_in_parts(
     table: str,
     source: str,
     parts_of: Callable[[duckdb.DuckDBPyConnection], Iterable[pl.DataFrame]],
+    end: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
 ) -> int:
-    """Replaces the rows of a source in a table. Returns their number.
+    """Replaces the rows of a source in a table. Returns how many it has then.
 
-    They are computed into files while others may read, and the jobs of the source do not change meanwhile. Raises WarehouseBusy.
+    They are computed into files while others may read, and the jobs of the source do not change meanwhile. end: is called in the
+    transaction that exchanges them, and gives the `job_index` from which on rows are exchanged. Raises WarehouseBusy.
     """
     with source_lock(warehouse, source), staging_folder(warehouse, source) as folder:
         files: list[str] = []
@@ -76,9 +78,15 @@ def replace_rows_in_parts(
 
         def replace(connection: duckdb.DuckDBPyConnection) -> int:
             connection.execute(f"SET memory_limit = '{QUERY_MEMORY}'")
-            connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
-            insert = f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)"
-            row = first_row(connection, insert, [files]) if files else None
+            if end is None:
+                connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+            else:
+                connection.execute(
+                    f"DELETE FROM {table} WHERE source = ? AND job_index >= ?", [source, end(connection)]
+                )
+            if files:
+                connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM read_parquet(?)", [files])
+            row = first_row(connection, f"SELECT count(*) FROM {table} WHERE source = ?", [source])
             return int(row[0]) if row else 0
 
         return warehouse.transact(source, replace)

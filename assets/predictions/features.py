@@ -1,5 +1,6 @@
 """Features in the warehouse: how they are computed, and how predictors read them."""
 
+import itertools
 from collections.abc import Iterator
 
 import duckdb
@@ -8,38 +9,56 @@ import polars as pl
 import sql
 from assets.ingest.rows import MEMORY_LIMIT
 from assets.ingest.staging import replace_rows_in_parts
-from models.runtime import similar
-from models.runtime.histories import histories
+from assets.predictions import changed_parts
+from assets.predictions.changed_parts import ChangedParts
+from models.runtime import histories, similar
 from warehouse import Warehouse, first_row, replace_partition
-
-PART_JOBS = 250_000
-"""How many jobs are read, and features written, at a time."""
 
 
 def write_job_features(warehouse: Warehouse, source: str) -> int:
-    """Computes and stores features.job_features of a source. Returns the number of rows. Raises WarehouseBusy."""
-    return replace_rows_in_parts(
-        warehouse, "features.job_features", source, lambda connection: job_features_in_parts(connection, source)
-    )
+    """Brings features.job_features of a source up to date: rows that no changed job can have touched stay. Returns how many rows there
+    are. Raises WarehouseBusy."""
+    statements = ("features.job_moments", "features.job_requests", "core.replay_names")
+    changed = ChangedParts("job_features", source, (histories, *statements))
+
+    def parts(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        if changed.compare(connection) == changed.inputs.height:
+            return iter(())
+        return changed.counted(job_features_in_parts(connection, source, changed.first))
+
+    def end(connection: duckdb.DuckDBPyConnection) -> int:
+        changed.note(connection)
+        return changed.from_index
+
+    return replace_rows_in_parts(warehouse, "features.job_features", source, parts, end)
 
 
-def job_features_in_parts(connection: duckdb.DuckDBPyConnection, source: str) -> Iterator[pl.DataFrame]:
-    """Rows of features.job_features, in the order of submission, from PART_JOBS indices of jobs each."""
+def job_features_in_parts(
+    connection: duckdb.DuckDBPyConnection, source: str, first_part: int = 0
+) -> Iterator[pl.DataFrame]:
+    """Rows of features.job_features, in the order of submission, from PART_JOBS indices of jobs each. first_part: parts before it are left
+    out."""
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
     row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-    parts = histories(_in_slices(connection, source, "features.job_moments"), row[0] if row else 0)
-    for requests, history in zip(_in_slices(connection, source, "features.job_requests"), parts, strict=True):
-        yield requests.hstack(history)
+    past = histories.histories(_in_slices(connection, source, "features.job_moments"), row[0] if row else 0)
+    past = itertools.islice(past, first_part, None)
+    requests = _in_slices(connection, source, "features.job_requests", first_part)
+    for asked, history in zip(requests, past, strict=True):
+        yield asked.hstack(history)
 
 
-def _in_slices(connection: duckdb.DuckDBPyConnection, source: str, statement: str) -> Iterator[pl.DataFrame]:
-    """Rows of a statement about the jobs of a source with an index from `$from_index` and before `$to_index`."""
+def _in_slices(
+    connection: duckdb.DuckDBPyConnection, source: str, statement: str, first_part: int = 0
+) -> Iterator[pl.DataFrame]:
+    """Rows of a statement about the jobs of a source with an index from `$from_index` and before `$to_index`, part by part."""
     row = first_row(connection, "SELECT max(job_index) FROM core.jobs WHERE source = ?", [source])
     last_index = row[0] if row and row[0] is not None else -1
-    for first in range(0, last_index + 1, PART_JOBS):
-        bounds = {"source": source, "from_index": first, "to_index": first + PART_JOBS}
+    part_jobs = changed_parts.PART_JOBS
+    for first in range(first_part * part_jobs, last_index + 1, part_jobs):
+        bounds = {"source": source, "from_index": first, "to_index": first + part_jobs}
         yield connection.sql(sql.load(statement), params=bounds).pl()
 
 

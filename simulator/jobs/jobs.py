@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.facts import LazyFacts
 from simulator.jobs.words import ADMIT_BY, RESERVE_BY, one_of
 
 IntArray = NDArray[np.int64]
@@ -46,7 +47,8 @@ class Jobs:
     hold: the time that the job is expected to hold its processors once it runs, seconds, 1 <= hold <= limit. Default: the
     estimate.
     admit: the run time by which a job may go before a blocked head, seconds, 1 <= admit <= limit. Default: the estimate.
-    facts: what else is known of the jobs at submission, float32 (num_jobs,) by name. See simulator/policies/observation.py.
+    facts: what else is known of the jobs at submission, float32 (num_jobs,) by name. See simulator/policies/observation.py. LazyFacts are
+    computed when a policy reads them.
 
     Raises ValueError when a rule above is broken, naming the first job that breaks it.
     """
@@ -90,6 +92,8 @@ class Jobs:
         _require(self.limit >= self.admit, "limit must not be shorter than admit")
         _require(self.user >= 0, "the number of a user must not be negative")
         _require(self.cancel >= self.submit, "a job must not be cancelled before it is submitted")
+        if isinstance(self.facts, LazyFacts):
+            return  # they have as many values as the columns that they come from
         for name, values in self.facts.items():
             if np.shape(values) != (num_jobs,):
                 raise ValueError(f"Jobs.facts[{name!r}] must have one value per job, got shape {np.shape(values)}")
@@ -106,7 +110,8 @@ class Jobs:
         return self._part(index)
 
     def _part(self, part: slice | IntArray) -> Jobs:
-        facts = {name: values[part] for name, values in self.facts.items()}
+        given = self.facts
+        facts = given.part(part) if isinstance(given, LazyFacts) else {name: v[part] for name, v in given.items()}
         return Jobs(**{name: getattr(self, name)[part] for name in COLUMNS}, origin=self.origin, facts=facts)
 
 
@@ -158,13 +163,16 @@ def jobs_from_log(
         estimate = np.clip(np.rint(predicted).astype(np.int64), 1, ceiling)
     else:
         raise ValueError(f"unknown estimates {estimates!r}; expected requested, actual or predicted")
-    limit = np.maximum(longest, estimate)
+    limit = longest if estimate is longest else np.maximum(longest, estimate)
     one_of("reserve_by", reserve_by, RESERVE_BY)
     given: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
     admit_by = one_of("admit_by", given.pop("admit_by", "estimate"), ADMIT_BY)
-    by = {"estimate": estimate, "requested": np.where(requested < 1, estimate, limit)}
+
+    def time_by(word: str) -> IntArray:
+        return estimate if word == "estimate" else np.where(requested < 1, estimate, limit)
+
     submit = np.asarray(submit, dtype=np.int64)
-    return Jobs(submit, runtime, procs, estimate, limit, hold=by[reserve_by], admit=by[admit_by], **given)
+    return Jobs(submit, runtime, procs, estimate, limit, hold=time_by(reserve_by), admit=time_by(admit_by), **given)
 
 
 def _require(holds: NDArray[np.bool_], rule: str, offset: int = 0) -> None:

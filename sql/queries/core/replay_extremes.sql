@@ -4,6 +4,7 @@ WITH
 {{ numbered_jobs }}
 
 SELECT
+    count(*) AS jobs,
     coalesce(max(job_index), -1) AS last_index,
     greatest(max(runtime_s), 1) AS longest_runtime_s,
     nullif(max(requested_memory_kb), 0) AS most_memory_kb,

@@ -119,7 +119,7 @@ def test_every_column_against_a_plain_computation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, part_jobs: int
 ) -> None:
     """Also where the log is read and written in parts."""
-    monkeypatch.setattr("assets.predictions.features.PART_JOBS", part_jobs)
+    monkeypatch.setattr("assets.predictions.changed_parts.PART_JOBS", part_jobs)
     jobs = odd_jobs(tmp_path, seed)
     features = features_of(jobs)
     expected = oracle(jobs).cast(dict(features.schema.items()))

@@ -1,0 +1,52 @@
+"""Slices of rows become one frame: arrays, constants, and columns with nulls, mapped from files where they are long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from assets.common.columns import Columns
+
+ROWS = pl.DataFrame(
+    {
+        "all": [5, 3, 8, 1, 9, 2],
+        "constant": [7] * 6,
+        "late": [1, 1, 1, 1, 4, 5],
+        "later_null": [1, 2, 3, 4, None, 6],
+        "first_null": [None, None, 3, 4, 5, 6],
+        "never": pl.Series([None] * 6, dtype=pl.Float64),
+        "share": [0.5, 0.25, 0.5, 1.0, 1.0, 1.0],
+        "word": ["a", None, "b", "a word that is longer than twelve", "c", "d"],
+        "no_word": pl.Series([None] * 6, dtype=pl.String),
+    }
+)
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("mapped", [True, False])
+def test_slices_of_any_height_give_the_rows(
+    height: int, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assets.common.columns.MAPPED_ROWS", 2 if mapped else 100)
+    columns = Columns(ROWS.height, tmp_path / "staging")
+    for begin in range(0, ROWS.height, height):
+        columns.add(ROWS.slice(begin, height))
+    frame = columns.frame()
+    assert_frame_equal(frame, ROWS)
+    assert (tmp_path / "staging").exists() == mapped and not list(tmp_path.glob("staging/*"))
+    values = frame["all"].to_numpy()
+    assert values.base is not None and np.shares_memory(values, columns._arrays["all"])
+
+
+def test_fewer_rows_than_there_was_room_for_and_constants_alone(tmp_path: Path) -> None:
+    columns = Columns(100, tmp_path)
+    columns.add(ROWS)
+    assert_frame_equal(columns.frame(), ROWS)
+    alone = Columns(100, tmp_path)
+    alone.add(ROWS.select("constant", "never"))
+    alone.add(ROWS.select("constant", "never"))
+    assert_frame_equal(alone.frame(), pl.concat([ROWS.select("constant", "never")] * 2))
