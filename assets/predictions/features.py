@@ -10,7 +10,7 @@ from assets.ingest.rows import MEMORY_LIMIT
 from assets.ingest.staging import replace_rows_in_parts
 from models.runtime import similar
 from models.runtime.histories import histories
-from warehouse import Warehouse, first_row, replace_partition
+from warehouse import Warehouse, first_row
 
 PART_JOBS = 250_000
 """How many jobs are read, and features written, at a time."""
@@ -47,18 +47,28 @@ def _in_slices(connection: duckdb.DuckDBPyConnection, source: str, statement: st
 
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
-    """Computes and stores features.similar_jobs of a source. Returns the number of rows."""
-    with warehouse.read() as connection:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
-    rows = history.select("job_index").hstack(similar.similar_job_features(history))
-    del history
+    """Computes and stores features.similar_jobs of a source. Returns the number of rows. Raises WarehouseBusy."""
+    return replace_rows_in_parts(
+        warehouse, "features.similar_jobs", source, lambda connection: similar_jobs_in_parts(connection, source)
+    )
 
-    def replace(connection: duckdb.DuckDBPyConnection) -> int:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        return replace_partition(connection, "features.similar_jobs", source, rows)
 
-    return warehouse.transact(source, replace)
+def similar_jobs_in_parts(connection: duckdb.DuckDBPyConnection, source: str) -> Iterator[pl.DataFrame]:
+    """Rows of features.similar_jobs, in the order of submission, from PART_JOBS indices of jobs each."""
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    names = sql.load("core.replay_names")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
+    count = "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0"  # as features.job_history
+    row = first_row(connection, count, [source])
+    indices: list[pl.Series] = []  # four bytes a job
+
+    def parts() -> Iterator[pl.DataFrame]:
+        for jobs in _in_slices(connection, source, "features.job_history"):
+            indices.append(jobs["job_index"].cast(pl.Int32))
+            yield jobs
+
+    for part, features in enumerate(similar.similar_jobs_in_parts(parts(), row[0] if row else 0)):
+        yield features.with_columns(pl.lit(source).alias("source"), indices[part].cast(pl.Int64).alias("job_index"))
 
 
 def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:
