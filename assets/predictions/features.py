@@ -1,7 +1,7 @@
 """Features in the warehouse: how they are computed, and how predictors read them."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import duckdb
 import polars as pl
@@ -11,8 +11,8 @@ from assets.ingest.rows import MEMORY_LIMIT
 from assets.ingest.staging import replace_rows_in_parts
 from assets.predictions import changed_parts
 from assets.predictions.changed_parts import ChangedParts
-from models.runtime import histories, similar
-from warehouse import Warehouse, first_row, replace_partition
+from models.runtime import histories, likeness, similar
+from warehouse import Warehouse, first_row
 
 
 def write_job_features(warehouse: Warehouse, source: str) -> int:
@@ -20,18 +20,33 @@ def write_job_features(warehouse: Warehouse, source: str) -> int:
     are. Raises WarehouseBusy."""
     statements = ("features.job_moments", "features.job_requests", "core.replay_names")
     changed = ChangedParts("job_features", source, (histories, *statements))
+    return _write(warehouse, changed, job_features_in_parts)
+
+
+def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
+    """The same of features.similar_jobs."""
+    changed = ChangedParts("similar_jobs", source, (similar, likeness, "features.job_history", "core.replay_names"))
+    return _write(warehouse, changed, similar_jobs_in_parts)
+
+
+def _write(
+    warehouse: Warehouse,
+    changed: ChangedParts,
+    parts_of: Callable[[duckdb.DuckDBPyConnection, str, int], Iterator[pl.DataFrame]],
+) -> int:
+    """Writes the parts that have changed."""
 
     def parts(connection: duckdb.DuckDBPyConnection) -> Iterator[pl.DataFrame]:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         if changed.compare(connection) == changed.inputs.height:
             return iter(())
-        return changed.counted(job_features_in_parts(connection, source, changed.first))
+        return changed.counted(parts_of(connection, changed.source, changed.first))
 
     def end(connection: duckdb.DuckDBPyConnection) -> int:
         changed.note(connection)
         return changed.from_index
 
-    return replace_rows_in_parts(warehouse, "features.job_features", source, parts, end)
+    return replace_rows_in_parts(warehouse, f"features.{changed.features}", changed.source, parts, end)
 
 
 def job_features_in_parts(
@@ -62,19 +77,25 @@ def _in_slices(
         yield connection.sql(sql.load(statement), params=bounds).pl()
 
 
-def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
-    """Computes and stores features.similar_jobs of a source. Returns the number of rows."""
-    with warehouse.read() as connection:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        history = connection.sql(sql.load("features.job_history"), params={"source": source}).pl()
-    rows = history.select("job_index").hstack(similar.similar_job_features(history))
-    del history
+def similar_jobs_in_parts(
+    connection: duckdb.DuckDBPyConnection, source: str, first_part: int = 0
+) -> Iterator[pl.DataFrame]:
+    """Rows of features.similar_jobs, as `job_features_in_parts`."""
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    names = sql.load("core.replay_names")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
+    count = "SELECT count(*) FROM core.jobs WHERE source = ? AND runtime_s > 0 AND procs > 0"  # as features.job_history
+    row = first_row(connection, count, [source])
+    indices: list[pl.Series] = []  # four bytes a job
 
-    def replace(connection: duckdb.DuckDBPyConnection) -> int:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        return replace_partition(connection, "features.similar_jobs", source, rows)
+    def parts() -> Iterator[pl.DataFrame]:
+        for jobs in _in_slices(connection, source, "features.job_history"):
+            indices.append(jobs["job_index"].cast(pl.Int32))
+            yield jobs
 
-    return warehouse.transact(source, replace)
+    rows = similar.similar_jobs_in_parts(parts(), row[0] if row else 0)
+    for part, features in itertools.islice(enumerate(rows), first_part, None):
+        yield features.with_columns(pl.lit(source).alias("source"), indices[part].cast(pl.Int64).alias("job_index"))
 
 
 def runtime_rows(warehouse: Warehouse, source: str) -> pl.DataFrame:

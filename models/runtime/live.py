@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 
 from models.compiled import compiled, lean
 from models.runtime.estimates import GIVEN_STATISTIC, LIVE_STATISTICS
+from models.runtime.likeness import ALL, USER, Likeness, likeness_of
 from models.runtime.similar import (
     MOST_VALUES,
     NO_REQUEST_S,
     Blend,
-    Likeness,
     Memory,
-    likeness_of,
+    kept_runtime,
     moments,
     no_memory,
+    num_kept,
     quantile_of_sample,
     recall,
     remember,
+    request_of,
     sort_sample,
     usual_blend,
 )
@@ -145,7 +147,7 @@ def replay_live(
 ) -> LiveReplay:
     """Replays all jobs on an empty cluster with estimates that are recomputed on the way.
 
-    rows: of the same jobs in the same order, with the columns of `similar.likeness_of`. Raises ValueError for a policy or a
+    rows: of the same jobs in the same order, with the columns of `likeness.likeness_of`. Raises ValueError for a policy or a
     backfilling rule that cannot follow changing estimates, with the remedy.
     """
     stoppable = StoppableLiveReplay(jobs, rows, cluster_procs, policy, backfill, correction, settings)
@@ -180,12 +182,16 @@ class StoppableLiveReplay:
                 f"backfilling {backfill!r} holds reservations made with earlier estimates: live estimates need none, any, easy or easy-sjbf"
             )
         likeness = likeness_of(rows)
+        request = likeness.request.astype(
+            np.int64
+        )  # NO_REQUEST_S does not fit into int32, and numpy would wrap it silently
+        request[request <= 0] = NO_REQUEST_S
         limit = jobs.limit.copy()
         if live:
-            limit[likeness.request >= NO_REQUEST_S] = NO_REQUEST_S  # otherwise the limit would be the run time
+            limit[request >= NO_REQUEST_S] = NO_REQUEST_S  # otherwise the limit would be the run time
         estimate = jobs.estimate.copy()
-        hold = _believed_by(settings.reserve_by, jobs, limit, likeness.request)
-        admit = _believed_by(settings.admit_by, jobs, limit, likeness.request)
+        hold = _believed_by(settings.reserve_by, jobs, limit, request)
+        admit = _believed_by(settings.admit_by, jobs, limit, request)
         # the engine reads them without write access, as in every replay. The learner changes the arrays below
         self._tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
             estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
@@ -210,11 +216,11 @@ class StoppableLiveReplay:
             estimate,
             hold,
             admit,
-            news=np.zeros(memory.seen.shape[1], dtype=np.int64),
+            news=np.zeros(len(memory.seen), dtype=np.int64),
             heard=np.full(len(jobs), -1, dtype=np.int64),
             learned=np.zeros(2, dtype=np.int64),
-            alike=np.zeros(memory.seen.shape[1]),
-            alike_at=np.full(memory.seen.shape[1], -1, dtype=np.int64),
+            alike=np.zeros(len(memory.seen)),
+            alike_at=np.full(len(memory.seen), -1, dtype=np.int64),
         )
 
     def run(self, until: int | None = None) -> bool:
@@ -290,7 +296,7 @@ def _statistic(name: str) -> tuple[int, float]:
     return QUANTILE, 0.5 if name == "median" else int(name[1:]) / 100
 
 
-def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: NDArray[np.float64]) -> IntArray:
+def _believed_by(word: str, jobs: Jobs, limit: IntArray, request: IntArray) -> IntArray:
     """The estimate at submission by one of RESERVE_BY or ADMIT_BY, seconds, int64 (jobs,)."""
     if word == "requested":
         return np.where(request < NO_REQUEST_S, limit, jobs.estimate)
@@ -320,7 +326,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
     learned[1] = learned[0]
     for k in range(episode.counters[at.QUEUED] - 1, -1, -1):
         job = episode.queue[k]
-        user = likeness.class_of[4, job]
+        user = likeness.class_of[USER, job]
         if heard[job] == news[user]:
             if nothing_new:  # the queue is in submit order, so those before have been here as well
                 break
@@ -328,12 +334,12 @@ def _renew(tasks, scoring, episode, learner, value, weight):
         heard[job] = news[user]
         seconds = _estimate_of_alike(learner, job, value, weight)
         estimate = min(max(np.int64(np.rint(learner.factor * seconds)), 1), tasks.limit[job])
-        if estimate > likeness.request[job]:
-            estimate = np.int64(likeness.request[job])
+        request = request_of(likeness, job)
+        estimate = min(estimate, request)
         learner.estimate[job] = estimate
-        if learner.holds_follow or likeness.request[job] >= NO_REQUEST_S:
+        if learner.holds_follow or request >= NO_REQUEST_S:
             learner.hold[job] = estimate
-        if learner.admits_follow or likeness.request[job] >= NO_REQUEST_S:
+        if learner.admits_follow or request >= NO_REQUEST_S:
             learner.admit[job] = estimate
         if scoring.steady:
             episode.score[k] = np.nan
@@ -343,7 +349,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
 def _estimate_of_alike(learner, job, value, weight):
     """The statistic, computed once for all jobs of a narrowest class until another job has ended. These jobs are also in the same
     wider classes."""
-    c = learner.likeness.class_of[0, job]
+    c = learner.likeness.class_of[ALL, job]
     if learner.alike_at[c] != learner.learned[0]:
         learner.alike[c] = _estimate(learner, job, value, weight)
         learner.alike_at[c] = learner.learned[0]
@@ -357,7 +363,7 @@ def _learn(tasks, episode, learner):
         job = episode.ended[learner.learned[0]]
         learner.learned[0] += 1
         remember(learner.memory, learner.likeness, job, max(tasks.runtime[job], 1))
-        learner.news[learner.likeness.class_of[4, job]] += 1
+        learner.news[learner.likeness.class_of[USER, job]] += 1
 
 
 @lean
@@ -382,13 +388,13 @@ def _estimate(learner, job, value, weight):
     """The statistic of the job's similar jobs, seconds."""
     memory, likeness = learner.memory, learner.likeness
     if learner.kind == LAST_TWO:
-        user = likeness.class_of[4, job]
-        seen = memory.seen[4, user]
-        length = memory.runtimes.shape[2]
-        if seen == 0:
-            return likeness.request[job] if likeness.request[job] < NO_REQUEST_S else 3600.0
-        last = memory.runtimes[4, user, (seen - 1) % length]
-        return (last + memory.runtimes[4, user, (seen - 2) % length]) / 2 if seen > 1 else last
+        user = likeness.class_of[USER, job]
+        kept = num_kept(memory, user)
+        if kept == 0:
+            request = request_of(likeness, job)
+            return float(request) if request < NO_REQUEST_S else 3600.0
+        last = kept_runtime(memory, user, 0)
+        return (last + kept_runtime(memory, user, 1)) / 2 if kept > 1 else last
     count = recall(memory, likeness, job, learner.blend, value, weight)
     if learner.kind == QUANTILE:
         sort_sample(value, weight, count)

@@ -1,6 +1,6 @@
 """Similar jobs: the run times of the ended jobs that are most like a job are used to predict its own.
 
-A nearest-neighbour predictor for logs. Likeness is a ladder of classes (`likeness_of`), from the same user, executable,
+A nearest-neighbour predictor for logs. Likeness is a ladder of classes (models/runtime/likeness.py), from the same user, executable,
 request and processors down to any job with about the same request. Each class remembers its last `MEMORY` run times. A
 prediction is a weighted sample of run times. A class with many run times takes most of the weight and leaves the rest to the next,
 wider one, which is the back-off of Bell, Cleary and Witten's text models. Within a class recent jobs weigh more.
@@ -10,6 +10,7 @@ The functions are compiled, because they run once per job of a trace, and inside
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled, lean
+from models.runtime.likeness import NUM_CLASSES, Likeness, LikenessInParts, Numbers, numbers_of_names, with_values
 from models.runtime.predictor import LEVELS, SIMILAR_COLUMNS
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MEMORY = 12
 """Run times that a class remembers. With `RECENCY` 0.8 the twelfth weighs a twelfth of the first."""
@@ -34,7 +35,7 @@ DOUBT = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 TAU_S = 10.0
 """A run time below this counts as this where its inverse is taken, as in the bounded slowdown."""
 
-NUM_CLASSES = 7
+NOT_ENDED = np.iinfo(np.int32).min
 MOST_VALUES = NUM_CLASSES * MEMORY + 1
 NO_REQUEST_S = 1 << 40
 
@@ -51,51 +52,41 @@ def usual_blend() -> Blend:
     return Blend(RECENCY, np.array(DOUBT))
 
 
-class Likeness(NamedTuple):
-    """class_of: number of the job's class, int64 (NUM_CLASSES, jobs). request: requested time in seconds, NO_REQUEST_S for
-    none, float64 (jobs,)."""
-
-    class_of: IntArray
-    request: FloatArray
-
-
 class Memory(NamedTuple):
-    """What is remembered. runtimes: float64 (NUM_CLASSES, classes, MEMORY), ring buffers. seen: how many run times were ever entered,
-    int64 (NUM_CLASSES, classes)."""
+    """What is remembered. runtimes: of all classes, the last ones of each, float64. first: where those of a class begin, int32
+    (classes + 1,). seen: how many were ever entered, int32 (classes,)."""
 
     runtimes: FloatArray
-    seen: IntArray
-
-
-def likeness_of(rows: pl.DataFrame) -> Likeness:
-    """Classes of jobs. rows: user_name, executable, requested_walltime_s and requested_procs, each null where unknown."""
-    request = pl.col("requested_walltime_s").fill_null(-1)
-    procs = pl.col("requested_procs").fill_null(-1)
-    # half an octave of wall time, an octave of processors
-    request_class = pl.when(request > 0).then((2 * request.clip(1).log(2)).round()).otherwise(-1).cast(pl.Int64)
-    procs_class = procs.clip(1).log(2).ceil().cast(pl.Int64)
-    user, executable = pl.col("user_name"), pl.col("executable")
-    ladder: tuple[tuple[pl.Expr, ...], ...] = (
-        (user, executable, request, procs),
-        (user, executable, request),
-        (user, request),
-        (user, executable),
-        (user,),
-        (request_class, procs_class),
-        (request_class,),
-    )
-    class_of = np.empty((NUM_CLASSES, rows.height), dtype=np.int64)
-    for k, parts in enumerate(ladder):
-        alike = pl.struct(part.alias(str(i)) for i, part in enumerate(parts))
-        class_of[k] = rows.select(alike.rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
-    asked = rows["requested_walltime_s"].fill_null(0).to_numpy().astype(np.float64)
-    return Likeness(class_of, np.where(asked > 0, asked, float(NO_REQUEST_S)))
+    first: NDArray[np.int32]
+    seen: NDArray[np.int32]
 
 
 def no_memory(likeness: Likeness) -> Memory:
-    """Before any job has ended."""
-    classes = int(likeness.class_of.max(initial=0)) + 1
-    return Memory(np.zeros((NUM_CLASSES, classes, MEMORY)), np.zeros((NUM_CLASSES, classes), dtype=np.int64))
+    """Before any job has ended. A class has room for as many run times as it has jobs, MEMORY at most."""
+    num_classes = int(likeness.class_of.max(initial=-1)) + 1
+    first, seen = np.zeros(num_classes + 1, dtype=np.int32), np.zeros(num_classes, dtype=np.int32)
+    runtimes = np.zeros(_make_room(likeness.class_of, first))
+    return Memory(runtimes, first, seen)
+
+
+@compiled
+def _make_room(class_of, first):
+    """Fills first. Returns how many run times all classes can remember."""
+    for kind in range(len(class_of)):
+        for job in range(class_of.shape[1]):
+            first[class_of[kind, job]] += 1
+    begin = 0
+    for c in range(len(first)):
+        jobs = first[c]
+        first[c] = begin
+        begin += min(jobs, MEMORY)
+    return begin
+
+
+@lean
+def request_of(likeness, job):
+    """The requested time in seconds, NO_REQUEST_S for none."""
+    return likeness.request[job] if likeness.request[job] > 0 else NO_REQUEST_S
 
 
 @lean
@@ -103,8 +94,22 @@ def remember(memory, likeness, job, runtime):
     """Enters the run time of a job that has ended into its classes."""
     for k in range(NUM_CLASSES):
         c = likeness.class_of[k, job]
-        memory.runtimes[k, c, memory.seen[k, c] % MEMORY] = runtime
-        memory.seen[k, c] += 1
+        room = memory.first[c + 1] - memory.first[c]
+        memory.runtimes[memory.first[c] + memory.seen[c] % room] = runtime
+        memory.seen[c] += 1
+
+
+@lean
+def num_kept(memory, c):
+    """How many run times a class remembers."""
+    return min(memory.seen[c], memory.first[c + 1] - memory.first[c])
+
+
+@lean
+def kept_runtime(memory, c, age):
+    """A run time that a class remembers, in seconds. age: how many were entered after it."""
+    room = memory.first[c + 1] - memory.first[c]
+    return memory.runtimes[memory.first[c] + (memory.seen[c] - 1 - age) % room]
 
 
 @lean
@@ -114,13 +119,12 @@ def recall(memory, likeness, job, blend, value, weight):
     No run time exceeds the request, and weights sum to 1. The weight that no class takes goes to a quarter of the request, or to an hour
     where there is none.
     """
-    request = likeness.request[job]
+    request = request_of(likeness, job)
     left = 1.0
     count = 0
     for k in range(NUM_CLASSES):
         c = likeness.class_of[k, job]
-        seen = memory.seen[k, c]
-        kept = min(seen, MEMORY)
+        kept = num_kept(memory, c)
         if kept == 0:
             continue
         total = 0.0
@@ -131,7 +135,7 @@ def recall(memory, likeness, job, blend, value, weight):
         share = left / (total + blend.doubt[k])
         part = 1.0
         for i in range(kept):
-            value[count] = min(memory.runtimes[k, c, (seen - 1 - i) % MEMORY], request)
+            value[count] = min(kept_runtime(memory, c, i), request)
             weight[count] = share * part
             count += 1
             part *= blend.recency
@@ -183,27 +187,38 @@ def quantile_of_sample(value, weight, count, level):
     return value[count - 1]
 
 
+class _Log(NamedTuple):
+    """Jobs in the order of submission, (jobs,): int32, or int64 where they need it. Times are seconds since the first submission; end
+    is NOT_ENDED where it or the run time is unknown. ends: the jobs that have ended in that order, int32 (ended jobs,)."""
+
+    submit: Numbers
+    end: Numbers
+    runtime: Numbers
+    ends: NDArray[np.int32]
+
+
 @compiled
-def _pass(order, is_end, likeness, memory, runtime, blend, levels, features):
-    """Goes through the events and fills a row of `features` at each submission.
+def _pass(log, likeness, memory, at, blend, levels, first, features):
+    """Fills the rows of `features` for the jobs from `first` on. at: how many ends are remembered, int64 (1,).
 
     Columns: mean, inverse, number of the user's own run times, quantiles."""
     value = np.empty(MOST_VALUES)
     weight = np.empty(MOST_VALUES)
-    for event in range(len(order)):
-        job = order[event]
-        if is_end[event]:
-            remember(memory, likeness, job, runtime[job])
-            continue
+    for row in range(len(features)):
+        job = first + row
+        # for a submission, a job that ends in the same second has not ended yet
+        while at[0] < len(log.ends) and log.end[log.ends[at[0]]] < log.submit[job]:
+            remember(memory, likeness, log.ends[at[0]], max(log.runtime[log.ends[at[0]]], 1))
+            at[0] += 1
         count = recall(memory, likeness, job, blend, value, weight)
-        features[job, 0], features[job, 1] = moments(value, weight, count)
+        features[row, 0], features[row, 1] = moments(value, weight, count)
         own = 0
         for k in range(5):
-            own += min(memory.seen[k, likeness.class_of[k, job]], MEMORY)
-        features[job, 2] = own
+            own += num_kept(memory, likeness.class_of[k, job])
+        features[row, 2] = own
         sort_sample(value, weight, count)
         for q in range(len(levels)):
-            features[job, 3 + q] = quantile_of_sample(value, weight, count, levels[q])
+            features[row, 3 + q] = quantile_of_sample(value, weight, count, levels[q])
 
 
 SIMILAR_FEATURES = ("similar_mean_s", "similar_inverse_per_s", "similar_jobs", *SIMILAR_COLUMNS)
@@ -219,24 +234,75 @@ def similar_job_features(
     that ended before its submission. similar_inverse_per_s is the mean of 1 / max(run time, 10 s). similar_jobs counts the
     run times of the user's own jobs among those that were used.
     """
-    job, is_end = _submissions_and_ends(rows)
-    runtime = np.maximum(rows["runtime_s"].fill_null(0).to_numpy().astype(np.float64), 1.0)
-    likeness = likeness_of(rows)
-    features = np.zeros((rows.height, len(SIMILAR_FEATURES)))
-    memory, blend = no_memory(likeness), Blend(recency, np.array(doubt))
-    _pass(job, is_end, likeness, memory, runtime, blend, np.array(LEVELS), features)
-    del job, is_end, likeness, memory, runtime  # for millions of jobs they take as much memory as the copy
-    return pl.DataFrame(features, schema=list(SIMILAR_FEATURES))
+    place = rows.select(pl.arg_sort_by("submit_time", maintain_order=True)).to_series()
+    jobs = rows[place].select(
+        "runtime_s",
+        "requested_walltime_s",
+        "requested_procs",
+        *numbers_of_names(),
+        submit_s=pl.col("submit_time").dt.epoch("s"),
+        end_s=pl.col("end_time").dt.epoch("s"),
+    )
+    (features,) = similar_jobs_in_parts([jobs], rows.height, Blend(recency, np.array(doubt)))
+    return features[place.arg_sort()]
 
 
-def _submissions_and_ends(rows: pl.DataFrame) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Which job is submitted or ends, and whether it ends, in the order of time. Both have the shape (submissions and ends,)."""
-    submit = rows["submit_time"].dt.epoch("us").to_numpy()
-    has_ended = pl.col("end_time").is_not_null() & pl.col("runtime_s").is_not_null()
-    ended = np.flatnonzero(rows.select(has_ended).to_series().to_numpy())
-    end = rows["end_time"].dt.epoch("us").fill_null(0).to_numpy()[ended]
-    # at the same moment submissions come first. For a submission, a job that ends in the same second has not ended yet
-    job = np.concatenate([np.arange(len(submit)), ended])
-    is_end = np.concatenate([np.zeros(len(submit), dtype=np.bool_), np.ones(len(ended), dtype=np.bool_)])
-    order = np.lexsort((job, is_end, np.concatenate([submit, end])))
-    return job[order], is_end[order]
+def similar_jobs_in_parts(
+    parts: Iterable[pl.DataFrame], num_jobs: int, blend: Blend | None = None
+) -> Iterator[pl.DataFrame]:
+    """`SIMILAR_FEATURES` of jobs that come in parts, in frames of as many jobs as each part has.
+
+    parts: the jobs in the order of submission: submit_s, end_s (null where unknown), runtime_s and the columns of
+    `LikenessInParts.add`. num_jobs: how many there are in all parts. All are read before the first frame comes. A job takes 48
+    bytes then, and 64 at most before.
+    """
+    log, likeness, heights = _log_of(parts, num_jobs)
+    memory, at = no_memory(likeness), np.zeros(1, dtype=np.int64)
+    first = 0
+    for height in heights:
+        features = np.empty((height, len(SIMILAR_FEATURES)))
+        _pass(log, likeness, memory, at, blend or usual_blend(), np.array(LEVELS), first, features)
+        first += height
+        yield pl.DataFrame(features, schema=list(SIMILAR_FEATURES))
+
+
+def _log_of(parts: Iterable[pl.DataFrame], num_jobs: int) -> tuple[_Log, Likeness, list[int]]:
+    """The arrays of a pass, and how many jobs each part has."""
+    submit: Numbers = np.empty(num_jobs, dtype=np.int32)
+    end: Numbers = np.empty(num_jobs, dtype=np.int32)
+    runtime: Numbers = np.empty(num_jobs, dtype=np.int32)
+    classes = LikenessInParts(num_jobs)
+    heights: list[int] = []
+    begin = first_s = 0
+    for part in parts:
+        if not begin and part.height:
+            first_s = part["submit_s"][0]
+        here = slice(begin, begin + part.height)
+        has_ended = pl.col("end_s").is_not_null() & pl.col("runtime_s").is_not_null()
+        columns = part.select(
+            submit=pl.col("submit_s") - first_s,
+            end=pl.when(has_ended).then(pl.col("end_s") - first_s).otherwise(NOT_ENDED),
+            runtime=pl.col("runtime_s").fill_null(0),
+        )
+        submit = with_values(submit, here, columns["submit"].to_numpy())
+        end = with_values(end, here, columns["end"].to_numpy())
+        runtime = with_values(runtime, here, columns["runtime"].to_numpy())
+        classes.add(part)
+        heights.append(part.height)
+        begin = here.stop
+    likeness = classes.finish()  # before the ends are in order, so that the memory of either serves the other
+    return _Log(submit, end, runtime, _in_order(end)), likeness, heights
+
+
+def _in_order(end: Numbers) -> NDArray[np.int32]:
+    """The jobs that have ended by their end, then as they come."""
+    if end.dtype != np.int32:
+        jobs = np.flatnonzero(end != NOT_ENDED)
+        return jobs[np.argsort(end[jobs], kind="stable")].astype(np.int32)
+    # end and job in one number are sorted in place, which takes half the memory
+    both = end.astype(np.int64)
+    both <<= 32
+    both |= np.arange(len(end), dtype=np.int32)
+    both.sort()
+    both &= 0xFFFFFFFF
+    return both.astype(np.int32)[np.count_nonzero(end == NOT_ENDED) :]

@@ -166,15 +166,20 @@ def test_nothing_to_replay(tmp_path: Path) -> None:
 def test_live_estimates_tell_jobs_apart_as_features_do(tmp_path: Path) -> None:
     """Processors allocated stand for those requested where the log has none, in replays as in features."""
     import sql
-    from models.runtime.similar import likeness_of
+    from models.runtime.likeness import LikenessInParts, likeness_of
 
     text = "; MaxProcs: 16\n" + "".join(
         swf_line(k, 10 * k, 0, 5, 1 + k % 3, 60, user=k % 2, requested_procs=(-1, 4)[k % 5 == 0]) for k in range(1, 40)
     )
     warehouse = warehouse_of(tmp_path, text)
+    of_features = LikenessInParts(39)
     with warehouse.read() as connection:
-        history = connection.sql(sql.load("features.job_history"), params={"source": "mine"}).pl()
-    ours, theirs = likeness_of(load_trace(warehouse, "mine").rows), likeness_of(history)
+        names = sql.load("core.replay_names")
+        connection.execute(f"CREATE TEMP TABLE replay_names AS {names}", {"source": "mine"})
+        for first in range(0, 39, 10):
+            bounds = {"source": "mine", "from_index": first, "to_index": first + 10}
+            of_features.add(connection.sql(sql.load("features.job_history"), params=bounds).pl())
+    ours, theirs = likeness_of(load_trace(warehouse, "mine").rows), of_features.finish()
     assert (ours.class_of == theirs.class_of).all()
     assert (ours.request == theirs.request).all()
     assert len(set(ours.class_of[0])) > len(set(ours.class_of[2])) > 1

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from assets.predictions import features as features_module
 from assets.predictions.changed_parts import ChangedParts
-from assets.predictions.features import write_job_features
+from assets.predictions.features import write_job_features, write_similar_jobs
 from tests.assets.predictions.plain_features import features_of, odd_jobs
 from tests.tiny import busy_log, warehouse_of
 from warehouse import Warehouse, replace_partition
@@ -96,6 +96,21 @@ def test_rows_are_those_of_a_fresh_computation(
     rows = written(warehouse)
     assert_frame_equal(rows, features_of(changed) if changed.height else rows.clear())
     assert firsts[2] == first or (first is None and 0 <= firsts[2] < 6)
+
+
+def test_similar_jobs_of_a_longer_log(tmp_path: Path, firsts: list[int]) -> None:
+    jobs = odd_jobs(tmp_path, 7, JOBS)
+    warehouse, fresh = (warehouse_of(tmp_path / name, busy_log(20)) for name in ("w", "fresh"))
+    tables = []
+    for place, heights in ((warehouse, (130, JOBS)), (fresh, (JOBS,))):
+        for height in heights:
+            put(place, jobs.head(height))
+            count = write_similar_jobs(place, "mine")
+        with place.read() as connection:
+            tables.append(connection.sql("FROM features.similar_jobs ORDER BY job_index").pl())
+        assert count == tables[-1].height
+    assert_frame_equal(tables[0], tables[1])
+    assert firsts[0] == firsts[2] == 0 and 1 <= firsts[1] <= 3
 
 
 def test_rows_that_somebody_removed_and_other_code_are_computed_again(

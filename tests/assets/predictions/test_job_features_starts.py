@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
+import duckdb
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -62,9 +63,13 @@ def test_where_other_jobs_have_a_start_an_unknown_end_stays_unknown(tmp_path: Pa
     jobs = jobs_of(warehouse_of(tmp_path, "; UnixStartTime: 1767225600\n; MaxProcs: 16\n" + "".join(lines)))
     assert features_of(jobs)["last_runtime_s"].to_list() == [None, None, 100]
     assert features_of(jobs)["user_jobs_ended"].to_list() == [0, 0, 1]
-    history = warehouse_with(jobs).sql(sql.load("features.job_history"), params={"source": "mine"}).pl()
-    assert history["end_time"].is_null().to_list() == [False, True, False]
-    ends = warehouse_with(without_starts(jobs)).sql(sql.load("features.job_history"), params={"source": "mine"}).pl()
-    assert ends["end_time"].to_list() == [
-        submit + timedelta(seconds=runtime) for submit, runtime in jobs.select("submit_time", "runtime_s").iter_rows()
-    ]
+    history = history_of(warehouse_with(jobs))
+    assert history["end_s"].is_null().to_list() == [False, True, False]
+    ends = jobs["submit_time"].dt.epoch("s") + jobs["runtime_s"]
+    assert history_of(warehouse_with(without_starts(jobs)))["end_s"].to_list() == ends.to_list()
+
+
+def history_of(connection: duckdb.DuckDBPyConnection) -> pl.DataFrame:
+    """What similar jobs are computed from."""
+    bounds = {"source": "mine", "from_index": 0, "to_index": 3}
+    return connection.sql(sql.load("features.job_history"), params=bounds).pl()

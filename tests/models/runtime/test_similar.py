@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from models.runtime.likeness import numbers_of_names
 from models.runtime.predictor import LEVELS
-from models.runtime.similar import SIMILAR_FEATURES, similar_job_features
+from models.runtime.similar import SIMILAR_FEATURES, similar_job_features, similar_jobs_in_parts
 from tests.models.runtime.plain import ladder, quantile, sample_of
 
 BEGIN = datetime(2026, 1, 1)
@@ -131,3 +132,37 @@ def test_the_defaults_are_those_of_the_oracle() -> None:
 def test_no_rows() -> None:
     found = similar_job_features(frame())
     assert found.columns == list(SIMILAR_FEATURES) and found.is_empty()
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+def in_parts(rows: pl.DataFrame, *parts: int) -> pl.DataFrame:
+    seconds = [pl.col(f"{name}_time").dt.epoch("s").alias(f"{name}_s") for name in ("submit", "end")]
+    jobs = rows.with_columns(*numbers_of_names(), *seconds)
+    firsts = np.cumsum([0, *parts])
+    frames = [jobs[int(first) : int(first) + count] for first, count in zip(firsts, parts, strict=False)]
+    return pl.concat(similar_jobs_in_parts(frames, rows.height))
+
+
+@pytest.mark.parametrize("parts", [(160,), (1,) * 160, (0, 57, 0, 100, 3), (159, 1)])
+def test_parts_of_any_size(parts: tuple[int, ...]) -> None:
+    rows = random_rows(21)
+    assert in_parts(rows, *parts).equals(similar_job_features(rows))
+
+
+@pytest.mark.parametrize("column", ["submit_time", "end_time", "runtime_s", "requested_walltime_s", "requested_procs"])
+def test_numbers_that_need_eight_bytes(column: str) -> None:
+    """In the last part, so that what was read before is widened."""
+    rows = random_rows(22)
+    large: Any = BEGIN + timedelta(days=30_000) if column.endswith("time") else 10**10
+    last = pl.int_range(pl.len()) >= 150
+    rows = rows.with_columns(pl.when(last & pl.col(column).is_not_null()).then(large).otherwise(column).alias(column))
+    expected = np.array(oracle(rows, 0.8, (1.0,) * 7))
+    np.testing.assert_allclose(in_parts(rows, 100, 60).to_numpy(), expected, rtol=1e-9)
+
+
+def test_submissions_in_any_order() -> None:
+    rows = random_rows(23).unique("submit_time", keep="first", maintain_order=True)
+    place = np.random.default_rng(23).permutation(rows.height)
+    assert similar_job_features(rows[place]).equals(similar_job_features(rows)[place])
