@@ -27,6 +27,8 @@ FloatArray = NDArray[np.float64]
 PAPER_WINDOWS = Windows(np.array(PUBLISHED_WINDOWS, dtype=np.int64), PUBLISHED_LENGTH)
 SHOWN_RULES = ("FCFS", "SAF")
 """Policies that have learned nothing, beside which the others are shown."""
+LEAST_SLOWDOWN = 1.1
+"""Of FCFS. Where it has less, hardly a job waits, and policies cannot differ."""
 
 
 def parts_done(folder: Path, study: Study) -> tuple[Part, ...]:
@@ -161,9 +163,10 @@ def rules_table(folder: Path) -> str:
 
 
 def together_table(folder: Path, labels: dict[Part, str], judged: dict[str, dict[Part, Judged]]) -> str:
-    """Ratios of parts, and to SAF, in all logs together: geometric means over the logs, with intervals over the seeds."""
-    of_name = {label: [of_part[part] for of_part in judged.values()] for part, label in labels.items()}
-    of_name["SAF"] = [judged_of(folder, log, ["SAF"]) for log in judged]
+    """Ratios of parts, and to SAF, in all logs together whose jobs wait: geometric means over the logs, with intervals over the seeds."""
+    logs = [log for log in judged if judged_of(folder, log, ["FCFS"]).replays[METRICS[0]][0] >= LEAST_SLOWDOWN]
+    of_name = {label: [judged[log][part] for log in logs] for part, label in labels.items()}
+    of_name["SAF"] = [judged_of(folder, log, ["SAF"]) for log in logs]
 
     def costs(name: str, measure: str) -> FloatArray:
         """float64 (logs, seeds)."""
@@ -184,7 +187,7 @@ def together_table(folder: Path, labels: dict[Part, str], judged: dict[str, dict
         [f"{a} by {b}", *(ratio_text(*seeds_ratio(costs(a, measure), costs(b, measure))) for measure in measures)]
         for a, b in pairs
     ]
-    return markdown([f"{len(judged)} logs together", *measures.values()], lines)
+    return markdown([f"{len(logs)} logs together", *measures.values()], lines)
 
 
 def print_tables(folder: Path, study: Study) -> None:
