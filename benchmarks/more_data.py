@@ -191,13 +191,14 @@ def judge_on(folder: Path, log: str, names: Sequence[str]) -> None:
 
 
 def costs_on(trace: Trace, name: str, weights: KernelWeights | None) -> dict[str, Any]:
-    """Bounded slowdowns of the ten windows, and METRICS of a continuous replay. weights: None for a rule of this name."""
+    """Bounded slowdowns of the ten windows, and METRICS and the verdict of a continuous replay. weights: None for a rule of this name."""
     arena = arena_of_task(trace, PolicyTask("bsld", "easy"))
     windows = arena.costs(name if weights is None else weights, shared_windows(trace))
     rule = JudgedRule(name, name if weights is None else "learned", weights=weights)
     ((replayed, judgement),) = judged_replays(trace, [rule], int(SCORED_FROM * trace.rows.height))
     scores = scores_of(replayed, judgement)
-    return {"windows": windows.tolist()} | {metric: scores[metric] for metric in METRICS}
+    measured = {metric: scores[metric] for metric in METRICS}
+    return {"windows": windows.tolist(), "verdict": judgement.verdict.word} | measured
 
 
 def alone(step: Callable[..., None], *arguments: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,6 +163,23 @@ def rules_table(folder: Path) -> str:
     return markdown(["judged on", *(rule.replace("-", " ") for rule in PAPER_RULES)], lines)
 
 
+def verdicts_table(folder: Path, study: Study, labels: dict[Part, str]) -> str:
+    """How many seeds have which verdict against FCFS with EASY, in one replay of each log."""
+
+    def verdicts(log: str, names: Sequence[str]) -> Counter[str]:
+        return Counter(json.loads(judged_file(folder, log, name).read_text())["verdict"] for name in names)
+
+    rules = [rule for rule in PAPER_RULES if rule != "FCFS"]
+    lines = []
+    for log in more_data.JUDGING_LOGS:
+        cells = [next(iter(verdicts(log, [rule]))) for rule in rules]
+        for part in study.parts:
+            of_seeds = verdicts(log, [part.policy(seed) for seed in study.seeds])
+            cells.append(", ".join(f"{count} {word}" for word, count in sorted(of_seeds.items())))
+        lines.append([log, *cells])
+    return markdown(["judged on", *(rule.replace("-", " ") for rule in rules), *labels.values()], lines)
+
+
 def together_table(folder: Path, labels: dict[Part, str], judged: dict[str, dict[Part, Judged]]) -> str:
     """Ratios of parts, and to SAF, in all logs together whose jobs wait: geometric means over the logs, with intervals over the seeds."""
     logs = [log for log in judged if judged_of(folder, log, ["FCFS"]).replays[METRICS[0]][0] >= LEAST_SLOWDOWN]
@@ -199,6 +217,7 @@ def print_tables(folder: Path, study: Study) -> None:
         "ten windows": windows_table(folder, study, labels, judged),
         "continuous replays": replays_table(folder, study, labels, judged),
         "continuous replays of rules": rules_table(folder),
+        "verdicts": verdicts_table(folder, study, labels),
         "what was learned from": learned_table(folder, study),
     }.items():
         print(f"\n{title}\n\n{table}")
