@@ -4,13 +4,17 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 LAKE_WHEELS := duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5
-DONE := .venv/.set-up-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+SETTINGS := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+DONE := .venv/.set-up-$(SETTINGS)
+RAY_DONE := .venv-ray/.set-up-$(SETTINGS)
+RAY_TESTS := tests/models/scheduling/workers/test_ray_launcher.py tests/models/scheduling/workers/test_ray_launcher_cluster.py \
+	tests/assets/policies/test_workers.py
 
 # One thread per process: the work is many small steps, and more threads only fight over the cores.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test test-lake ui lint docs bench results clean constraints
+.PHONY: help setup run test test-lake test-ray ui lint docs bench results clean constraints
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,6 +50,20 @@ test-lake: setup ## Run tests and stress over DuckLake on PostgreSQL, where both
 		|| { rm -rf .venv-lake; echo "not run: the tests over a lake, and the stress: $(LAKE_WHEELS) cannot be installed here"; exit 0; }; \
 	test -e /usr/lib/postgresql || test "$$(id -u)" != 0 || apt-get install -qq -y --no-install-recommends postgresql > /dev/null 2>&1 || true; \
 	test ! -e .venv-lake || .venv-lake/bin/python -m tests.lake.run
+
+# Ray and the clients of Dagster for clusters are the extra `cluster`, which `dev` lacks. The main environment comes after it on the path,
+# so that pip adds only what is missing there.
+test-ray: export PYTHONDONTWRITEBYTECODE :=
+test-ray: setup ## Run the tests of workers on Ray and in pods, where the extra `cluster` is to be had
+	@test -e $(RAY_DONE) || { $(PYTHON) -m venv .venv-ray \
+		&& echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/$$(ls .venv/lib)/site-packages')" \
+			> $$(echo .venv-ray/lib/*/site-packages)/main-environment.pth \
+		&& $(BIN)/python -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+			print(*extras['cluster'], sep='\n')" > .venv-ray/cluster.txt \
+		&& .venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv-ray/cluster.txt \
+		&& touch $(RAY_DONE); } \
+		|| { rm -rf .venv-ray; echo "not run: the tests of Ray: the extra cluster cannot be installed here"; exit 0; }; \
+	test ! -e .venv-ray || .venv-ray/bin/python -m pytest -p no:cacheprovider -rs --durations=3 $(RAY_TESTS)
 
 ui: setup ## Open the Dagster UI on http://127.0.0.1:3000
 	@$(BIN)/tracehouse ui

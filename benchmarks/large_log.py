@@ -36,7 +36,7 @@ from benchmarks.markdown import markdown
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import Session, WorkerTask
 from models.scheduling.workers.groups import LoneWorker
-from models.scheduling.workers.task_folder import map_jobs
+from models.scheduling.workers.task_folder import map_jobs, read_task, write_task
 from simulator.engine.replay import replay
 from traces.catalogue.sources import Source
 from traces.common.log import log_files
@@ -105,16 +105,6 @@ def load_and_replay(source: Source, warehouse: Warehouse) -> int:
     return len(schedule.start)
 
 
-def _training(source: Source, warehouse: Warehouse) -> TrainingSetup:
-    """Windows over the whole log, in which a policy is trained for bounded slowdown. As in experiments/ddppo, jobs are mapped from
-    files, and the table of the log is let go of."""
-    trace = load_trace(warehouse, source.name)
-    window_jobs = min(WINDOW_JOBS, trace.rows.height // 16)
-    setup = setup_of(trace, PolicyTask("bsld", "easy", window_jobs=window_jobs), 0)
-    mapped = map_jobs(warehouse.path.with_name("jobs"), setup.arena.jobs)
-    return replace(setup, trace=replace(trace, rows=trace.rows.clear()), arena=replace(setup.arena, jobs=mapped))
-
-
 def training_setup(source: Source, warehouse: Warehouse) -> int:
     """The windows that are learned from, each with the backlog that one replay under FCFS has there."""
     setup = _training(source, warehouse)
@@ -125,11 +115,32 @@ def training_setup(source: Source, warehouse: Warehouse) -> int:
     return len(backlogs.states)
 
 
-def train(source: Source, warehouse: Warehouse, epochs: int) -> int:
-    """Epochs of 128 windows by one worker, without the windows that choose. Returns the decisions."""
+def _training(source: Source, warehouse: Warehouse) -> TrainingSetup:
+    """Windows over the whole log, in which a policy is trained for bounded slowdown. As in experiments/ddppo, jobs are mapped from
+    files, and the table of the log is let go of."""
+    trace = load_trace(warehouse, source.name)
+    window_jobs = min(WINDOW_JOBS, trace.rows.height // 16)
+    setup = setup_of(trace, PolicyTask("bsld", "easy", window_jobs=window_jobs), 0)
+    mapped = map_jobs(warehouse.path.with_name("jobs"), setup.arena.jobs)
+    return replace(setup, trace=replace(trace, rows=trace.rows.clear()), arena=replace(setup.arena, jobs=mapped))
+
+
+def write_training(source: Source, warehouse: Warehouse) -> int:
+    """The folder that the workers of a training read. Returns the windows that are learned from."""
     setup = _training(source, warehouse)
     options, workers = PPOOptions(trajectories=128), WorkerOptions(workers=1, backlog_policy="FCFS")
-    session = Session(LoneWorker(), WorkerTask(setup.arena, setup.lessons, options, SEED, workers=workers))
+    write_task(training_folder(warehouse), WorkerTask(setup.arena, setup.lessons, options, SEED, workers=workers))
+    return len(setup.lessons.windows)
+
+
+def training_folder(warehouse: Warehouse) -> Path:
+    """Where `write_training` writes."""
+    return warehouse.path.with_name("training")
+
+
+def train(source: Source, warehouse: Warehouse, epochs: int) -> int:
+    """What one worker does: it reads its folder and trains in epochs of 128 windows, without those that choose. Returns the decisions."""
+    session = Session(LoneWorker(), read_task(training_folder(warehouse)))
     return sum(session.run_epoch(epoch, judged=False).decisions for epoch in range(1, epochs + 1))
 
 
@@ -144,8 +155,9 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "load": ("load the trace", load),
     "replay": ("load, replay FCFS with EASY", load_and_replay),
     "training_setup": ("load, windows of 256 jobs with backlogs (rows: windows)", training_setup),
-    "epoch": ("load, an epoch of 128 windows (rows: decisions)", partial(train, epochs=1)),
-    "epochs": ("load, 8 epochs of 128 windows (rows: decisions)", partial(train, epochs=8)),
+    "write_training": ("load, write what workers read (rows: windows)", write_training),
+    "epoch": ("a worker, an epoch of 128 windows (rows: decisions)", partial(train, epochs=1)),
+    "epochs": ("a worker, 8 epochs of 128 windows (rows: decisions)", partial(train, epochs=8)),
 }
 
 

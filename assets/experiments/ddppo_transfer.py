@@ -35,6 +35,9 @@ class DDPPOTransferConfig(dg.Config):
         default="", description="Source whose policies of experiments/ddppo are judged; all others if empty"
     )
     backfill: str = Field(default="easy", description="Backfilling rule")
+    metrics: list[str] = Field(
+        default=list(JUDGED_METRICS), min_length=1, description="What is judged: bsld, wait, turnaround, utilisation"
+    )
 
 
 @asset(
@@ -51,13 +54,14 @@ def ddppo_transfer(
     """The paper's protocol: ten windows of 1,024 jobs, the same for all policies, each from an empty cluster, by four metrics. Beside it
     one continuous replay of the whole log. Nothing was learned from this log."""
     source = context.partition_key
+    metrics = metrics_of(config)
     policies = _policies(warehouse, source, config)
     trace = load_trace(warehouse, source)
     windows = shared_windows(trace)
     learned = [
         (row, policy_from_bytes(read_model(row["file"], row["sha256"]))[0]) for row in policies.iter_rows(named=True)
     ]
-    for metric in JUDGED_METRICS:
+    for metric in metrics:
         arena = arena_of_task(trace, PolicyTask(metric, config.backfill, "requested"))
         entries = [
             ExperimentEntry(name, "requested", None, None, arena.costs(name, windows), None) for name in PAPER_RULES
@@ -79,6 +83,14 @@ def ddppo_transfer(
         verdicts = verdicts_on(trace, entries, [*plain, shortest, BOUNDED_KEY], scored, judged)
         write_results(warehouse, source, "ddppo", rows, differences, [], verdicts)
     return _metadata(warehouse, source)
+
+
+def metrics_of(config: DDPPOTransferConfig) -> list[str]:
+    """What is judged. The results for each metric are stored as they are there. Raises ValueError for an unknown metric."""
+    unknown = [metric for metric in config.metrics if metric not in JUDGED_METRICS]
+    if unknown:
+        raise ValueError(f"unknown metrics {', '.join(unknown)}: choose among {', '.join(JUDGED_METRICS)}")
+    return config.metrics
 
 
 def name_of(row: dict[str, Any]) -> str:

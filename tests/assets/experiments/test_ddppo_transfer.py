@@ -44,3 +44,10 @@ def test_what_cannot_be_judged_is_said(ddppo_done: Warehouse) -> None:
         judging.shared_windows(trace)
     with pytest.raises(ValueError, match="no policies of experiments/ddppo under easy from"):
         judging._policies(ddppo_done, "mine", judging.DDPPOTransferConfig())
+    with pytest.raises(ValueError, match="unknown metrics speed: choose among bsld, wait"):
+        judging.metrics_of(judging.DDPPOTransferConfig(metrics=["bsld", "speed"]))
+
+
+def test_metrics_are_judged_that_are_asked_for() -> None:
+    assert judging.metrics_of(judging.DDPPOTransferConfig()) == list(judging.JUDGED_METRICS)
+    assert judging.metrics_of(judging.DDPPOTransferConfig(metrics=["wait"])) == ["wait"]
