@@ -4,6 +4,8 @@ that nothing disturbed.
 Six writers replace partitions: four have a source each, two share one. Eight readers look on. What a writer writes depends on its own seed
 alone, and each counts what it has committed in a row of the same transaction, so that a writer that was killed goes on where it was.
 Prints counts; ends with an error if one is too small (--seconds 600), or a table differs.
+
+With --replace it prints how a lake grows instead, with upkeep and without.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from benchmarks.lake_growth import growth_table
 from tests.lake.doors import argument_of, warehouse_of
 from tests.lake.server import NotHere, Server, running_server
 from warehouse import LakePlace, Warehouse, WarehouseError, first_row
@@ -227,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=LONG_S, help="about how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replace", type=int, help="instead: how large a lake is after so many replaced partitions")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -239,6 +243,9 @@ def main() -> None:
     began = time.monotonic()
     try:
         with running_server() as server, tempfile.TemporaryDirectory(prefix="tracehouse-lake-") as folder:
+            if options.replace:
+                print(growth_table(server, Path(folder), options.replace))
+                return
             counts = stress(server, Path(folder), options.seconds, options.seed)
     except NotHere as error:
         print(f"not run: {error}")
