@@ -56,7 +56,9 @@ class LakeDoor(Door):
     ) -> duckdb.DuckDBPyConnection:
         """As in `warehouse.doors.Door`."""
         self._require_data()
-        if makes and self.place.is_folder:
+        if (
+            not read_only and self.place.is_folder
+        ):  # also where only the catalogue was restored, or the empty folder was removed
             Path(self.place.tables).mkdir(exist_ok=True)
         name_this_process()
         options = f"DATA_PATH {literal(self.place.tables)}" + (", READ_ONLY" if read_only else "")

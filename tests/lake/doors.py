@@ -185,7 +185,7 @@ def install(patch: pytest.MonkeyPatch, lakes: Lakes) -> None:
         if _database(self.place) not in lakes.made and _database(self.place).startswith("w"):
             raise NoWarehouse(f"{self.name}: no warehouse yet; make one with `tracehouse run`")
         connection = connect(self, *arguments, **options)
-        connection.execute(f"SET disabled_optimizers = '{SLOW_ON_EMPTY_TABLES}'")
+        connection.execute(f"SET threads = 1; SET disabled_optimizers = '{SLOW_ON_EMPTY_TABLES}'")
         return connection
 
     def session_of_copy(self: LakeDoor, deadline: float) -> Any:

@@ -24,6 +24,7 @@ from warehouse import (
     NoWarehouse,
     Warehouse,
     WarehouseError,
+    confined,
     door,
     extensions,
     lake_of_environment,
@@ -218,6 +219,14 @@ def test_a_missing_or_another_data_folder(lake: Warehouse, tmp_path: Path) -> No
         other.read(),
     ):
         pass
+
+
+def test_an_empty_folder_of_tables_may_be_gone(lake: Warehouse) -> None:
+    """As after a restore of the catalogue alone. A confined connection could not make it."""
+    assert lake.lake is not None and not Path(lake.lake.tables).exists()
+    with confined():
+        replace_partitions(lake, "a", {"raw.line_counts": COUNTS})
+    assert rows(lake) == [("a", 20)]
 
 
 def test_a_newer_lake_is_refused_and_left_as_it_is(lake: Warehouse) -> None:
