@@ -76,7 +76,7 @@ def growth_table(server: Server, folder: Path, steps: int) -> str:
     without = grow(server, folder, steps, "untidied", None)
     lines = [
         f"| replaced | with upkeep every {TIDIED_AFTER}: files | MB | catalogue, MB | without: files | MB | catalogue, MB |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for step, tidied in with_upkeep.items():
         cells = [f"{step:,}", *_cells(tidied), *_cells(without[step])]

@@ -122,8 +122,10 @@ class Lakes:
 
 
 def argument_of(warehouse: Warehouse) -> str:
-    """A warehouse as an argument of another process."""
+    """A warehouse as an argument of another process, to which it is no copy that has yet to be made."""
     place = warehouse.place
+    if isinstance(place, LakePlace) and CURRENT:
+        CURRENT[-1].make(place)
     parts = [place.catalogue, place.data, str(place.folder)] if isinstance(place, LakePlace) else [str(place)]
     return json.dumps(parts)
 
