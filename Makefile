@@ -3,7 +3,9 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-LAKE_WHEELS := duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5
+LAKE_WHEELS := duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5 \
+	$(shell grep -E '^(dagster-postgres|psycopg2-binary)==' constraints.txt)
+LAKE_DONE := .venv-lake/.set-up-$(shell cat Makefile pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 SETTINGS := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 DONE := .venv/.set-up-$(SETTINGS)
 RAY_DONE := .venv-ray/.set-up-$(SETTINGS)
@@ -38,17 +40,20 @@ test: export PYTHONDONTWRITEBYTECODE := # else each run rewrites the assertions 
 test: setup ## Run the tests
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# Wheels of DuckDB's extensions for a lake exist for 1.5.5. All else is the main environment's, which comes after it on the path.
+# Wheels of DuckDB's extensions for a lake exist for 1.5.5. All else is the main environment's, which comes after it on the path. Without a
+# network this ends within a minute, and says what was not run.
 test-lake: export PYTHONDONTWRITEBYTECODE :=
 test-lake: setup ## Run tests and stress over DuckLake on PostgreSQL, where both are to be had
-	@test -e .venv-lake/.set-up || { $(PYTHON) -m venv .venv-lake \
-		&& .venv-lake/bin/python -m pip install --quiet --disable-pip-version-check $(LAKE_WHEELS) \
+	@test -e $(LAKE_DONE) || { rm -rf .venv-lake && $(PYTHON) -m venv .venv-lake \
+		&& .venv-lake/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 --no-deps $(LAKE_WHEELS) \
 		&& echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/$$(ls .venv/lib)/site-packages')" \
 			> $$(echo .venv-lake/lib/*/site-packages)/main-environment.pth \
-		&& sed '1s|.*|#!$(CURDIR)/.venv-lake/bin/python|' $(BIN)/tracehouse > .venv-lake/bin/tracehouse \
-		&& chmod +x .venv-lake/bin/tracehouse && touch .venv-lake/.set-up; } \
+		&& for name in tracehouse dagster dagster-daemon dagster-webserver; do \
+			sed '1s|.*|#!$(CURDIR)/.venv-lake/bin/python|' $(BIN)/$$name > .venv-lake/bin/$$name && chmod +x .venv-lake/bin/$$name; done \
+		&& touch $(LAKE_DONE); } \
 		|| { rm -rf .venv-lake; echo "not run: the tests over a lake, and the stress: $(LAKE_WHEELS) cannot be installed here"; exit 0; }; \
-	test -e /usr/lib/postgresql || test "$$(id -u)" != 0 || apt-get install -qq -y --no-install-recommends postgresql > /dev/null 2>&1 || true; \
+	test -e /usr/lib/postgresql || test "$$(id -u)" != 0 || timeout 120 apt-get install -qq -y --no-install-recommends \
+		-o Acquire::Retries=0 -o Acquire::http::Timeout=10 postgresql > /dev/null 2>&1 || true; \
 	test ! -e .venv-lake || .venv-lake/bin/python -m tests.lake.run
 
 # Ray and the clients of Dagster for clusters are the extra `cluster`, which `dev` lacks. The main environment comes after it on the path,

@@ -2,8 +2,11 @@
 that nothing disturbed.
 
 Six writers replace partitions: four have a source each, two share one. Eight readers look on. What a writer writes depends on its own seed
-alone, and each counts what it has committed in a row of the same transaction, so that a writer that was killed goes on where it was.
-Prints counts; ends with an error if one is too small (--seconds 600), or a table differs.
+alone. Each counts what it has committed in a row of the same transaction, so that a writer that was killed goes on where it was. They end
+after the given time, and on a busy machine once there is enough of everything. Prints counts. Ends with an error if one is too small, if a
+step is lost that a writer has reported, or if a table differs.
+
+With --replace it prints how a lake grows instead, with upkeep and without.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import duckdb
 import numpy as np
 import polars as pl
 
+from benchmarks.lake_growth import growth_table
 from tests.lake.doors import argument_of, warehouse_of
 from tests.lake.server import NotHere, Server, running_server
 from warehouse import LakePlace, Warehouse, WarehouseError, first_row
@@ -31,7 +35,7 @@ from warehouse.upkeep import tidy_tables
 
 SOURCES = ("one", "two", "three", "four", "shared", "shared")
 """Of each writer."""
-READERS = 8
+READERS, READ_EVERY_S = 8, 5.0
 ROWS = 2_000
 """Rows of a replaced partition, about."""
 TABLE, STEPS = "raw.line_counts", "core.changed_files"
@@ -39,6 +43,8 @@ TABLE, STEPS = "raw.line_counts", "core.changed_files"
 LEAST = {"commits": 200, "conflicts": 50, "kills": 20, "restarts": 1}
 """In LONG_S seconds; in proportion in less, but for the restart."""
 LONG_S = 600
+PATIENCE = 4
+"""The stress ends after so many times its seconds, though a count is too small."""
 
 
 def partition_of(writer: int, step: int) -> pl.DataFrame:
@@ -55,14 +61,12 @@ def partition_of(writer: int, step: int) -> pl.DataFrame:
     )
 
 
-def write_step(connection: duckdb.DuckDBPyConnection, writer: int, steps: int) -> int:
-    """One transaction of a writer: its rows of the next step, and the number of it. Returns that; `steps` when all are done."""
+def write_step(connection: duckdb.DuckDBPyConnection, writer: int) -> int:
+    """One transaction of a writer: its rows of the next step, and the number of it. Returns that."""
     source, name = SOURCES[writer], f"writer-{writer}"
     key = [source, name]
     row = first_row(connection, f"SELECT from_s FROM {STEPS} WHERE source = ? AND file = ?", key)
     step = row[0] + 1 if row else 1
-    if step > steps:
-        return steps
     connection.execute(f"DELETE FROM {TABLE} WHERE source = ? AND file = ?", key)
     connection.register("new_rows", partition_of(writer, step).to_arrow())
     connection.execute(f"INSERT INTO {TABLE} BY NAME SELECT ? AS source, * FROM new_rows", [source])
@@ -72,28 +76,28 @@ def write_step(connection: duckdb.DuckDBPyConnection, writer: int, steps: int) -
     return step
 
 
-def write_all(argument: str, writer: int, steps: int) -> None:
-    """A writer, in a process of its own. Prints how many transactions were run again."""
-    warehouse = warehouse_of(argument)
-    step = 0
-    while step < steps:
+def write_all(argument: str, writer: int, end: Path) -> None:
+    """A writer, in a process of its own: a step, and then others until there is a file `end`. Prints each step that it has committed, and
+    how often its transaction was run again."""
+    warehouse, step = warehouse_of(argument), 0
+    while not (step and end.exists()):
         before = warehouse.conflicts
         try:
-            step = warehouse.transact(SOURCES[writer], lambda connection: write_step(connection, writer, steps))
+            step = warehouse.transact(SOURCES[writer], lambda connection: write_step(connection, writer))
         except WarehouseError as error:  # the restart fell on the opening of the first connection
             print(f"again {error}", flush=True)
             time.sleep(1)
             continue
-        print(f"committed {warehouse.conflicts - before}", flush=True)
+        print(f"committed {step} {warehouse.conflicts - before}", flush=True)
     print("done", flush=True)
 
 
-def read_all(argument: str, seconds: float) -> None:
-    """A reader, in a process of its own: each state that it sees is one that some commit has left."""
-    warehouse, end, seen = warehouse_of(argument), time.monotonic() + seconds, 0
+def read_all(argument: str, end: Path) -> None:
+    """A reader, in a process of its own, until there is a file `end`: each state that it sees is one that some commit has left."""
+    warehouse, seen = warehouse_of(argument), 0
     query = f"SELECT source, file, count(DISTINCT reason), any_value(reason) FROM {TABLE} GROUP BY ALL ORDER BY ALL"
     steps = f"SELECT source, file, from_s FROM {STEPS} ORDER BY ALL"
-    while time.monotonic() < end:
+    while not end.exists():
         try:
             with warehouse.read() as connection:
                 connection.execute("BEGIN")
@@ -104,23 +108,25 @@ def read_all(argument: str, seconds: float) -> None:
             continue
         assert [(source, file, 1, f"step {step}") for source, file, step in counted] == rows, (rows, counted)
         seen += 1
+        time.sleep(READ_EVERY_S)
     print(f"seen {seen}", flush=True)
 
 
 @dataclass
 class Writer:
-    """A writer's process, begun again after each kill."""
+    """A writer's process, begun again after each kill. reported: the last step that it said was committed."""
 
     argument: str
     number: int
-    steps: int
+    end: Path
+    reported: int = 0
     process: subprocess.Popen[str] | None = None
     is_done: bool = False
     lines: deque[str] = field(default_factory=deque)
 
     def begin(self) -> None:
         """Starts the process."""
-        self.process = _child("writer", self.argument, str(self.number), str(self.steps))
+        self.process = _child("writer", self.argument, str(self.end), str(self.number))
         assert self.process.stdout is not None
         threading.Thread(target=self.lines.extend, args=(self.process.stdout,), daemon=True).start()
 
@@ -131,7 +137,11 @@ class Writer:
         while self.lines:
             word, _, rest = self.lines.popleft().strip().partition(" ")
             if word == "committed":
-                counts.update(commits=1, conflicts=int(rest))
+                step, again = map(int, rest.split())
+                if step <= self.reported:
+                    raise RuntimeError(f"writer {self.number}: step {self.reported} was committed, and is lost")
+                self.reported = step
+                counts.update(commits=1, conflicts=again)
             is_inside = word == "inside"
             self.is_done |= word == "done"
         if self.process.poll() not in (None, 0, -signal.SIGKILL):
@@ -153,13 +163,18 @@ def _child(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def disturb(server: Server, warehouse: Warehouse, seconds: float, steps: int, seed: int) -> Counter[str]:
-    """Lets writers and readers run, kills writers and restarts PostgreSQL. Returns counts, when all writers have ended."""
+def disturb(
+    server: Server, warehouse: Warehouse, end: Path, seconds: float, seed: int
+) -> tuple[Counter[str], list[int]]:
+    """Lets writers and readers run, kills writers and restarts PostgreSQL. Returns counts, and the last step of each writer.
+
+    end: a file that is made when all shall end.
+    """
     rng, counts, argument = np.random.default_rng(seed), Counter[str](), argument_of(warehouse)
-    writers = [Writer(argument, number, steps) for number in range(len(SOURCES))]
+    writers = [Writer(argument, number, end) for number in range(len(SOURCES))]
     for writer in writers:
         writer.begin()
-    readers = [_child("reader", argument, str(seconds)) for _ in range(READERS)]
+    readers = [_child("reader", argument, str(end)) for _ in range(READERS)]
     begun = last_kill = time.monotonic()
     pause_s = 0.8 * LONG_S / LEAST["kills"]
     while not all(writer.is_done for writer in writers):
@@ -167,30 +182,39 @@ def disturb(server: Server, warehouse: Warehouse, seconds: float, steps: int, se
         for writer in writers:
             is_inside = writer.listen(counts)
             now = time.monotonic()
-            if is_inside and not writer.is_done and now - last_kill > pause_s:
+            if is_inside and not end.exists() and now - last_kill > pause_s:
                 writer.kill(rng)
                 counts.update(kills=1)
                 last_kill = now
-        if not counts["restarts"] and time.monotonic() - begun > seconds / 3:
+        passed = time.monotonic() - begun
+        if not counts["restarts"] and passed > seconds / 3:
             server.stop()
             server.start()
             counts.update(restarts=1)
+        if passed > seconds and (passed > PATIENCE * seconds or not too_few(counts, seconds)):
+            end.touch()
     for reader in readers:
         printed, _ = reader.communicate()
         if reader.returncode:
             raise RuntimeError("a reader saw a state that no commit had left")
         counts.update(reads=int(printed.split()[1]))
-    return counts
+    return counts, [writer.reported for writer in writers]
 
 
-def undisturbed(warehouse: Warehouse, steps: int) -> None:
-    """What all writers write, one after the other."""
+def too_few(counts: Counter[str], seconds: float) -> list[str]:
+    """Which counts are smaller than LEAST, in words. seconds: how long the stress was to take."""
+    wanted = {what: max(1, int(least * min(seconds / LONG_S, 1))) for what, least in LEAST.items()}
+    return [f"{counts[what]} {what} of {least}" for what, least in wanted.items() if counts[what] < least]
+
+
+def undisturbed(warehouse: Warehouse, steps: list[int]) -> None:
+    """What all writers have written after so many steps each, one after the other."""
     with warehouse.write() as connection:
         for writer, source in enumerate(SOURCES):
-            rows = partition_of(writer, steps).with_columns(source=pl.lit(source))
+            rows = partition_of(writer, steps[writer]).with_columns(source=pl.lit(source))
             connection.register("new_rows", rows.to_arrow())
             connection.execute(f"INSERT INTO {TABLE} BY NAME SELECT * FROM new_rows")
-            connection.execute(f"INSERT INTO {STEPS} VALUES (?, ?, ?)", [source, f"writer-{writer}", steps])
+            connection.execute(f"INSERT INTO {STEPS} VALUES (?, ?, ?)", [source, f"writer-{writer}", steps[writer]])
 
 
 def tables(warehouse: Warehouse) -> dict[str, pl.DataFrame]:
@@ -209,8 +233,7 @@ def stress(server: Server, folder: Path, seconds: float, seed: int) -> Counter[s
     lake, other = (Warehouse(place, timeout_s=300) for place in places)
     with lake.write():
         pass
-    steps = max(5, int(seconds / 6))  # a commit of six writers side by side takes a few seconds
-    counts = disturb(server, lake, seconds, steps, seed)
+    counts, steps = disturb(server, lake, folder / "end", seconds, seed)
     undisturbed(other, steps)
     expected = tables(other)
     for name, rows in tables(lake).items():
@@ -225,20 +248,24 @@ def stress(server: Server, folder: Path, seconds: float, seed: int) -> Counter[s
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=LONG_S, help="about how long (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=LONG_S, help="how long at least (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replace", type=int, help="instead: how large a lake is after so many replaced partitions")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        role, argument, *rest = options.child
+        role, argument, end, *number = options.child
         if role == "writer":
-            write_all(argument, int(rest[0]), int(rest[1]))
+            write_all(argument, int(number[0]), Path(end))
         else:
-            read_all(argument, float(rest[0]))
+            read_all(argument, Path(end))
         return
     began = time.monotonic()
     try:
         with running_server() as server, tempfile.TemporaryDirectory(prefix="tracehouse-lake-") as folder:
+            if options.replace:
+                print(growth_table(server, Path(folder), options.replace))
+                return
             counts = stress(server, Path(folder), options.seconds, options.seed)
     except NotHere as error:
         print(f"not run: {error}")
@@ -246,9 +273,7 @@ def main() -> None:
     print(
         ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items())), f"in {time.monotonic() - began:.0f} s"
     )
-    wanted = {what: max(1, int(least * min(options.seconds / LONG_S, 1))) for what, least in LEAST.items()}
-    few = [f"{counts[what]} {what} of {least}" for what, least in wanted.items() if counts[what] < least]
-    if few:
+    if few := too_few(counts, options.seconds):
         raise SystemExit(f"too few to say anything: {', '.join(few)}")
     print("all tables equal those of an undisturbed run")
 

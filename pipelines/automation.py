@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import islice, pairwise
@@ -14,6 +15,7 @@ import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
 from assets.common.asset import FROM_COMMAND_LINE
+from assets.common.file_time import file_time
 from assets.common.partitions import SOURCES
 from assets.sharing.refresh import refresh_readers
 from pipelines.jobs import everything, vasp, vasp_watch
@@ -85,8 +87,6 @@ def freshness(cron: str, time_zone: str) -> dg.FreshnessPolicy:
 )
 def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Run folders that are new or have grown since the last tick become a run. Synthetic ones never change."""
-    from time import time
-
     try:
         catalogue = load_catalogue()
     except CatalogueError as error:
@@ -98,7 +98,7 @@ def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
         if source.path is None or not source.path.is_dir():
             continue
         # a run whose files are no longer written changes its state once: it no longer counts as running
-        quiet = time() - source.quiet_s
+        quiet = file_time(source.path) - source.quiet_s
         stamps = "\n".join(
             f"{folder.name} {folder.stamp} {folder.faults} {folder.changed_s < quiet}"
             for folder in find_runs(source.path)
@@ -120,8 +120,6 @@ def vasp_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
 )
 def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """A new or changed file (or folder of files) in `inbox/` becomes a source, a partition and a run."""
-    from time import time
-
     close_dead_runs(context.instance)  # the sensor ticks anyway, and a dead run would keep its place in the queue
     before = _Looks.of_cursor(context.cursor)
     try:
@@ -129,11 +127,12 @@ def inbox_sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Sk
     except CatalogueError as error:
         return dg.SkipReason(f"the catalogue has a fault: {error}")
     looks, requests, additions = _Looks(), [], []
+    files_now = file_time(inbox())
     for name, source in catalogue.sources.items():
         if not _is_in_inbox(source.path) or not source.path.exists():
             continue
         try:
-            stamp = looks.look(name, source.path, before, time())
+            stamp = looks.look(name, source.path, before, time.time(), files_now)
         except OSError:  # it is removed, or renamed, at this very moment
             looks.keep(name, before)
             continue
@@ -192,10 +191,11 @@ class _Looks:
         """For the next tick."""
         return json.dumps(asdict(self))
 
-    def look(self, name: str, path: Path, before: _Looks, now: float) -> str | None:
-        """The stamp of a file that is complete. None while a process may write to it. before: what the last tick saw."""
+    def look(self, name: str, path: Path, before: _Looks, now: float, files_now: float) -> str | None:
+        """The stamp of a file that is complete. None while a process may write to it. before: what the last tick saw. now: by our clock,
+        as the last tick has it. files_now: by the clock that stamps the file."""
         stamp, newest = _stamp(path)
-        if before.taken.get(name) != stamp and now - newest < SETTLED_S:
+        if before.taken.get(name) != stamp and files_now - newest < SETTLED_S:
             seen, since = before.waiting.get(name, ("", now))
             since = since if seen == stamp and since <= now else now  # a clock that was put back begins again
             if now - since < SETTLED_S:

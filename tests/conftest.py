@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
-from tests.compiled import compile_together
+from tests.compiled import CALLS, OVER_A_LAKE, compile_together
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
 from tests.tiny import Home
 from warehouse import Warehouse, file_lock
@@ -37,6 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"not over a lake: {reason}"))
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Over a lake, what was not run is printed with its reason, for each file."""
+    if server_of_tests() is not None:
+        skipped = terminalreporter.stats.get("skipped", [])
+        reasons = Counter((report.nodeid.partition("::")[0], str(report.longrepr[2])) for report in skipped)
+        for (file, reason), count in sorted(reasons.items()):
+            terminalreporter.write_line(f"not run: {count} of {file}: {reason.removeprefix('Skipped: ')}")
+
+
 def pytest_collection_finish() -> None:
     """Garbage is collected seldom, and not among what is loaded. Torch, Dagster and the tests themselves stay until the end."""
     gc.freeze()
@@ -53,7 +64,8 @@ def pytest_unconfigure() -> None:
 def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
     """Processes that share the tests share the compilation, too. One that runs alone compiles what its tests need."""
     if worker_id != "master":
-        compile_together(tmp_path_factory.getbasetemp().parent, from_the_end=worker_id == "gw1")
+        names = tuple(CALLS) if server_of_tests() is None else OVER_A_LAKE
+        compile_together(tmp_path_factory.getbasetemp().parent, worker_id == "gw1", names)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,12 @@ from warehouse.waiting import Waiting
 
 ATTACHED = "tracehouse"
 """Name of the warehouse's database in statements, as with the file."""
-_CONFLICTS = ("Transaction conflict", "Failed to commit DuckLake transaction", "could not serialize access")
+_CONFLICTS = (
+    "Transaction conflict",
+    "Failed to commit DuckLake transaction",
+    "could not serialize access",
+    "LocalFileSystem has been disabled",  # a commit that failed: see `_commit`
+)
 _LOST = (
     "terminating connection",
     "server closed the connection",
@@ -36,6 +41,7 @@ _LOST = (
     "Connection reset",
     "Unable to connect to Postgres",
     "Failed to commit: Failed to execute query",
+    "Current transaction is aborted",  # of a new connection, whose first statement came while PostgreSQL stopped
 )
 _STARTING = ("the database system is starting up", "the database system is shutting down", "in recovery mode")
 
@@ -56,7 +62,9 @@ class LakeDoor(Door):
     ) -> duckdb.DuckDBPyConnection:
         """As in `warehouse.doors.Door`."""
         self._require_data()
-        if makes and self.place.is_folder:
+        if (
+            not read_only and self.place.is_folder
+        ):  # also where only the catalogue was restored, or the empty folder was removed
             Path(self.place.tables).mkdir(exist_ok=True)
         name_this_process()
         options = f"DATA_PATH {literal(self.place.tables)}" + (", READ_ONLY" if read_only else "")
@@ -142,6 +150,10 @@ class LakeDoor(Door):
 
     def _commit(self, connection: duckdb.DuckDBPyConnection, session: LockSession) -> None:
         session.take_before_commit()
+        if self.place.is_folder:
+            # DuckLake removes the files of a commit that fails. PostgreSQL may have made it nevertheless, and then been stopped before it
+            # said so. So it must not: upkeep removes what belongs to no commit.
+            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("COMMIT")
 
     @contextmanager

@@ -6,7 +6,6 @@ steps are Parquet files in the data folder, which machines that share a warehous
 """
 
 import io
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ import polars as pl
 from upath import UPath
 
 from assets.common.asset import passed_over, plain_failures, too_small, what_all_have
+from assets.common.file_time import file_time
 from assets.common.progress import progress_logged_by
 from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, write_whole
 from warehouse import Warehouse
@@ -156,7 +156,9 @@ def _whole_step(
 
 def _remove_old_files() -> None:
     """Those of runs that nobody repeats any more."""
-    for folder in (artefacts_folder() / "parts").glob("*"):
+    parts = artefacts_folder() / "parts"
+    now = file_time(parts)
+    for folder in parts.glob("*"):
         with suppress(FileNotFoundError):  # another run has just removed it
-            if time.time() - folder.stat().st_mtime > KEPT_UNUSED_S:
+            if now - folder.stat().st_mtime > KEPT_UNUSED_S:
                 rmtree(folder, ignore_errors=True)

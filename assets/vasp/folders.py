@@ -52,9 +52,9 @@ def update_vasp_log(
     """Brings the raw tables up to date with the run folders, and says what was done.
 
     A folder is not opened when its files have the size and time they had, unless a run in it was still running. A folder that
-    is gone keeps its rows, unless its runs are those of another folder now. now: UTC, without zone. replace: forget the runs of
-    another root, in the transaction that stores the new ones. Raises LogError when there is no folder, or no
-    run in it, and when the stored runs are of another root.
+    is gone keeps its rows, unless its runs are those of another folder now. now: UTC, without zone, by the clock that
+    stamps the files. replace: forget the runs of another root, in the transaction that stores the new ones. Raises LogError when
+    there is no folder, or no run in it, and when the stored runs are of another root.
     """
     root = runs_folder(source)
     origin = str(root.resolve()) if source.path is not None else _GENERATED + _recipe(source)

@@ -9,8 +9,9 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
+from assets.common.file_time import file_time
 from assets.common.partitions import VASP
-from assets.vasp.folders import update_vasp_log
+from assets.vasp.folders import runs_folder, update_vasp_log
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse
 
@@ -33,8 +34,10 @@ def vasp_runs(
     has a row too. Folders that should have been runs are rejects, with a reason; accepted and rejected add up to all."""
     source = context.partition_key
     catalogue = load_catalogue()
-    now = datetime.now(UTC).replace(tzinfo=None)
-    done = update_vasp_log(warehouse, catalogue.vasp_source(source), catalogue.time_zone, now, config.replace)
+    declared = catalogue.vasp_source(source)
+    # which run is running depends on the age of its files, and those may be stamped by the clock of a file server
+    now = datetime.fromtimestamp(file_time(runs_folder(declared)), UTC).replace(tzinfo=None)
+    done = update_vasp_log(warehouse, declared, catalogue.time_zone, now, config.replace)
     with warehouse.read() as connection:
 
         def ask(query: str) -> pl.DataFrame:

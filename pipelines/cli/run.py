@@ -184,7 +184,7 @@ def _print_schedulers(table: dict[str, Any], width: int | None) -> None:
 def _print_results(names: list[str]) -> None:
     """The summaries of the sources, and where results lie."""
     _print_summaries(names)
-    click.echo(f"\nwarehouse    {open_warehouse().path}")
+    click.echo(f"\nwarehouse    {open_warehouse().name}")
     for name in names:
         click.echo(f"report       {report_path(name)}")
     click.echo(f"all sources  {index_path()}")

@@ -33,11 +33,13 @@ def rows(warehouse: Warehouse, source: str, table: str) -> pl.DataFrame:
         return connection.sql(f"FROM {table} WHERE source = '{source}' ORDER BY ALL").pl()
 
 
-def test_a_run_that_is_killed_is_repeated_on_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {NORTH: busy_log(JOBS, seed=1, days=1500), SOUTH: busy_log(JOBS, seed=2, days=1500)}
-    undisturbed = {name: warehouse_of(tmp_path / "alone", text, name) for name, text in texts.items()}
-    catalogues = {name: f'[sources.{name}]\nformat = "swf"\npath = "{tmp_path}/alone/{name}.swf"\n' for name in texts}
-    with running_postgres() as postgres, running_machines(tmp_path, postgres, catalogues) as machines:
+def kill_and_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int = JOBS) -> None:
+    """Ingests two sources at once on two machines, kills one run, and replays meanwhile. Asserts that the killed run is repeated, and that
+    rows are those of undisturbed runs. folder: of homes and logs. jobs: of each source."""
+    texts = {NORTH: busy_log(jobs, seed=1, days=1500), SOUTH: busy_log(jobs, seed=2, days=1500)}
+    undisturbed = {name: warehouse_of(folder / "alone", text, name) for name, text in texts.items()}
+    catalogues = {name: f'[sources.{name}]\nformat = "swf"\npath = "{folder}/alone/{name}.swf"\n' for name in texts}
+    with running_postgres() as postgres, running_machines(folder, postgres, catalogues) as machines:
         machines.instance.add_dynamic_partitions("sources", list(texts))
         killed = machines.launch("ingest", NORTH, NORTH)
         others = machines.launch("ingest", SOUTH, SOUTH)
@@ -55,5 +57,9 @@ def test_a_run_that_is_killed_is_repeated_on_its_machine(tmp_path: Path, monkeyp
             warehouse = open_warehouse()
             for table in TABLES:
                 expected = rows(undisturbed[name], name, table)
-                assert expected.height == JOBS and rows(warehouse, name, table).equals(expected), f"{name}: {table}"
+                assert expected.height == jobs and rows(warehouse, name, table).equals(expected), f"{name}: {table}"
         assert rows(warehouse, SOUTH, "replay.runs").height == 4
+
+
+def test_a_run_that_is_killed_is_repeated_on_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill_and_compare(tmp_path, monkeypatch)

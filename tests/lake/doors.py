@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +64,9 @@ def server_of_tests() -> Server | None:
     return server
 
 
+SLOW_ON_EMPTY_TABLES = "statistics_propagation,join_order"
+"""Parts of DuckDB's optimizer that ask PostgreSQL for statistics, again for each column of a table that is empty. Most tables of a test
+are, and a query of one takes ten times as long."""
 _CONNECT = LakeDoor.connect
 _NUMBERS = count(1)
 CURRENT: list[Lakes] = []
@@ -73,7 +78,7 @@ class Lakes:
 
     def __init__(self, server: Server, folder: Path) -> None:
         self.server, self.folder, self.made = server, folder, set[str]()
-        self.template = ""
+        self.template, self.making = "", threading.Lock()
 
     def place_of(self, path: Path) -> LakePlace:
         """The lake that takes the place of a file."""
@@ -94,24 +99,33 @@ class Lakes:
     def make(self, place: LakePlace, empty: bool = False) -> None:
         """Makes the catalogue of a lake, unless it is there. empty: without tables."""
         name = _database(place)
-        if name in self.made or not name.startswith("w"):
-            return
-        self.made.add(name)
-        if empty:
-            self.server.execute(f'CREATE DATABASE "{name}"')
-            return
-        self.copy_template(place)
+        with self.making:  # threads of one test may come at once
+            if name in self.made or not name.startswith("w"):
+                return
+            if empty:
+                self.server.execute(f'CREATE DATABASE "{name}"')
+            else:
+                self.copy_catalogue(self.template, place)
+            self.made.add(name)
 
-    def copy_template(self, place: LakePlace) -> None:
-        """Makes the catalogue of a lake as that of a lake whose tables are empty."""
-        name = _database(place)
-        self.server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self.template}"')
-        self.server.execute(f"UPDATE ducklake_metadata SET value = '{place.tables}' WHERE key = 'data_path'", name)
+    def copy_catalogue(self, name: str, target: LakePlace) -> None:
+        """Makes the catalogue of a lake as that of another, to which nobody is connected. name: of its database."""
+        copy = _database(target)
+        self.server.execute(f'CREATE DATABASE "{copy}" TEMPLATE "{name}"')
+        self.server.execute(f"UPDATE ducklake_metadata SET value = '{target.tables}' WHERE key = 'data_path'", copy)
+
+    def copy(self, source: LakePlace, target: LakePlace) -> None:
+        """Makes a lake with the rows of another, to which nobody is connected."""
+        shutil.copytree(source.data, target.data, dirs_exist_ok=True)
+        self.copy_catalogue(_database(source), target)
+        self.made.add(_database(target))
 
 
 def argument_of(warehouse: Warehouse) -> str:
-    """A warehouse as an argument of another process."""
+    """A warehouse as an argument of another process, to which it is no copy that has yet to be made."""
     place = warehouse.place
+    if isinstance(place, LakePlace) and CURRENT:
+        CURRENT[-1].make(place)
     parts = [place.catalogue, place.data, str(place.folder)] if isinstance(place, LakePlace) else [str(place)]
     return json.dumps(parts)
 
@@ -129,9 +143,18 @@ def new_lake(folder: Path) -> Iterator[Warehouse]:
     data = folder / name
     data.mkdir()
     place = LakePlace(f"dbname={name} {server.words}", str(data), folder / f"{name}-home")
-    CURRENT[-1].copy_template(place)
+    CURRENT[-1].copy_catalogue(CURRENT[-1].template, place)
     yield Warehouse(place, timeout_s=60)
     server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def copied(path: Path, target: Path) -> Path:
+    """A copy of a warehouse that nobody has open, by the paths of their files, which may be lakes. Returns its path."""
+    if server_of_tests() is None:
+        return Path(shutil.copy(path, target))
+    lakes = CURRENT[-1]
+    lakes.copy(lakes.place_of(path), lakes.place_of(target))
+    return target
 
 
 @contextmanager
@@ -163,7 +186,9 @@ def install(patch: pytest.MonkeyPatch, lakes: Lakes) -> None:
     def connect_to_copy(self: LakeDoor, *arguments: Any, **options: Any) -> Any:
         if _database(self.place) not in lakes.made and _database(self.place).startswith("w"):
             raise NoWarehouse(f"{self.name}: no warehouse yet; make one with `tracehouse run`")
-        return connect(self, *arguments, **options)
+        connection = connect(self, *arguments, **options)
+        connection.execute(f"SET threads = 1; SET disabled_optimizers = '{SLOW_ON_EMPTY_TABLES}'")
+        return connection
 
     def session_of_copy(self: LakeDoor, deadline: float) -> Any:
         lakes.make(self.place)

@@ -16,6 +16,7 @@ from warehouse import WarehouseError
 from warehouse.extensions import connect_with
 
 TESTS = (
+    "tests/lake",
     "tests/warehouse",
     "tests/assets/common/test_checks.py",
     "tests/assets/common/test_trace.py",
@@ -31,7 +32,7 @@ TESTS = (
     "tests/assets/what_if/test_replay_runs.py",
     "tests/pipelines/test_upkeep.py",
 )
-"""Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. They take some minutes."""
+"""Those of the warehouse, of ingest, of registries and of saved runs: what all others are made of. And whole runs, on two machines."""
 STRESS_S = 60
 
 
@@ -41,18 +42,8 @@ def main(arguments: Sequence[str]) -> int:
         connect_with("ducklake", "postgres_scanner").close()
         with running_server() as server:
             environment = os.environ | {SERVER_OF_TESTS: f"{server.folder}:{server.port}"}
-            tests = [
-                "-m",
-                "pytest",
-                "-p",
-                "no:cacheprovider",
-                "-rs",
-                "-n",
-                "2",
-                "--dist",
-                "load",
-                *(arguments or TESTS),
-            ]
+            words = ["-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal", "--durations", "5"]
+            tests = ["-m", "pytest", *words, *(arguments or TESTS)]
             code = subprocess.run([sys.executable, *tests], env=environment, check=False).returncode
     except (NotHere, WarehouseError) as error:
         print(f"not run: the tests over a lake, and the stress: {error}")

@@ -90,6 +90,8 @@ class Server:
             "port": str(self.port),
             "ssl": "on",
             "fsync": "off",
+            "synchronous_commit": "off",
+            "synchronous_standby_names": "nobody",  # a commit waits for it where a test wants that: see test_lake_door.py
             "max_connections": "200",
         }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]

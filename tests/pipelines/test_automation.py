@@ -76,6 +76,13 @@ def test_a_changed_file_runs_again_and_one_being_copied_is_left_alone(inbox: Pat
         assert set(json.loads(again.cursor or "")["taken"]) == {"a"}
 
 
+def test_a_copy_under_way_is_left_alone_though_our_clock_is_ahead(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch).ahead_s = 7200.0
+    with dg.DagsterInstance.ephemeral() as instance:
+        (inbox / "a.swf").write_text(JOB)
+        assert requested(tick(instance)) == []
+
+
 def test_a_file_with_a_clock_ahead_of_ours_is_taken_once_it_is_quiet(
     inbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

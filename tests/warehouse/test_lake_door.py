@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -24,6 +25,7 @@ from warehouse import (
     NoWarehouse,
     Warehouse,
     WarehouseError,
+    confined,
     door,
     extensions,
     lake_of_environment,
@@ -187,6 +189,33 @@ def test_a_writer_that_lost_its_session_does_not_commit(server: Server, lake: Wa
     assert lake.conflicts == 1
 
 
+def test_a_commit_whose_answer_is_lost_is_kept(server: Server, lake: Warehouse) -> None:
+    """PostgreSQL makes a commit, and is stopped before it says so. DuckLake takes it for failed, and would remove its files. Here
+    PostgreSQL waits for a copy of itself that does not exist, before it answers."""
+    assert lake.lake is not None
+    database = lake.lake.catalogue.split()[0].partition("=")[2]
+    replace_partitions(lake, "a", {"raw.line_counts": COUNTS})
+    server.execute(f"ALTER DATABASE {database} SET synchronous_commit = on")
+    ended: list[str] = []
+
+    def end_who_waits() -> None:
+        waiting = f"pg_stat_activity WHERE datname = '{database}' AND wait_event = 'SyncRep'"
+        until = time.monotonic() + 60
+        while not ended and time.monotonic() < until:
+            if server.execute(f"SELECT count(*) FROM {waiting}") != "0":
+                server.execute(f"ALTER DATABASE {database} RESET synchronous_commit")
+                ended.append(server.execute(f"SELECT pg_terminate_backend(pid) FROM {waiting}"))
+
+    helper = threading.Thread(target=end_who_waits)
+    helper.start()
+    replace_partitions(lake, "b", {"raw.line_counts": COUNTS})
+    helper.join()
+    assert ended == ["t"] and lake.conflicts == 1
+    assert rows(lake) == [("a", 20), ("b", 20)]
+    tidy_tables(lake, kept_days=0)
+    assert rows(lake) == [("a", 20), ("b", 20)]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -218,6 +247,14 @@ def test_a_missing_or_another_data_folder(lake: Warehouse, tmp_path: Path) -> No
         other.read(),
     ):
         pass
+
+
+def test_an_empty_folder_of_tables_may_be_gone(lake: Warehouse) -> None:
+    """As after a restore of the catalogue alone. A confined connection could not make it."""
+    assert lake.lake is not None and not Path(lake.lake.tables).exists()
+    with confined():
+        replace_partitions(lake, "a", {"raw.line_counts": COUNTS})
+    assert rows(lake) == [("a", 20)]
 
 
 def test_a_newer_lake_is_refused_and_left_as_it_is(lake: Warehouse) -> None:

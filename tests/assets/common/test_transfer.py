@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from assets.common.storage import artefacts_folder, open_warehouse, store_model
 from assets.common.transfer import copy_warehouse, warehouse_at
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
+from tests.clocks import clock_ahead
 from tests.lake.doors import argument_of, new_lake, server_of_tests
 from tests.lake.server import Server, unprivileged
 from tests.warehouse.released import RELEASED
@@ -239,31 +239,6 @@ def test_a_file_of_a_newer_duckdb_under_an_older_one(tmp_path: Path) -> None:
         assert connection.execute("FROM core.changed_files").fetchall() == [("mine", "f", 1)]
 
 
-CLOCK = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <sys/time.h>
-#include <time.h>
-int clock_gettime(clockid_t id, struct timespec *t) {
-    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(id, t);
-    if (id == CLOCK_REALTIME) t->tv_sec += 7200;
-    return result;
-}
-int gettimeofday(struct timeval *restrict t, void *restrict zone) {
-    int (*real)(struct timeval *, void *) = dlsym(RTLD_NEXT, "gettimeofday");
-    int result = real(t, zone);
-    t->tv_sec += 7200;
-    return result;
-}
-time_t time(time_t *t) {
-    time_t (*real)(time_t *) = dlsym(RTLD_NEXT, "time");
-    time_t now = real(0) + 7200;
-    if (t) *t = now;
-    return now;
-}
-"""
-"""A clock that is two hours ahead, for all that a process asks."""
 AHEAD = """
 import sys, time
 from datetime import datetime
@@ -286,13 +261,7 @@ print(tidy_tables(lake, kept_days=1 / 24).snapshots)
 
 def test_a_clock_two_hours_ahead_changes_no_result(file: Warehouse, lake: Warehouse, tmp_path: Path) -> None:
     """Neither the rows, nor what upkeep takes for old."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    (tmp_path / "clock.c").write_text(CLOCK)
-    library = tmp_path / "clock.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(tmp_path / "clock.c"), "-ldl"], check=True)
-    environment = os.environ | {"LD_PRELOAD": str(library)}
+    environment = os.environ | clock_ahead(tmp_path, 7200)
     command = [sys.executable, "-c", AHEAD, argument_of(lake), str(time.time())]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == "0\n", "no snapshot is an hour old by the clock of PostgreSQL"

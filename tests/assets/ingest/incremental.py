@@ -5,6 +5,7 @@ Times of records are seconds after ZERO.
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import lzma
 import os
@@ -12,13 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import duckdb
 import numpy as np
 import polars as pl
+import pytest
 import zstandard
 
 import sql
@@ -27,7 +31,8 @@ from assets.ingest.update import Ingested, update_raw_log
 from tests.tiny import assert_same_tables
 from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream
-from warehouse import Warehouse
+from warehouse import Warehouse, door
+from warehouse.file_door import FileDoor
 
 ZERO = 1_772_323_200
 """Midnight of 2026-03-01, UTC."""
@@ -117,19 +122,19 @@ class Log:
         return tables(self.warehouse, self.source.name)
 
     def fresh(self) -> dict[str, pl.DataFrame]:
-        """The tables of one ingest of the files as they are now."""
-        other = replace(self.source, name="fresh")
-        update_raw_log(self.warehouse, other)
-        write_jobs(self.warehouse, other.name)
-        found = tables(self.warehouse, other.name)
-        self.forget(other.name)
+        """The tables of one ingest of the files as they are now, into a file where the tests use lakes."""
+        other, warehouse = replace(self.source, name="fresh"), self.warehouse
+        if warehouse.lake is not None:
+            warehouse = _warehouse_in_memory()
+        update_raw_log(warehouse, other)
+        write_jobs(warehouse, other.name)
+        found = tables(warehouse, other.name)
+        _forget(warehouse, other.name)
         return found
 
     def forget(self, source: str = "mine") -> None:
         """Takes a source out of the warehouse, which other tests use too."""
-        with self.warehouse.write() as connection:
-            for table in TABLES:
-                connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+        _forget(self.warehouse, source)
 
     def copy(self, source: str, to: str) -> None:
         """Gives a source the rows of another one in place of its own, which costs a tenth of ingesting the same files."""
@@ -149,6 +154,22 @@ class Log:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         with self.warehouse.read() as connection:
             return connection.execute(query, {"source": self.source.name}).fetchall()
+
+
+def _forget(warehouse: Warehouse, source: str) -> None:
+    with warehouse.write() as connection:
+        for table in TABLES:
+            connection.execute(f"DELETE FROM {table} WHERE source = ?", [source])
+
+
+@cache
+def _warehouse_in_memory() -> OpenWarehouse:
+    """One for all tests of this process, which take their rows out again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(door, "door_of", FileDoor)
+        made = OpenWarehouse(Path(mkdtemp(prefix="fresh-")))
+    atexit.register(rmtree, made.door.folder, ignore_errors=True)
+    return made
 
 
 def new_time(path: Path, later_s: int = 10) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from assets.predictions.runtime_evaluation import runtime_evaluation
 from tests.assets.predictions.registry import Opened, materialized, warehouse_with_features
+from tests.lake.doors import copied
 from warehouse import Warehouse
 
 
@@ -23,7 +23,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the warehouse, in a home of its own."""
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
-    return Path(shutil.copy(built, tmp_path / "w.duckdb"))
+    return copied(built, tmp_path / "w.duckdb")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def warehouse(file: Path) -> Iterator[Warehouse]:
 @pytest.fixture(scope="session")
 def evaluated_file(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with last_two and user_mean evaluated on `mine`, the former kept job by job. Do not change."""
-    path = Path(shutil.copy(built, tmp_path_factory.mktemp("evaluated") / "w.duckdb"))
+    path = copied(built, tmp_path_factory.mktemp("evaluated") / "w.duckdb")
     opened = Opened(path)
     materialized(runtime_evaluation, opened, predictors=["user_mean"], predictor="last_two", days=10)
     opened.connection.close()
@@ -47,6 +47,6 @@ def evaluated_file(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def evaluated(evaluated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
     """A copy of it, in a home of its own."""
     monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
-    opened = Opened(Path(shutil.copy(evaluated_file, tmp_path / "w.duckdb")))
+    opened = Opened(copied(evaluated_file, tmp_path / "w.duckdb"))
     yield opened
     opened.connection.close()

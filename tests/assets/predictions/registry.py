@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,8 @@ class Opened(Warehouse):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.connection = duckdb.connect(str(path))
+        is_file = self.lake is None
+        self.connection = duckdb.connect(str(path)) if is_file else self._connect(False, time.monotonic() + 10)
 
     @contextmanager
     def read(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -27,7 +27,7 @@ DEFAULTS = {"fcfs": ("FCFS", "none"), "fcfs-easy": ("FCFS", "easy"), "fcfs-conse
 
 def materialize(warehouse: Warehouse, runs: list[dict[str, Any]] | None = None) -> dg.ExecuteInProcessResult:
     with dg.DagsterInstance.ephemeral() as instance, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACEHOUSE_HOME", str(warehouse.path.parent))
+        patch.setenv("TRACEHOUSE_HOME", str(warehouse.door.folder))
         instance.add_dynamic_partitions("sources", ["mine"])
         config = {"ops": {"replay__runs": {"config": {"runs": runs}}}} if runs is not None else None
         return dg.materialize(
