@@ -1,6 +1,5 @@
 """Features in the warehouse: how they are computed, and how predictors read them."""
 
-import itertools
 from collections.abc import Callable, Iterator
 
 import duckdb
@@ -58,8 +57,8 @@ def job_features_in_parts(
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
     row = first_row(connection, "SELECT count(*) FROM core.jobs WHERE source = ?", [source])
-    past = histories.histories(_in_slices(connection, source, "features.job_moments"), row[0] if row else 0)
-    past = itertools.islice(past, first_part, None)
+    moments = _in_slices(connection, source, "features.job_moments")
+    past = histories.histories(moments, row[0] if row else 0, first_part)
     requests = _in_slices(connection, source, "features.job_requests", first_part)
     for asked, history in zip(requests, past, strict=True):
         yield asked.hstack(history)
@@ -93,8 +92,8 @@ def similar_jobs_in_parts(
             indices.append(jobs["job_index"].cast(pl.Int32))
             yield jobs
 
-    rows = similar.similar_jobs_in_parts(parts(), row[0] if row else 0)
-    for part, features in itertools.islice(enumerate(rows), first_part, None):
+    rows = similar.similar_jobs_in_parts(parts(), row[0] if row else 0, first_part=first_part)
+    for part, features in enumerate(rows, first_part):
         yield features.with_columns(pl.lit(source).alias("source"), indices[part].cast(pl.Int64).alias("job_index"))
 
 

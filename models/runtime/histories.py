@@ -117,8 +117,9 @@ class _State(NamedTuple):
     users: NDArray[Any]
 
 
-def histories(parts: Iterable[pl.DataFrame], num_jobs: int) -> Iterator[pl.DataFrame]:
-    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell, in frames of as many jobs as each part has.
+def histories(parts: Iterable[pl.DataFrame], num_jobs: int, first_part: int = 0) -> Iterator[pl.DataFrame]:
+    """HISTORY_COLUMNS of each job, as float64 and null where there is nothing to tell, in frames of as many jobs as each part has,
+    without those before `first_part`.
 
     parts: the jobs in the order of submission: submit_s, start_s, end_s, runtime_s, procs, requested_procs, requested_walltime_s,
     user_number, group_number, executable_number (int32, from 0), each null where unknown, and failed. num_jobs: how many there are in
@@ -133,8 +134,9 @@ def histories(parts: Iterable[pl.DataFrame], num_jobs: int) -> Iterator[pl.DataF
     classes["last"], users["submitted"] = -1, -1
     before = np.full((NUM_CHAINS, len(log.submit)), -1, dtype=np.int32)
     state = _State(np.zeros(3, np.int64), np.zeros(4, np.int64), before, classes, users)
-    first = 0
-    for height in heights:
+    first = sum(heights[:first_part])
+    _skip(log, state, first)
+    for height in heights[first_part:]:
         rows = np.full(height, np.nan, _ROW)
         _pass(log, order, state, first, rows)
         first += height
@@ -228,6 +230,15 @@ def _in_order(moment: Numbers) -> NDArray[np.int32]:
     both.sort()
     both &= 0xFFFFFFFF
     return both.astype(np.int32)
+
+
+@compiled
+def _skip(log, state, jobs):
+    """Enters the submissions of the first jobs, of which no row is wanted."""
+    for job in range(jobs):
+        user = log.class_of[USER, job]
+        if user >= 0:
+            _enter_submission(log, state.users[user], job)
 
 
 @compiled
@@ -410,15 +421,23 @@ def _tell_of_alike(log, state, job, runtimes, row):
 
 
 @lean
+def _enter_submission(log, user, job):
+    """The user's newest one. It ends a batch, or belongs to it."""
+    previous = user.submitted
+    if previous >= 0:
+        same = log.class_of[ALIKE, job] == log.class_of[ALIKE, previous]
+        user.batch = user.batch + 1 if same and log.submit[job] - log.submit[previous] <= BATCH_PAUSE_S else 0
+    user.submitted = job
+
+
+@lean
 def _tell_of_submissions(log, user, job, row):
     """The user's submissions in a row, this one included from now on, and those that run."""
     previous = user.submitted
     if previous >= 0:
-        pause = log.submit[job] - log.submit[previous]
-        same = log.class_of[ALIKE, job] == log.class_of[ALIKE, previous]
-        row.seconds_since_last_submission, row.same_request_as_last = pause, same
-        user.batch = user.batch + 1 if same and pause <= BATCH_PAUSE_S else 0
-    user.submitted = job
+        row.seconds_since_last_submission = log.submit[job] - log.submit[previous]
+        row.same_request_as_last = log.class_of[ALIKE, job] == log.class_of[ALIKE, previous]
+    _enter_submission(log, user, job)
     row.user_running_elapsed_s = _mean(user.running * log.submit[job] - user.started, user.running)
 
 

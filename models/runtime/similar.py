@@ -248,9 +248,9 @@ def similar_job_features(
 
 
 def similar_jobs_in_parts(
-    parts: Iterable[pl.DataFrame], num_jobs: int, blend: Blend | None = None
+    parts: Iterable[pl.DataFrame], num_jobs: int, blend: Blend | None = None, first_part: int = 0
 ) -> Iterator[pl.DataFrame]:
-    """`SIMILAR_FEATURES` of jobs that come in parts, in frames of as many jobs as each part has.
+    """`SIMILAR_FEATURES` of jobs that come in parts, in frames of as many jobs as each part has, without those before `first_part`.
 
     parts: the jobs in the order of submission: submit_s, end_s (null where unknown), runtime_s and the columns of
     `LikenessInParts.add`. num_jobs: how many there are in all parts. All are read before the first frame comes. A job takes 48
@@ -258,8 +258,8 @@ def similar_jobs_in_parts(
     """
     log, likeness, heights = _log_of(parts, num_jobs)
     memory, at = no_memory(likeness), np.zeros(1, dtype=np.int64)
-    first = 0
-    for height in heights:
+    first = sum(heights[:first_part])
+    for height in heights[first_part:]:
         features = np.empty((height, len(SIMILAR_FEATURES)))
         _pass(log, likeness, memory, at, blend or usual_blend(), np.array(LEVELS), first, features)
         first += height
