@@ -23,9 +23,11 @@ from traces.synthetic.centre import CENTRES
 
 MODEL = "decades"
 CENTRES[MODEL] = replace(CENTRES["falcon"], first_day=date(1994, 9, 24), jobs=50_000_000, users=2_650)
-"""Falcon, with its users and jobs a year, for 26 years. No cluster lives that long: it is for this program alone."""
+"""Falcon, with its users and jobs a year, for 26 years. No cluster lives that long: it is for this program alone. After some years its
+queue has hundreds of thousands of jobs, since jobs of the whole machine come in a row. A replay of such a queue costs ten times as
+much a job. So replays have a larger cluster here."""
 
-STAGES = ("ingest", "canonical", "health", "operations", "job_features", "similar_jobs", "replay")
+STAGES = ("ingest", "canonical", "health", "operations", "job_features", "similar_jobs", "wide_replay")
 MILLIONS = (1, 3, 10, 50)
 
 

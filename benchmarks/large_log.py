@@ -115,6 +115,12 @@ def training_setup(source: Source, warehouse: Warehouse) -> int:
     return len(backlogs.states)
 
 
+def wide_replay(source: Source, warehouse: Warehouse) -> int:
+    """A replay on a cluster of half as many processors more, whose queue stays short: for comparing logs of other lengths."""
+    trace = load_trace(warehouse, source.name)
+    return len(replay(trace.jobs(), trace.cluster_procs * 3 // 2, "FCFS", "easy").start)
+
+
 def _training(source: Source, warehouse: Warehouse) -> TrainingSetup:
     """Windows over the whole log, in which a policy is trained for bounded slowdown. As in experiments/ddppo, jobs are mapped from
     files, and the table of the log is let go of."""
@@ -154,6 +160,7 @@ STEPS: dict[str, tuple[str, Callable[[Source, Warehouse], int]]] = {
     "similar_jobs": ("similar jobs", similar_jobs),
     "load": ("load the trace", load),
     "replay": ("load, replay FCFS with EASY", load_and_replay),
+    "wide_replay": ("load, replay FCFS with EASY on 1.5 times the processors", wide_replay),
     "training_setup": ("load, windows of 256 jobs with backlogs (rows: windows)", training_setup),
     "write_training": ("load, write what workers read (rows: windows)", write_training),
     "epoch": ("a worker, an epoch of 128 windows (rows: decisions)", partial(train, epochs=1)),
