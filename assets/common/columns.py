@@ -25,7 +25,7 @@ class Columns:
         self.num_rows, self.folder, self.height = num_rows, folder, 0
         self.schema = pl.Schema()
         self._constants: dict[str, Any] = {}
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._arrays: dict[str, _InMemory | _InFile] = {}
         self._pieces: dict[str, list[pl.Series]] = {}
 
     def add(self, rows: pl.DataFrame) -> None:
@@ -41,7 +41,7 @@ class Columns:
         columns = [
             pl.concat(self._pieces[name], rechunk=True)
             if name in self._pieces
-            else self._series(name, self._arrays[name])
+            else _series(name, self._arrays[name].values())
             for name in self.schema
             if name not in self._constants
         ]
@@ -50,40 +50,64 @@ class Columns:
         return frame.with_columns(literals).select(list(self.schema))
 
     def _add(self, column: pl.Series) -> None:
-        name, end = column.name, self.height + len(column)
+        name = column.name
         is_constant, value = _constant(column)
         if is_constant and self._constants.get(name, value) == value and (not self.height or name in self._constants):
             self._constants[name] = value
             return
         if name in self._constants:  # it was the same in all rows so far
-            before = pl.repeat(self._constants.pop(name), self.height, dtype=column.dtype, eager=True).alias(name)
-            self._put(before, 0, self.height)
-        self._put(column, self.height, end)
+            before = pl.repeat(self._constants.pop(name), self.height, dtype=column.dtype, eager=True)
+            self._append(before.alias(name))
+        self._append(column)
 
-    def _put(self, column: pl.Series, begin: int, end: int) -> None:
+    def _append(self, column: pl.Series) -> None:
         name = column.name
-        has_array = not column.null_count() and column.dtype.is_numeric() and name not in self._pieces
-        if has_array:
+        if not column.null_count() and column.dtype.is_numeric() and name not in self._pieces:
             if name not in self._arrays:
-                self._arrays[name] = self._empty(column.to_numpy().dtype)
-            self._arrays[name][begin:end] = column.to_numpy()
+                self._arrays[name] = self._array(column.to_numpy().dtype)
+            self._arrays[name].append(column.to_numpy())
             return
         if name in self._arrays:  # no row so far was null
-            self._pieces[name] = [pl.Series(name, self._arrays.pop(name)[:begin].copy())]
+            self._pieces[name] = [pl.Series(name, self._arrays.pop(name).values())]
         self._pieces.setdefault(name, []).append(column.rechunk())
 
-    def _empty(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        if self.num_rows < MAPPED_ROWS:
-            return np.empty(self.num_rows, dtype)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=self.folder) as file:
-            return np.memmap(file, dtype, mode="w+", shape=(self.num_rows,))
+    def _array(self, dtype: np.dtype[Any]) -> _InMemory | _InFile:
+        return _InMemory(self.num_rows, dtype) if self.num_rows < MAPPED_ROWS else _InFile(self.folder, dtype)
 
-    def _series(self, name: str, values: NDArray[Any]) -> pl.Series:
-        """The array as a series, not copied."""
-        values = values[: self.height]
-        array = pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), self.height, [None, pa.py_buffer(values)])
-        return pl.Series(name, array)
+
+class _InMemory:
+    """An array that grows up to a length."""
+
+    def __init__(self, most: int, dtype: np.dtype[Any]) -> None:
+        self._all, self._height = np.empty(most, dtype), 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        self._all[self._height : self._height + len(values)] = values
+        self._height += len(values)
+
+    def values(self) -> NDArray[Any]:
+        return self._all[: self._height]
+
+
+class _InFile:
+    """An array that grows in a file without a name. It is written as a file, since that costs a fraction of writing a map."""
+
+    def __init__(self, folder: Path, dtype: np.dtype[Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file, self._dtype = tempfile.TemporaryFile(dir=folder), dtype  # noqa: SIM115
+
+    def append(self, values: NDArray[Any]) -> None:
+        self._file.write(np.ascontiguousarray(values).data)
+
+    def values(self) -> NDArray[Any]:
+        self._file.flush()
+        return np.memmap(self._file, self._dtype, mode="r")
+
+
+def _series(name: str, values: NDArray[Any]) -> pl.Series:
+    """The array as a series, not copied."""
+    array = pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+    return pl.Series(name, array)
 
 
 def _constant(column: pl.Series) -> tuple[bool, Any]:

@@ -38,8 +38,8 @@ def test_slices_of_any_height_give_the_rows(
     frame = columns.frame()
     assert_frame_equal(frame, ROWS)
     assert (tmp_path / "staging").exists() == mapped and not list(tmp_path.glob("staging/*"))
-    values = frame["all"].to_numpy()
-    assert values.base is not None and np.shares_memory(values, columns._arrays["all"])
+    if not mapped:
+        assert np.shares_memory(frame["all"].to_numpy(), columns._arrays["all"].values())
 
 
 def test_fewer_rows_than_there_was_room_for_and_constants_alone(tmp_path: Path) -> None:
