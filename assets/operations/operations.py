@@ -10,11 +10,9 @@ from assets.common.describe import plot, table, table_metadata
 from assets.common.lineage import lineage_metadata
 from assets.common.partitions import SOURCES
 from assets.ingest.core_jobs import jobs
+from assets.ingest.staging import FIGURES_MEMORY
 from assets.operations import plots
 from warehouse import Warehouse
-
-FIGURES_MEMORY = "4GiB"
-"""Of DuckDB meanwhile. Medians hold the waits of all jobs: 2 GiB are too little for 50 million."""
 
 
 @asset(
