@@ -8,7 +8,7 @@ transaction again (`Warehouse.transact`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -153,7 +153,10 @@ class LakeDoor(Door):
         if self.place.is_folder:
             # DuckLake removes the files of a commit that fails. PostgreSQL may have made it nevertheless, and then been stopped before it
             # said so. So it must not: upkeep removes what belongs to no commit.
-            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+            with suppress(
+                duckdb.TransactionException, duckdb.InvalidInputException
+            ):  # nothing to commit, or settings are locked
+                connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("COMMIT")
 
     @contextmanager
