@@ -15,8 +15,8 @@ import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # not exported
 
 from assets.common.asset import FROM_COMMAND_LINE
-from assets.common.file_time import file_time
 from assets.common.partitions import SOURCES
+from assets.common.storage import file_time
 from assets.sharing.refresh import refresh_readers
 from pipelines.jobs import everything, vasp, vasp_watch
 from pipelines.processes import close_dead_runs

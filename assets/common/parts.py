@@ -18,9 +18,8 @@ import polars as pl
 from upath import UPath
 
 from assets.common.asset import passed_over, plain_failures, too_small, what_all_have
-from assets.common.file_time import file_time
 from assets.common.progress import progress_logged_by
-from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, write_whole
+from assets.common.storage import KEPT_UNUSED_S, artefacts_folder, file_time, write_whole
 from warehouse import Warehouse
 
 PART_RETRIES = 2

@@ -16,13 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 import sql
-from assets.common.columns import Columns
 from models.runtime.estimates import Estimates
 from models.waits.clock import LogClock
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.facts import LazyFacts
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
 from simulator.policies.observation import log_seconds
+from traces.common.columns import Columns
 from traces.common.log import LARGEST_S
 from traces.swf.reader import header_value
 from warehouse import Warehouse, first_row
@@ -231,7 +231,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
 
 def _replayable_jobs(connection: duckdb.DuckDBPyConnection, source: str, cancelled: bool, folder: Path) -> pl.DataFrame:
     """Trace.rows, from the statements core.replay_names, core.replay_extremes and core.replayable_jobs. folder: for the columns of a
-    long log, see `assets.common.columns`."""
+    long log, see `traces.common.columns`."""
     names = sql.load("core.replay_names")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE replay_names AS {names}", {"source": source})
     bounds: dict[str, object] = {"source": source, "cancelled": cancelled, "from_index": 0, "to_index": LARGEST_S}

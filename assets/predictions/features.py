@@ -10,7 +10,7 @@ from assets.ingest.rows import MEMORY_LIMIT
 from assets.ingest.staging import replace_rows_in_parts
 from assets.predictions import changed_parts
 from assets.predictions.changed_parts import ChangedParts
-from models.runtime import histories, likeness, similar
+from models.runtime.past import histories, past_jobs, similar
 from warehouse import Warehouse, first_row
 
 
@@ -18,14 +18,14 @@ def write_job_features(warehouse: Warehouse, source: str) -> int:
     """Brings features.job_features of a source up to date: rows that no changed job can have touched stay. Returns how many rows there
     are. Raises WarehouseBusy."""
     statements = ("features.job_moments", "features.job_requests", "core.replay_names")
-    changed = ChangedParts("job_features", source, (histories, *statements))
+    changed = ChangedParts("job_features", source, (histories, past_jobs, *statements))
     return _write(warehouse, changed, job_features_in_parts)
 
 
 def write_similar_jobs(warehouse: Warehouse, source: str) -> int:
     """The same of features.similar_jobs."""
-    changed = ChangedParts("similar_jobs", source, (similar, likeness, "features.job_history", "core.replay_names"))
-    return _write(warehouse, changed, similar_jobs_in_parts)
+    changed = ChangedParts("similar_jobs", source, (similar, past_jobs, "features.job_history", "core.replay_names"))
+    return _write(warehouse, changed, similar_features_in_parts)
 
 
 def _write(
@@ -76,7 +76,7 @@ def _in_slices(
         yield connection.sql(sql.load(statement), params=bounds).pl()
 
 
-def similar_jobs_in_parts(
+def similar_features_in_parts(
     connection: duckdb.DuckDBPyConnection, source: str, first_part: int = 0
 ) -> Iterator[pl.DataFrame]:
     """Rows of features.similar_jobs, as `job_features_in_parts`."""

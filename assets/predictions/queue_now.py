@@ -11,9 +11,9 @@ import polars as pl
 import sql
 from assets.common.trace import load_clock
 from assets.predictions.model_registry import load_champion
-from models.runtime.histories import histories
+from models.runtime.past.histories import histories
+from models.runtime.past.similar import similar_job_features
 from models.runtime.predictor import FloatArray
-from models.runtime.similar import similar_job_features
 from models.waits.clock import LogClock
 from models.waits.history import JobSet, State
 from traces.common.queue import RUNNING, WAITING, QueueJob, QueueSnapshot

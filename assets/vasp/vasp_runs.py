@@ -9,8 +9,8 @@ from pydantic import Field
 from assets.common.asset import asset
 from assets.common.checks import row_check
 from assets.common.describe import table, table_metadata
-from assets.common.file_time import file_time
 from assets.common.partitions import VASP
+from assets.common.storage import file_time
 from assets.vasp.folders import runs_folder, update_vasp_log
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse

@@ -1,6 +1,6 @@
 """Replays with live estimates: the estimate of a waiting job is computed again whenever a job of its user has ended.
 
-Estimates come from similar jobs (models/runtime/similar.py) that have ended *in the replay*. So the scheduler uses nothing that
+Estimates come from similar jobs (models/runtime/past/similar.py) that have ended *in the replay*. So the scheduler uses nothing that
 the replayed system would not have known. Predictions made from the log may: where the replayed schedule is slower than the real
 one, they use jobs that have not ended yet. Live estimates also change after submission. If a user submits a hundred jobs
 at once, the first that ends improves the estimates of the other ninety-nine.
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from models.compiled import compiled, lean
 from models.runtime.estimates import GIVEN_STATISTIC, LIVE_STATISTICS
-from models.runtime.likeness import ALL, USER, Likeness, likeness_of
-from models.runtime.similar import (
+from models.runtime.past.past_jobs import SAME_ALL, SAME_USER, Likeness, likeness_of
+from models.runtime.past.similar import (
     MOST_VALUES,
     NO_REQUEST_S,
     Blend,
@@ -31,6 +31,7 @@ from models.runtime.similar import (
     recall,
     remember,
     request_of,
+    requests_of,
     sort_sample,
     usual_blend,
 )
@@ -147,7 +148,7 @@ def replay_live(
 ) -> LiveReplay:
     """Replays all jobs on an empty cluster with estimates that are recomputed on the way.
 
-    rows: of the same jobs in the same order, with the columns of `likeness.likeness_of`. Raises ValueError for a policy or a
+    rows: of the same jobs in the same order, with the columns of `past_jobs.likeness_of`. Raises ValueError for a policy or a
     backfilling rule that cannot follow changing estimates, with the remedy.
     """
     stoppable = StoppableLiveReplay(jobs, rows, cluster_procs, policy, backfill, correction, settings)
@@ -182,16 +183,12 @@ class StoppableLiveReplay:
                 f"backfilling {backfill!r} holds reservations made with earlier estimates: live estimates need none, any, easy or easy-sjbf"
             )
         likeness = likeness_of(rows)
-        request = likeness.request.astype(
-            np.int64
-        )  # NO_REQUEST_S does not fit into int32, and numpy would wrap it silently
-        request[request <= 0] = NO_REQUEST_S
+        request = requests_of(likeness)
         limit = jobs.limit.copy()
         if live:
             limit[request >= NO_REQUEST_S] = NO_REQUEST_S  # otherwise the limit would be the run time
         estimate = jobs.estimate.copy()
-        hold = _believed_by(settings.reserve_by, jobs, limit, request)
-        admit = _believed_by(settings.admit_by, jobs, limit, request)
+        hold, admit = (_believed_by(word, jobs, limit, request) for word in (settings.reserve_by, settings.admit_by))
         # the engine reads them without write access, as in every replay. The learner changes the arrays below
         self._tasks = tasks_of(jobs, Cluster(cluster_procs))._replace(
             estimate=column_of(estimate), hold=column_of(hold), limit=column_of(limit), admit=column_of(admit)
@@ -326,7 +323,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
     learned[1] = learned[0]
     for k in range(episode.counters[at.QUEUED] - 1, -1, -1):
         job = episode.queue[k]
-        user = likeness.class_of[USER, job]
+        user = likeness.class_of[SAME_USER, job]
         if heard[job] == news[user]:
             if nothing_new:  # the queue is in submit order, so those before have been here as well
                 break
@@ -349,7 +346,7 @@ def _renew(tasks, scoring, episode, learner, value, weight):
 def _estimate_of_alike(learner, job, value, weight):
     """The statistic, computed once for all jobs of a narrowest class until another job has ended. These jobs are also in the same
     wider classes."""
-    c = learner.likeness.class_of[ALL, job]
+    c = learner.likeness.class_of[SAME_ALL, job]
     if learner.alike_at[c] != learner.learned[0]:
         learner.alike[c] = _estimate(learner, job, value, weight)
         learner.alike_at[c] = learner.learned[0]
@@ -363,7 +360,7 @@ def _learn(tasks, episode, learner):
         job = episode.ended[learner.learned[0]]
         learner.learned[0] += 1
         remember(learner.memory, learner.likeness, job, max(tasks.runtime[job], 1))
-        learner.news[learner.likeness.class_of[USER, job]] += 1
+        learner.news[learner.likeness.class_of[SAME_USER, job]] += 1
 
 
 @lean
@@ -388,7 +385,7 @@ def _estimate(learner, job, value, weight):
     """The statistic of the job's similar jobs, seconds."""
     memory, likeness = learner.memory, learner.likeness
     if learner.kind == LAST_TWO:
-        user = likeness.class_of[USER, job]
+        user = likeness.class_of[SAME_USER, job]
         kept = num_kept(memory, user)
         if kept == 0:
             request = request_of(likeness, job)

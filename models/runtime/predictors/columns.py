@@ -72,7 +72,7 @@ class ColumnPredictor(Predictor):
 
 
 class SimilarJobs(Predictor):
-    """The median and the quantiles of similar jobs (models/runtime/similar.py), as the features hold them."""
+    """The median and the quantiles of similar jobs (models/runtime/past/similar.py), as the features hold them."""
 
     name = "similar_jobs"
     needs_fit = False

@@ -1,4 +1,4 @@
--- When jobs were submitted and ended, in seconds from 1970, and what tells them apart: what models.runtime.similar goes through. Jobs
+-- When jobs were submitted and ended, in seconds from 1970, and what tells them apart: what models.runtime.past.similar goes through. Jobs
 -- of one source that can be replayed, with an index from $from_index and before $to_index, in the order of submission. The table
 -- replay_names holds the query of this name.
 WITH

@@ -1,4 +1,4 @@
--- When jobs were submitted, started and ended, in seconds from 1970, and what tells them apart: what models.runtime.histories goes
+-- When jobs were submitted, started and ended, in seconds from 1970, and what tells them apart: what models.runtime.past.histories goes
 -- through. Those of one source with an index from $from_index and before $to_index, in the order of submission. The table
 -- replay_names holds the query of this name.
 WITH

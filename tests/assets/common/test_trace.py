@@ -166,7 +166,7 @@ def test_nothing_to_replay(tmp_path: Path) -> None:
 def test_live_estimates_tell_jobs_apart_as_features_do(tmp_path: Path) -> None:
     """Processors allocated stand for those requested where the log has none, in replays as in features."""
     import sql
-    from models.runtime.likeness import LikenessInParts, likeness_of
+    from models.runtime.past.past_jobs import LikenessInParts, likeness_of
 
     text = "; MaxProcs: 16\n" + "".join(
         swf_line(k, 10 * k, 0, 5, 1 + k % 3, 60, user=k % 2, requested_procs=(-1, 4)[k % 5 == 0]) for k in range(1, 40)

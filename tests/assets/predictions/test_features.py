@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assets.predictions.features import column_summary, runtime_rows, write_job_features, write_similar_jobs
-from models.runtime.similar import SIMILAR_FEATURES, similar_job_features
+from models.runtime.past.similar import SIMILAR_FEATURES, similar_job_features
 from tests.assets.predictions.registry import JOBS
 from warehouse import Warehouse
 

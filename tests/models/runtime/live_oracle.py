@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from models.runtime.live import LiveSettings
-from models.runtime.similar import DOUBT, RECENCY
+from models.runtime.past.similar import DOUBT, RECENCY
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.jobs.schedule import CANCELLED, Schedule
 from tests.models.runtime.plain import ladder, quantile, sample_of

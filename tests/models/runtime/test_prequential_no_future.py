@@ -15,9 +15,9 @@ import pytest
 from models.runtime import prequential as prequential_module
 from models.runtime.calibration import calibrated
 from models.runtime.named import PREDICTORS
+from models.runtime.past.similar import similar_job_features
 from models.runtime.predictor import Prediction
 from models.runtime.prequential import periods_of, prequential
-from models.runtime.similar import similar_job_features
 from tests.models.runtime.rows import Chain, another_future, odd_log, telling_moments
 from tests.shared import shared_file
 

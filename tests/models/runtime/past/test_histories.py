@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from statistics import fmean, median, pstdev
 
 import numpy as np
@@ -14,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from models.runtime.histories import HISTORY_COLUMNS, LAST_JOBS, _number, histories
+from models.runtime.past.histories import HISTORY_COLUMNS, LAST_JOBS, histories
 
 JOBS = 400
 
@@ -116,14 +115,3 @@ def test_numbers_that_need_more_bits_give_the_same(column: str) -> None:
     late = in_parts(pl.concat([early, jobs]), 1, JOBS).tail(JOBS)
     alone = ["user_jobs_ended", "last_runtime_s", "alike_median_runtime_s", "jobs_running", "procs_waiting"]
     assert_frame_equal(late.select(alone), whole.select(alone), check_exact=True)
-
-
-def test_pairs_are_numbered_as_they_come() -> None:
-    rng = np.random.default_rng(7)
-    one = rng.integers(-1, 40, 5000).astype(np.int32)
-    other = rng.choice([np.iinfo(np.int64).min, -1, 0, 2**32, 2**33, 10**11], 5000)
-    numbers = np.empty(5000, dtype=np.int32)
-    following = _number(one, other, 3, numbers)
-    seen: defaultdict[tuple[int, int], int] = defaultdict(lambda: 3 + len(seen))
-    expected = [seen[a, b] if a >= 0 else -1 for a, b in zip(one.tolist(), other.tolist(), strict=True)]
-    assert numbers.tolist() == expected and following == 3 + len(seen)

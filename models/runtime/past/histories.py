@@ -16,20 +16,25 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled, lean
+from models.runtime.past.past_jobs import (
+    ALIKE,
+    EXECUTABLE,
+    GROUP,
+    NOT_LOGGED,
+    NUM_KINDS,
+    USER,
+    in_order,
+    number_classes,
+    past_jobs_of,
+)
 
 IntArray = NDArray[np.int64]
-Numbers = NDArray[np.int32] | NDArray[np.int64]
 
-NOT_LOGGED = np.iinfo(np.int32).min
-"""A number that the log does not know. It fits into the arrays of any log."""
 LAST_JOBS = 10
 """Jobs that the median, the spread and the share of failures look at."""
 BATCH_PAUSE_S = 600
 """A longer pause between two submissions ends a batch."""
 
-NUM_KINDS = 4
-USER, ALIKE, EXECUTABLE, GROUP = range(NUM_KINDS)
-"""Kinds of classes: jobs of a user, those of them with the same request, those with the same executable, and jobs of a group."""
 NUM_CHAINS = 2
 """The first kinds, of which more than the last job is looked at."""
 
@@ -84,21 +89,6 @@ _ASKED = ("with_walltime", "walltime", "with_procs", "procs")
 _USER = _record(np.int64, *_ASKED, "waiting", "running", "started", "submitted", "batch")
 
 
-class _Log(NamedTuple):
-    """Jobs in the order of submission. class_of: int32 (NUM_KINDS, jobs), -1 for none. Users have the first numbers. failed: bool (jobs,).
-    All else (jobs,), NOT_LOGGED where unknown: int32, or int64 where one of them needs it. Times are seconds since the first submission."""
-
-    class_of: NDArray[np.int32]
-    failed: NDArray[np.bool_]
-    submit: Numbers
-    start: Numbers
-    end: Numbers
-    runtime: Numbers
-    procs: Numbers
-    requested_procs: Numbers
-    requested_walltime: Numbers
-
-
 class _Order(NamedTuple):
     """Jobs in the order in which they leave the queue, and in which they end, int32 (jobs that do,)."""
 
@@ -126,10 +116,10 @@ def histories(parts: Iterable[pl.DataFrame], num_jobs: int, first_part: int = 0)
     all parts. All are read before the first frame comes. A job takes 61 bytes then, so that logs of 50 million jobs fit into memory. A
     row depends on what happened in an earlier second alone, and on the user's earlier submissions.
     """
-    log, heights = _log_of(parts, num_jobs)
-    num_users, num_classes = _number_classes(log)
-    leaves = _in_order(np.where(log.start != NOT_LOGGED, log.start, log.end))
-    order = _Order(leaves, _in_order(log.end))
+    log, heights = past_jobs_of(parts, num_jobs)
+    num_users, num_classes = number_classes(log)
+    leaves = in_order(np.where(log.start != NOT_LOGGED, log.start, log.end))
+    order = _Order(leaves, in_order(log.end))
     classes, users = np.zeros(num_classes, _CLASS), np.zeros(num_users, _USER)
     classes["last"], users["submitted"] = -1, -1
     before = np.full((NUM_CHAINS, len(log.submit)), -1, dtype=np.int32)
@@ -141,95 +131,6 @@ def histories(parts: Iterable[pl.DataFrame], num_jobs: int, first_part: int = 0)
         _pass(log, order, state, first, rows)
         first += height
         yield pl.DataFrame({name: rows[name] for name in HISTORY_COLUMNS}, nan_to_null=True)
-
-
-_TIMES = ("submit", "start", "end")
-_AMOUNTS = ("runtime", "procs", "requested_procs", "requested_walltime")
-
-
-def _log_of(parts: Iterable[pl.DataFrame], num_jobs: int) -> tuple[_Log, list[int]]:
-    """The jobs as arrays, their classes not numbered yet, and how many jobs each part has."""
-    class_of = np.full((NUM_KINDS, num_jobs), -1, dtype=np.int32)
-    failed = np.empty(num_jobs, dtype=np.bool_)
-    numbers: dict[str, Any] = {name: np.empty(num_jobs, dtype=np.int32) for name in _TIMES + _AMOUNTS}
-    heights: list[int] = []
-    begin = first_s = 0
-    for jobs in parts:
-        if not begin and jobs.height:
-            first_s = int(jobs["submit_s"][0])
-        here = slice(begin, begin + jobs.height)
-        for kind, name in ((USER, "user"), (EXECUTABLE, "executable"), (GROUP, "group")):
-            class_of[kind, here] = jobs[f"{name}_number"].fill_null(-1).to_numpy()
-        failed[here] = jobs["failed"].to_numpy()
-        for name in numbers:
-            seconds = jobs[f"{name}_s" if name in (*_TIMES, "runtime", "requested_walltime") else name]
-            values = (seconds - first_s if name in _TIMES else seconds).fill_null(NOT_LOGGED).to_numpy()
-            if numbers[name].dtype == np.int32 and not _fit(
-                values
-            ):  # all, so that the pass is compiled for two types at most
-                numbers = {name: column.astype(np.int64) for name, column in numbers.items()}
-            numbers[name][here] = values
-        heights.append(jobs.height)
-        begin = here.stop
-    return _Log(class_of, failed, **numbers), heights
-
-
-def _fit(values: IntArray) -> bool:
-    """Whether int32 can hold them."""
-    return bool(values.max(initial=0) <= np.iinfo(np.int32).max and values.min(initial=0) >= NOT_LOGGED)
-
-
-def _number_classes(log: _Log) -> tuple[int, int]:
-    """Numbers the classes of all kinds. Returns the number of users, and that of all classes."""
-    user, executable, group = (log.class_of[kind] for kind in (USER, EXECUTABLE, GROUP))
-    num_users = int(user.max(initial=-1)) + 1
-    with_procs = np.empty_like(user)
-    _number(user, log.requested_procs, 0, with_procs)
-    count = _number(with_procs, log.requested_walltime, num_users, log.class_of[ALIKE])
-    with_procs[:] = executable
-    count = _number(np.where(executable < 0, -1, user), with_procs, count, executable)
-    group[group >= 0] += count
-    return num_users, max(count, int(group.max(initial=-1)) + 1)
-
-
-@compiled
-def _number(one, other, first, numbers):
-    """Numbers the pairs of values in the order in which they come, from `first` on, -1 where `one` is negative. Returns the next."""
-    size = 2
-    while size < 2 * len(one):
-        size *= 2
-    slots = np.full(size, -1, dtype=np.int32)  # of each pair the first row that has it
-    count = first
-    for row in range(len(one)):
-        numbers[row] = -1
-        if one[row] < 0:
-            continue
-        mixed = (one[row] * 0x9E3779B1 + other[row]) * 0x2545F4914F6CDD1D
-        slot = (mixed ^ (mixed >> 32)) & (size - 1)
-        while slots[slot] >= 0 and not (one[slots[slot]] == one[row] and other[slots[slot]] == other[row]):
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot] = row
-            numbers[row] = count
-            count += 1
-        else:
-            numbers[row] = numbers[slots[slot]]
-    return count
-
-
-def _in_order(moment: Numbers) -> NDArray[np.int32]:
-    """Jobs by their moment, then as they come, without those of which it is NOT_LOGGED."""
-    jobs = np.flatnonzero(moment != NOT_LOGGED)
-    if moment.dtype == np.int64:
-        return jobs[np.argsort(moment[jobs], kind="stable")].astype(np.int32)
-    # moment and job in one number are sorted in place: for 50 million jobs an argsort would take 2 GB
-    both = moment[jobs].astype(np.int64)
-    both <<= 32
-    both |= jobs
-    del jobs
-    both.sort()
-    both &= 0xFFFFFFFF
-    return both.astype(np.int32)
 
 
 @compiled

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import polars as pl
@@ -93,8 +93,7 @@ class _InFile:
     """An array that grows in a file without a name. It is written as a file, since that costs a fraction of writing a map."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file, self._dtype = tempfile.TemporaryFile(dir=folder), dtype  # noqa: SIM115
+        self._file, self._dtype = _file_without_name(folder), dtype
 
     def append(self, values: NDArray[Any]) -> None:
         self._file.write(np.ascontiguousarray(values).data)
@@ -102,6 +101,15 @@ class _InFile:
     def values(self) -> NDArray[Any]:
         self._file.flush()
         return np.memmap(self._file, self._dtype, mode="r")
+
+
+def _file_without_name(folder: Path) -> IO[bytes]:
+    """In the folder, or in that of the system for temporary files where this account may only read."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(dir=folder)
+    except PermissionError:
+        return tempfile.TemporaryFile()
 
 
 def _series(name: str, values: NDArray[Any]) -> pl.Series:

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.likeness import Likeness, LikenessInParts, likeness_of, number_pairs, numbers_of_names
-from models.runtime.similar import no_memory
+from models.runtime.past.past_jobs import Likeness, LikenessInParts, likeness_of, number_pairs, numbers_of_names
+from models.runtime.past.similar import no_memory
 from tests.models.runtime.plain import ladder
 
 JOBS = 500

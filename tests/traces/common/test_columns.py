@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from assets.common.columns import Columns
+from traces.common.columns import Columns
 
 ROWS = pl.DataFrame(
     {
@@ -31,7 +31,7 @@ ROWS = pl.DataFrame(
 def test_slices_of_any_height_give_the_rows(
     height: int, mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assets.common.columns.MAPPED_ROWS", 2 if mapped else 100)
+    monkeypatch.setattr("traces.common.columns.MAPPED_ROWS", 2 if mapped else 100)
     columns = Columns(ROWS.height, tmp_path / "staging")
     for begin in range(0, ROWS.height, height):
         columns.add(ROWS.slice(begin, height))
@@ -50,3 +50,14 @@ def test_fewer_rows_than_there_was_room_for_and_constants_alone(tmp_path: Path) 
     alone.add(ROWS.select("constant", "never"))
     alone.add(ROWS.select("constant", "never"))
     assert_frame_equal(alone.frame(), pl.concat([ROWS.select("constant", "never")] * 2))
+
+
+def test_who_may_only_read_has_files_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **named: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path))
+
+    monkeypatch.setattr("traces.common.columns.MAPPED_ROWS", 2)
+    monkeypatch.setattr(Path, "mkdir", refused)
+    columns = Columns(ROWS.height, tmp_path / "staging")
+    columns.add(ROWS)
+    assert_frame_equal(columns.frame(), ROWS)

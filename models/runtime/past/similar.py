@@ -18,7 +18,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.compiled import compiled, lean
-from models.runtime.likeness import NUM_CLASSES, Likeness, LikenessInParts, Numbers, numbers_of_names, with_values
+from models.runtime.past.past_jobs import (
+    NOT_LOGGED,
+    NUM_CLASSES,
+    Likeness,
+    LikenessInParts,
+    Numbers,
+    in_order,
+    numbers_of_names,
+    with_values,
+)
 from models.runtime.predictor import LEVELS, SIMILAR_COLUMNS
 
 FloatArray = NDArray[np.float64]
@@ -35,7 +44,6 @@ DOUBT = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 TAU_S = 10.0
 """A run time below this counts as this where its inverse is taken, as in the bounded slowdown."""
 
-NOT_ENDED = np.iinfo(np.int32).min
 MOST_VALUES = NUM_CLASSES * MEMORY + 1
 NO_REQUEST_S = 1 << 40
 
@@ -87,6 +95,13 @@ def _make_room(class_of, first):
 def request_of(likeness, job):
     """The requested time in seconds, NO_REQUEST_S for none."""
     return likeness.request[job] if likeness.request[job] > 0 else NO_REQUEST_S
+
+
+def requests_of(likeness: Likeness) -> NDArray[np.int64]:
+    """`request_of` all jobs, int64 (jobs,). NO_REQUEST_S does not fit into int32, and numpy would wrap it silently."""
+    request = likeness.request.astype(np.int64)
+    request[request <= 0] = NO_REQUEST_S
+    return request
 
 
 @lean
@@ -189,7 +204,7 @@ def quantile_of_sample(value, weight, count, level):
 
 class _Log(NamedTuple):
     """Jobs in the order of submission, (jobs,): int32, or int64 where they need it. Times are seconds since the first submission; end
-    is NOT_ENDED where it or the run time is unknown. ends: the jobs that have ended in that order, int32 (ended jobs,)."""
+    is NOT_LOGGED where it or the run time is unknown. ends: the jobs that have ended in that order, int32 (ended jobs,)."""
 
     submit: Numbers
     end: Numbers
@@ -281,7 +296,7 @@ def _log_of(parts: Iterable[pl.DataFrame], num_jobs: int) -> tuple[_Log, Likenes
         has_ended = pl.col("end_s").is_not_null() & pl.col("runtime_s").is_not_null()
         columns = part.select(
             submit=pl.col("submit_s") - first_s,
-            end=pl.when(has_ended).then(pl.col("end_s") - first_s).otherwise(NOT_ENDED),
+            end=pl.when(has_ended).then(pl.col("end_s") - first_s).otherwise(NOT_LOGGED),
             runtime=pl.col("runtime_s").fill_null(0),
         )
         submit = with_values(submit, here, columns["submit"].to_numpy())
@@ -291,18 +306,4 @@ def _log_of(parts: Iterable[pl.DataFrame], num_jobs: int) -> tuple[_Log, Likenes
         heights.append(part.height)
         begin = here.stop
     likeness = classes.finish()  # before the ends are in order, so that the memory of either serves the other
-    return _Log(submit, end, runtime, _in_order(end)), likeness, heights
-
-
-def _in_order(end: Numbers) -> NDArray[np.int32]:
-    """The jobs that have ended by their end, then as they come."""
-    if end.dtype != np.int32:
-        jobs = np.flatnonzero(end != NOT_ENDED)
-        return jobs[np.argsort(end[jobs], kind="stable")].astype(np.int32)
-    # end and job in one number are sorted in place, which takes half the memory
-    both = end.astype(np.int64)
-    both <<= 32
-    both |= np.arange(len(end), dtype=np.int32)
-    both.sort()
-    both &= 0xFFFFFFFF
-    return both.astype(np.int32)[np.count_nonzero(end == NOT_ENDED) :]
+    return _Log(submit, end, runtime, in_order(end)), likeness, heights

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assets.common import file_time as module
-from assets.common.file_time import file_time
-from assets.common.storage import data_folder
+from assets.common import storage as module
+from assets.common.storage import data_folder, file_time
 
 
 @pytest.fixture(autouse=True)

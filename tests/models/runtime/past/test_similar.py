@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from models.runtime.likeness import numbers_of_names
+from models.runtime.past.past_jobs import numbers_of_names
+from models.runtime.past.similar import SIMILAR_FEATURES, similar_job_features, similar_jobs_in_parts
 from models.runtime.predictor import LEVELS
-from models.runtime.similar import SIMILAR_FEATURES, similar_job_features, similar_jobs_in_parts
 from tests.models.runtime.plain import ladder, quantile, sample_of
 
 BEGIN = datetime(2026, 1, 1)
