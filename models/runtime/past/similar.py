@@ -1,6 +1,6 @@
 """Similar jobs: the run times of the ended jobs that are most like a job are used to predict its own.
 
-A nearest-neighbour predictor for logs. Likeness is a ladder of classes (models/runtime/likeness.py), from the same user, executable,
+A nearest-neighbour predictor for logs. Likeness is a ladder of classes (models/runtime/past/past_jobs.py), from the same user, executable,
 request and processors down to any job with about the same request. Each class remembers its last `MEMORY` run times. A
 prediction is a weighted sample of run times. A class with many run times takes most of the weight and leaves the rest to the next,
 wider one, which is the back-off of Bell, Cleary and Witten's text models. Within a class recent jobs weigh more.
