@@ -48,7 +48,9 @@ def clock_ahead(folder: Path, seconds: int) -> dict[str, str]:
     where there is no C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("no C compiler, which makes a clock that is wrong")
+        pytest.skip(
+            "needs a C compiler (cc, such as from Debian's gcc): it builds the library that sets a process's clock ahead"
+        )
     source, library = folder / "ahead.c", folder / "ahead.so"
     source.write_text(_AHEAD)
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)

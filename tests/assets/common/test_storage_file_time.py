@@ -35,7 +35,7 @@ def test_another_file_system_than_that_of_the_data_is_asked_itself(
     data_folder().mkdir(parents=True)
     other, asked = Path("/dev/shm"), []
     if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev or not os.access(other, os.W_OK):
-        pytest.skip("no second file system here")
+        pytest.skip("needs /dev/shm on another file system than the temporary folder, and the right to write there")
     make = module.tempfile.TemporaryFile
     monkeypatch.setattr(
         module.tempfile, "TemporaryFile", lambda dir, prefix: asked.append(dir) or make(dir=dir, prefix=prefix)
