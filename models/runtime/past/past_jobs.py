@@ -80,37 +80,19 @@ def number_classes(log: PastJobs) -> tuple[int, int]:
     user, executable, group = (log.class_of[kind] for kind in (USER, EXECUTABLE, GROUP))
     num_users = int(user.max(initial=-1)) + 1
     with_procs = np.empty_like(user)
-    _number(user, log.requested_procs, 0, with_procs)
-    count = _number(with_procs, log.requested_walltime, num_users, log.class_of[ALIKE])
+    _number_known(user, log.requested_procs, 0, with_procs)
+    count = _number_known(with_procs, log.requested_walltime, num_users, log.class_of[ALIKE])
     with_procs[:] = executable
-    count = _number(np.where(executable < 0, -1, user), with_procs, count, executable)
+    count = _number_known(np.where(executable < 0, -1, user), with_procs, count, executable)
     group[group >= 0] += count
     return num_users, max(count, int(group.max(initial=-1)) + 1)
 
 
-@compiled
-def _number(one, other, first, numbers):
-    """Numbers the pairs of values in the order in which they come, from `first` on, -1 where `one` is negative. Returns the next."""
-    size = 2
-    while size < 2 * len(one):
-        size *= 2
-    slots = np.full(size, -1, dtype=np.int32)  # of each pair the first row that has it
-    count = first
-    for row in range(len(one)):
-        numbers[row] = -1
-        if one[row] < 0:
-            continue
-        mixed = (one[row] * 0x9E3779B1 + other[row]) * 0x2545F4914F6CDD1D
-        slot = (mixed ^ (mixed >> 32)) & (size - 1)
-        while slots[slot] >= 0 and not (one[slots[slot]] == one[row] and other[slots[slot]] == other[row]):
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot] = row
-            numbers[row] = count
-            count += 1
-        else:
-            numbers[row] = numbers[slots[slot]]
-    return count
+def _number_known(one: Numbers, other: Numbers, first: int, numbers: NDArray[np.int32]) -> int:
+    """`number_pairs`, and -1 where `one` is negative: of nobody, or without an executable."""
+    following = number_pairs(one, other, first, numbers)
+    numbers[one < 0] = -1
+    return following
 
 
 def in_order(moment: Numbers) -> NDArray[np.int32]:

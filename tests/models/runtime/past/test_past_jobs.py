@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from models.runtime.past.past_jobs import NOT_LOGGED, _number, in_order
+from models.runtime.past.past_jobs import NOT_LOGGED, _number_known, in_order
 
 
 def test_pairs_are_numbered_as_they_come() -> None:
@@ -14,10 +14,11 @@ def test_pairs_are_numbered_as_they_come() -> None:
     one = rng.integers(-1, 40, 5000).astype(np.int32)
     other = rng.choice([np.iinfo(np.int64).min, -1, 0, 2**32, 2**33, 10**11], 5000)
     numbers = np.empty(5000, dtype=np.int32)
-    following = _number(one, other, 3, numbers)
+    following = _number_known(one, other, 3, numbers)
     seen: defaultdict[tuple[int, int], int] = defaultdict(lambda: 3 + len(seen))
-    expected = [seen[a, b] if a >= 0 else -1 for a, b in zip(one.tolist(), other.tolist(), strict=True)]
-    assert numbers.tolist() == expected and following == 3 + len(seen)
+    every = [seen[pair] for pair in zip(one.tolist(), other.tolist(), strict=True)]
+    assert numbers.tolist() == [number if a >= 0 else -1 for number, a in zip(every, one.tolist(), strict=True)]
+    assert following == 3 + len(seen)
 
 
 def test_the_order_of_moments_is_that_of_a_stable_sort() -> None:
