@@ -4,12 +4,18 @@ Logs of one cluster and one load that differ in length alone: the first jobs of 
 same reader. Each stage of each log runs in a process of its own, as in `benchmarks.large_log`. CPU time is of all threads. *Own
 memory* is what the system cannot take back while the process runs. *Peak* has the pages of mapped files, too. With --folder, files are
 kept there, and stages that were measured are not measured again. 50 million jobs need 20 GB.
+
+    python -m benchmarks.growth --month --jobs 3000000
+
+prints what a month more costs, where all but the newest months of the log are in the warehouse already.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -17,9 +23,12 @@ from pathlib import Path
 
 import click
 
-from benchmarks.large_log import STEPS, measure_apart
+from assets.ingest.generated import generated_log
+from benchmarks.large_log import STEPS, measure_apart, source_of
 from benchmarks.markdown import markdown
+from traces.common.log import log_files
 from traces.synthetic.centre import CENTRES
+from warehouse import Warehouse
 
 MODEL = "decades"
 CENTRES[MODEL] = replace(CENTRES["falcon"], first_day=date(1994, 9, 24), jobs=50_000_000, users=2_650)
@@ -59,13 +68,36 @@ def table_of(figures: dict[int, dict[str, dict[str, float]]], stages: Sequence[s
     return markdown([*titles, "own memory of the longest, MiB", "peak, MiB"], rows)
 
 
+def month_more(jobs: int, folder: Path) -> str:
+    """CPU seconds of each stage: of a log without its two newest months, when the older one of these comes, and when nothing does."""
+    os.environ["TRACEHOUSE_HOME"] = str(folder)
+    described = source_of(MODEL, jobs)
+    files, logs = log_files(generated_log(described)), folder / "months"
+    logs.mkdir()
+    source, warehouse = replace(described, path=logs, generator=None), Warehouse(folder / "bench.duckdb")
+    steps = {name: STEPS[name] for name in ("ingest", "canonical", "job_features", "similar_jobs")}
+    rows = {name: [title] for name, (title, _) in steps.items()}
+    for added in (files[:-2], files[-2:-1], []):
+        for file in added:
+            os.link(file, logs / file.name)
+        for name, (_, step) in steps.items():
+            began = time.process_time()
+            step(source, warehouse)
+            rows[name].append(f"{time.process_time() - began:.1f}")
+    return markdown(["stage", "whole log, CPU-s", "a month more, CPU-s", "nothing new, CPU-s"], list(rows.values()))
+
+
 @click.command()
+@click.option("--month", is_flag=True, help="What a month more costs, of the first size of --jobs.")
 @click.option("--jobs", default=",".join(f"{size * 10**6}" for size in MILLIONS), show_default=True, help="Sizes.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Keeps the files there.")
-@click.option("--stage", "stages", type=click.Choice(STAGES), multiple=True, help="Only these.")
-def main(jobs: str, folder: Path | None, stages: tuple[str, ...]) -> None:
+@click.option("--stage", "stages", type=click.Choice(list(STEPS)), multiple=True, help="Only these.")
+def main(month: bool, jobs: str, folder: Path | None, stages: tuple[str, ...]) -> None:
     """Prints the table."""
     with tempfile.TemporaryDirectory(prefix="tracehouse-bench-") as temporary:
+        if month:
+            click.echo(month_more(int(jobs.split(",")[0]), Path(temporary)))
+            return
         chosen = stages or STAGES
         figures = {int(size): measured(int(size), folder or Path(temporary), chosen) for size in jobs.split(",")}
     click.echo(table_of(figures, chosen))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import growth
+from traces.synthetic.centre import CENTRES
 
 
 def test_sizes_side_by_side_and_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +24,13 @@ def test_sizes_side_by_side_and_nothing_twice(tmp_path: Path, monkeypatch: pytes
     assert all(float(row[k].replace(",", "").rstrip(" |")) > 50 for row in table[2:] for k in (4, 5))
     monkeypatch.setattr(growth, "measure_apart", not_again)
     assert CliRunner().invoke(growth.main, arguments, catch_exceptions=False).stdout == done.stdout
+
+
+def test_what_a_month_more_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEHOUSE_HOME", str(tmp_path))
+    years = replace(CENTRES["lemhi"], jobs=1200)  # a log of a year whose months have 100 jobs
+    monkeypatch.setitem(CENTRES, growth.MODEL, years)
+    done = CliRunner().invoke(growth.main, ["--month", "--jobs", "1200"], catch_exceptions=False)
+    table = [line.split(" | ") for line in done.stdout.strip().splitlines()]
+    assert [row[0] for row in table[2:]][:2] == ["| read into the raw tables", "| canonical jobs"] and len(table) == 6
+    assert all(float(cell.rstrip(" |")) >= 0 for row in table[2:] for cell in row[1:])
