@@ -62,9 +62,8 @@ class LakeDoor(Door):
     ) -> duckdb.DuckDBPyConnection:
         """As in `warehouse.doors.Door`."""
         self._require_data()
-        if (
-            not read_only and self.place.is_folder
-        ):  # also where only the catalogue was restored, or the empty folder was removed
+        if not read_only and self.place.is_folder:
+            # also where only the catalogue was restored, or the empty folder was removed
             Path(self.place.tables).mkdir(exist_ok=True)
         name_this_process()
         options = f"DATA_PATH {literal(self.place.tables)}" + (", READ_ONLY" if read_only else "")
@@ -153,9 +152,8 @@ class LakeDoor(Door):
         if self.place.is_folder:
             # DuckLake removes the files of a commit that fails. PostgreSQL may have made it nevertheless, and then been stopped before it
             # said so. So it must not: upkeep removes what belongs to no commit.
-            with suppress(
-                duckdb.TransactionException, duckdb.InvalidInputException
-            ):  # nothing to commit, or settings are locked
+            nothing_to_commit, settings_are_locked = duckdb.TransactionException, duckdb.InvalidInputException
+            with suppress(nothing_to_commit, settings_are_locked):
                 connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("COMMIT")
 

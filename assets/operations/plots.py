@@ -118,7 +118,7 @@ def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
 
 
 def walltime_used(share: pl.DataFrame) -> Figure:
-    """share: sql/queries/marts/walltime_used.sql."""
+    """share: share_from, jobs and median of each step, as sql/queries/marts/walltime_used.sql has them."""
     canvas, (ax,) = figure(height=2.8)
     if jobs := share["jobs"].sum():
         ax.bar(share["share_from"], share["jobs"] * 100 / jobs, width=0.025, align="edge", color=BLUE)

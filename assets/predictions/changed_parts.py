@@ -27,7 +27,8 @@ PART_JOBS = 250_000
 class ChangedParts:
     """The parts of a source that are written again, from the first one that may have changed.
 
-    features: name of the table in the schema `features`. code: modules, and names of statements, that decide its rows.
+    features: name of the table in the schema `features`. code: modules, and names of statements, that decide its rows. first: the first
+    part that is written. inputs: sql/queries/features/part_inputs.sql, a row for each part. heights: rows of each part in the table.
     """
 
     features: str
@@ -64,9 +65,9 @@ class ChangedParts:
             )
             touched = row[0] // PART_JOBS if row and row[0] is not None else self.first
             self.first = min(touched, int(changed["part"].to_numpy().min()), self.first)
-        if not self._has_rows(connection, then.filter(pl.col("part") < self.first)["row_count"].to_list()):
-            self.first = 0
         self.heights = then.filter(pl.col("part") < self.first)["row_count"].to_list()
+        if not self._has_kept_rows(connection):
+            self.first, self.heights = 0, []
         return self.first
 
     def counted(self, parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -92,11 +93,11 @@ class ChangedParts:
         connection.execute("INSERT INTO features.written_parts BY NAME SELECT * FROM noted_parts")
         connection.unregister("noted_parts")
 
-    def _has_rows(self, connection: duckdb.DuckDBPyConnection, heights: list[int]) -> bool:
+    def _has_kept_rows(self, connection: duckdb.DuckDBPyConnection) -> bool:
         """Whether the rows before `first` are there: somebody may have removed them."""
         query = f"SELECT count(*) FROM features.{self.features} WHERE source = ? AND job_index < ?"
         row = first_row(connection, query, [self.source, self.from_index])
-        return row is not None and row[0] == sum(heights)
+        return row is not None and row[0] == sum(self.heights)
 
     def _code_hash(self) -> str:
         digest = hashlib.sha256(f"{PART_JOBS} {essence(sql.load(f'features.{self.features}'))}".encode())
