@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from benchmarks.markdown import markdown
 from tests.lake.server import Server
 from warehouse import LakePlace, Warehouse
 from warehouse.lake_door import LakeDoor
@@ -74,14 +75,10 @@ def growth_table(server: Server, folder: Path, steps: int) -> str:
     """The table, in Markdown."""
     with_upkeep = grow(server, folder, steps, "tidied", TIDIED_AFTER)
     without = grow(server, folder, steps, "untidied", None)
-    lines = [
-        f"| replaced | with upkeep every {TIDIED_AFTER}: files | MB | catalogue, MB | without: files | MB | catalogue, MB |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for step, tidied in with_upkeep.items():
-        cells = [f"{step:,}", *_cells(tidied), *_cells(without[step])]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    upkeep = f"with upkeep every {TIDIED_AFTER}: files"
+    titles = ["replaced", upkeep, "MB", "catalogue, MB", "without: files", "MB", "catalogue, MB"]
+    rows = [[f"{step:,}", *_cells(tidied), *_cells(without[step])] for step, tidied in with_upkeep.items()]
+    return markdown(titles, rows)
 
 
 def _cells(size: Size) -> list[str]:
