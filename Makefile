@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-LAKE_WHEELS := duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5 \
+LAKE_WHEELS := duckdb==1.5.5 $(addprefix duckdb-extension-,ducklake==1.5.5 postgres-scanner==1.5.5 httpfs==1.5.5) \
 	$(shell grep -E '^(dagster-postgres|psycopg2-binary)==' constraints.txt)
 LAKE_DONE := .venv-lake/.set-up-$(shell cat Makefile pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
 SETTINGS := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
@@ -11,6 +11,10 @@ DONE := .venv/.set-up-$(SETTINGS)
 RAY_DONE := .venv-ray/.set-up-$(SETTINGS)
 RAY_TESTS := tests/models/scheduling/workers/test_ray_launcher.py tests/models/scheduling/workers/test_ray_launcher_cluster.py \
 	tests/assets/policies/test_workers.py
+
+# Prints what an extra of pyproject.toml asks for.
+extra = $(BIN)/python -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	print(*extras['$(1)'], sep='\n')"
 
 # One thread per process: the work is many small steps, and more threads only fight over the cores.
 export OMP_NUM_THREADS := 1
@@ -48,6 +52,8 @@ test-lake: setup ## Run tests and stress over DuckLake on PostgreSQL, where both
 		&& .venv-lake/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 10 --no-deps $(LAKE_WHEELS) \
 		&& echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/$$(ls .venv/lib)/site-packages')" \
 			> $$(echo .venv-lake/lib/*/site-packages)/main-environment.pth \
+		&& $(call extra,object-store) > .venv-lake/object-store.txt \
+		&& .venv-lake/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv-lake/object-store.txt \
 		&& for name in tracehouse dagster dagster-daemon dagster-webserver; do \
 			sed '1s|.*|#!$(CURDIR)/.venv-lake/bin/python|' $(BIN)/$$name > .venv-lake/bin/$$name && chmod +x .venv-lake/bin/$$name; done \
 		&& touch $(LAKE_DONE); } \
@@ -63,8 +69,7 @@ test-ray: setup ## Run the tests of workers on Ray and in pods, where the extra 
 	@test -e $(RAY_DONE) || { $(PYTHON) -m venv .venv-ray \
 		&& echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/$$(ls .venv/lib)/site-packages')" \
 			> $$(echo .venv-ray/lib/*/site-packages)/main-environment.pth \
-		&& $(BIN)/python -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
-			print(*extras['cluster'], sep='\n')" > .venv-ray/cluster.txt \
+		&& $(call extra,cluster) > .venv-ray/cluster.txt \
 		&& .venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv-ray/cluster.txt \
 		&& touch $(RAY_DONE); } \
 		|| { rm -rf .venv-ray; echo "not run: the tests of Ray: the extra cluster cannot be installed here"; exit 0; }; \

@@ -1,4 +1,4 @@
-"""Loads DuckDB's extensions `ducklake` and `postgres`, without a network: from Python wheels, or from where DuckDB has installed them."""
+"""Loads DuckDB's extensions for a lake without a network: from Python wheels, or from where DuckDB has installed them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import duckdb
 
 from warehouse.errors import WarehouseError
 
-WHEELS = {"ducklake": "duckdb_extension_ducklake", "postgres_scanner": "duckdb_extension_postgres_scanner"}
+WHEELS = {
+    "ducklake": "duckdb_extension_ducklake",
+    "postgres_scanner": "duckdb_extension_postgres_scanner",
+    "httpfs": "duckdb_extension_httpfs",
+}
 """By name of the extension: the package that brings its file."""
 INSTALLED_AS = {"postgres_scanner": "postgres"}
 """How INSTALL calls it, where that is another name."""
@@ -29,7 +33,7 @@ def connect_with(*names: str) -> duckdb.DuckDBPyConnection:
             connection.execute(f"LOAD '{path}'" if path else f"LOAD {INSTALLED_AS.get(name, name)}")
     except duckdb.Error as error:
         connection.close()
-        raise WarehouseError(_missing(error)) from None
+        raise WarehouseError(_missing(names, error)) from None
     if from_wheels:
         connection.execute("SET allow_unsigned_extensions = false")
     return connection
@@ -44,10 +48,12 @@ def wheel_file(name: str) -> Path | None:
     return path if path.exists() else None
 
 
-def _missing(error: duckdb.Error) -> str:
+def _missing(names: tuple[str, ...], error: duckdb.Error) -> str:
     first_line = str(error).splitlines()[0]
+    needed = [INSTALLED_AS.get(name, name) for name in names]
+    install = "; ".join(f"INSTALL {name}" for name in needed)
+    wheels = " ".join(f"{WHEELS[name].replace('_', '-')}==1.5.5" for name in names)
     return (
-        f"a lake needs DuckDB's extensions ducklake and postgres, and DuckDB {duckdb.__version__} has not both here ({first_line}). With a "
-        "network: python -c \"import duckdb; duckdb.sql('INSTALL ducklake; INSTALL postgres')\". Without: pip install "
-        "duckdb==1.5.5 duckdb-extension-ducklake==1.5.5 duckdb-extension-postgres-scanner==1.5.5"
+        f"a lake needs DuckDB's extensions {' and '.join(needed)}, and DuckDB {duckdb.__version__} has not all of them ({first_line}). "
+        f"With a network: python -c \"import duckdb; duckdb.sql('{install}')\". Without: pip install duckdb==1.5.5 {wheels}"
     )

@@ -27,7 +27,7 @@ _CONFLICTS = (
     "Transaction conflict",
     "Failed to commit DuckLake transaction",
     "could not serialize access",
-    "LocalFileSystem has been disabled",  # a commit that failed: see `_commit`
+    "FileSystem has been disabled",  # a commit that failed: see `_commit`
 )
 _LOST = (
     "terminating connection",
@@ -71,7 +71,7 @@ class LakeDoor(Door):
         attach = f"ATTACH {literal(self.name)} AS {ATTACHED} ({options})"
         waiting = Waiting(self.name, deadline)
         while True:
-            connection = connect_with("ducklake", "postgres_scanner")
+            connection = connect_with(*self.place.extensions)
             try:
                 connection.execute(attach)
                 connection.execute(f"USE {ATTACHED}")
@@ -136,8 +136,8 @@ class LakeDoor(Door):
 
     @contextmanager
     def faults(self) -> Iterator[None]:
-        """Raises NotCommitted for conflicts and a lost catalogue, DiskError where the folder takes nothing more. What statements do wrong
-        stays as it is."""
+        """Raises NotCommitted for conflicts and a lost catalogue, DiskError where the folder takes nothing more, WarehouseError for what an
+        object store refuses. What statements do wrong stays as it is."""
         try:
             yield
         except duckdb.Error as error:
@@ -145,16 +145,21 @@ class LakeDoor(Door):
                 raise fault from None
             if self.place.is_folder and (text := disk_fault(error, Path(self.place.data))):
                 raise DiskError(text) from error
+            if not self.place.is_folder and isinstance(error, duckdb.IOException):
+                raise WarehouseError(
+                    f"{self.place.data}: the object store gives or takes no rows ({scrubbed(str(error)).splitlines()[0]}). Check {DATA}, "
+                    "and the key and the endpoint that DuckDB knows for it (docs/guides/lake.md)"
+                ) from None
             raise
 
     def _commit(self, connection: duckdb.DuckDBPyConnection, session: LockSession) -> None:
         session.take_before_commit()
-        if self.place.is_folder:
-            # DuckLake removes the files of a commit that fails. PostgreSQL may have made it nevertheless, and then been stopped before it
-            # said so. So it must not: upkeep removes what belongs to no commit.
-            nothing_to_commit, settings_are_locked = duckdb.TransactionException, duckdb.InvalidInputException
-            with suppress(nothing_to_commit, settings_are_locked):
-                connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        # DuckLake removes the files of a commit that fails. PostgreSQL may have made it nevertheless, and then been stopped before it
+        # said so. So it must not: upkeep removes what belongs to no commit.
+        files = "LocalFileSystem" if self.place.is_folder else "S3FileSystem"
+        nothing_to_commit, settings_are_locked = duckdb.TransactionException, duckdb.InvalidInputException
+        with suppress(nothing_to_commit, settings_are_locked):
+            connection.execute(f"SET disabled_filesystems = '{files}'")
         connection.execute("COMMIT")
 
     @contextmanager

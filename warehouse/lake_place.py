@@ -12,6 +12,8 @@ from warehouse.errors import WarehouseError
 PLACE = "TRACEHOUSE_WAREHOUSE"
 DATA = "TRACEHOUSE_WAREHOUSE_DATA"
 PREFIX = "ducklake:postgres:"
+STORES = ("s3://", "gs://", "gcs://", "r2://")
+"""What the address of a bucket begins with: the object stores that DuckDB's extension httpfs reads and writes."""
 _SECRET = re.compile(r"(?i)(\b(?:password|passwd|sslpassword|secret)\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&\"']+)")
 _SECRET_OF_ADDRESS = re.compile(r"(//[^/\s:@]*):[^/\s]*@")
 
@@ -40,7 +42,12 @@ class LakePlace:
     @property
     def is_folder(self) -> bool:
         """Whether the data are in a folder, and not in an object store."""
-        return "://" not in self.data
+        return not self.data.startswith(STORES)
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """Those of DuckDB that its tables need."""
+        return ("ducklake", "postgres_scanner") if self.is_folder else ("ducklake", "postgres_scanner", "httpfs")
 
     @property
     def tables(self) -> str:
@@ -73,9 +80,10 @@ def lake_of_text(text: str, data: str, folder: Path) -> LakePlace:
         raise WarehouseError(
             f"{PLACE} names a lake, and {DATA} is not set. Set it to the folder that all machines share, such as /srv/tracehouse"
         )
-    if "://" not in data and not Path(data).is_absolute():
+    if not data.startswith(STORES) and not Path(data).is_absolute():
         raise WarehouseError(
-            f"{DATA}: {data!r} is no absolute path. Give the whole path, which must be the same on all machines"
+            f"{DATA}: {data!r} is no absolute path, and no address of a bucket ({', '.join(STORES)}). Give the whole path, which must be "
+            "the same on all machines"
         )
     return LakePlace(text[len(PREFIX) :].strip(), data, folder)
 

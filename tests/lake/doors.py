@@ -139,12 +139,13 @@ def warehouse_of(argument: str, timeout_s: float | None = None) -> Warehouse:
 
 
 @contextmanager
-def new_lake(folder: Path) -> Iterator[Warehouse]:
-    """A lake whose tables are empty, opened by its own door, with its data in a folder."""
+def new_lake(folder: Path, bucket: str = "") -> Iterator[Warehouse]:
+    """A lake whose tables are empty, opened by its own door, with its data in a folder, or in a bucket."""
     server, name = CURRENT[-1].server, f"own_{os.getpid()}_{next(_NUMBERS)}"
-    data = folder / name
-    data.mkdir()
-    place = LakePlace(f"dbname={name} {server.words}", str(data), folder / f"{name}-home")
+    data = f"{bucket}/{name}" if bucket else str(folder / name)
+    if not bucket:
+        Path(data).mkdir()
+    place = LakePlace(f"dbname={name} {server.words}", data, folder / f"{name}-home")
     CURRENT[-1].copy_catalogue(CURRENT[-1].template, place)
     yield Warehouse(place, timeout_s=60)
     server.execute(f"DROP DATABASE {name} WITH (FORCE)")

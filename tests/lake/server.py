@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -47,14 +48,19 @@ def unprivileged() -> list[str]:
     raise NotHere("PostgreSQL does not run as root, and there is no user postgres or nobody")
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class Server:
     """A running server. folder: all that belongs to it. words: how libpq finds it through its socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.bin, self.prefix = folder, postgres_folder(), unprivileged()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.words = f"host={folder} port={self.port} user={ADMIN}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -131,6 +137,26 @@ class Server:
         done = self.call("psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-c", statement)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    @contextmanager
+    def one_lost_answer(self, database: str) -> Iterator[list[str]]:
+        """The next commit in a database is made, and its session ended before it says so: it waits for a copy of the server that does not
+        exist. Yields a list that then has "t" in it."""
+        self.execute(f"ALTER DATABASE {database} SET synchronous_commit = on")
+        ended: list[str] = []
+
+        def end_who_waits() -> None:
+            waiting = f"pg_stat_activity WHERE datname = '{database}' AND wait_event = 'SyncRep'"
+            until = time.monotonic() + 60
+            while not ended and time.monotonic() < until:
+                if self.execute(f"SELECT count(*) FROM {waiting}") != "0":
+                    self.execute(f"ALTER DATABASE {database} RESET synchronous_commit")
+                    ended.append(self.execute(f"SELECT pg_terminate_backend(pid) FROM {waiting}"))
+
+        helper = threading.Thread(target=end_who_waits)
+        helper.start()
+        yield ended
+        helper.join()
 
     def as_user(self, program: str, *arguments: str) -> None:
         """Runs one of PostgreSQL's programs as the unprivileged user."""

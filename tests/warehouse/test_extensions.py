@@ -17,5 +17,5 @@ def test_a_wheel_of_another_version_is_none(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_missing_extension_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(extensions, "wheel_file", lambda name: tmp_path / "none.duckdb_extension")
-    with pytest.raises(WarehouseError, match=r"a lake needs DuckDB's extensions ducklake and postgres.*pip install"):
-        extensions.connect_with("ducklake")
+    with pytest.raises(WarehouseError, match=r"DuckDB's extensions ducklake and httpfs, and.*extension-httpfs==1.5.5"):
+        extensions.connect_with("ducklake", "httpfs")
