@@ -195,8 +195,10 @@ def disturb(
             end.touch()
     for reader in readers:
         printed, _ = reader.communicate()
+        if reader.returncode < 0:
+            raise RuntimeError(f"a reader was ended by the signal {signal.Signals(-reader.returncode).name}")
         if reader.returncode:
-            raise RuntimeError("a reader saw a state that no commit had left")
+            raise RuntimeError("a reader saw a state that no commit had left, or failed: see its last lines above")
         counts.update(reads=int(printed.split()[1]))
     return counts, [writer.reported for writer in writers]
 
