@@ -183,6 +183,12 @@ class LakeDoor(Door):
 
     def _not_committed(self, error: duckdb.Error) -> NotCommitted | None:
         text = str(error)
+        if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+            # of DuckLake 1.5.5, where PostgreSQL is restarted while it reads the rows that the catalogue holds
+            return NotCommitted(
+                f"{self.name}: DuckDB broke down ({text.splitlines()[0]}), as it may when PostgreSQL is restarted. Nothing was written. "
+                "Try again"
+            )
         if any(words in text for words in _CONFLICTS):
             return NotCommitted(
                 f"{self.name}: another writer changed the same table first. Nothing was written. Try again"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import socket
-from contextlib import suppress
 from typing import Any
 
 import duckdb
@@ -81,9 +81,17 @@ class LockSession:
 
 
 def close(connection: duckdb.DuckDBPyConnection) -> None:
-    """Closes a connection, also where PostgreSQL has ended its session: DuckDB 1.5.5 then aborts the process unless it is rolled back."""
-    with suppress(duckdb.Error):
+    """Closes a connection, also where PostgreSQL has ended its session: DuckDB 1.5.5 then aborts the process unless it is rolled back.
+
+    Where even that fails, closing would abort the process, now or when Python ends. Such a connection is kept for ever.
+    """
+    try:
         connection.execute("ROLLBACK")
+    except (duckdb.FatalException, duckdb.InternalException):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        return
+    except duckdb.Error:
+        pass
     connection.close()
 
 

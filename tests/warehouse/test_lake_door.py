@@ -31,6 +31,7 @@ from warehouse import (
     replace_partition,
     replace_partitions,
 )
+from warehouse.lake_door import LakeDoor
 from warehouse.lake_place import DATA, PLACE, lake_of_text, scrubbed
 from warehouse.schema import column_comments, relation_comment
 from warehouse.upkeep import tidy_tables
@@ -388,6 +389,15 @@ def test_upkeep_removes_what_killed_runs_have_left_and_nothing_that_is_read(lake
         assert connection.execute("SELECT count(*) FROM raw.line_counts").fetchall() == before
     assert done.orphans == 1 and not orphan.exists()
     assert rows(lake) == [("a", 15)]
+
+
+def test_a_breakdown_of_duckdb_is_tried_again(tmp_path: Path) -> None:
+    place = LakePlace("dbname=x", str(tmp_path), tmp_path)
+    with (
+        pytest.raises(NotCommitted, match=r"DuckDB broke down \(index 0\).*Nothing was written"),
+        LakeDoor(place).faults(),
+    ):
+        raise duckdb.InternalException("index 0\nStack Trace:")
 
 
 def test_a_file_needs_no_upkeep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
