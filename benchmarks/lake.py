@@ -40,8 +40,10 @@ ROWS = 2_000
 """Rows of a replaced partition, about."""
 TABLE, STEPS = "raw.line_counts", "core.changed_files"
 """What is replaced, and where a writer counts: a row for its name as `file`, the number of commits as `from_s`."""
-LEAST = {"commits": 200, "conflicts": 50, "kills": 20, "restarts": 1}
-"""In LONG_S seconds; in proportion in less, but for the restart."""
+RESTARTS = 3
+"""Of PostgreSQL, in any stress. Now and then DuckDB breaks down at one."""
+LEAST = {"commits": 200, "conflicts": 50, "kills": 20, "restarts": RESTARTS}
+"""In LONG_S seconds; in proportion in less, but for the restarts."""
 LONG_S = 600
 PATIENCE = 4
 """The stress ends after so many times its seconds, though a count is too small."""
@@ -187,7 +189,7 @@ def disturb(
                 counts.update(kills=1)
                 last_kill = now
         passed = time.monotonic() - begun
-        if not counts["restarts"] and passed > seconds / 3:
+        if counts["restarts"] < RESTARTS and passed > (counts["restarts"] + 1) * seconds / (RESTARTS + 1):
             server.stop()
             server.start()
             counts.update(restarts=1)
