@@ -40,7 +40,8 @@ def ddppo_tables(connection: DuckDBPyConnection) -> Tables:
         "AND (trained_on IS NULL OR policy LIKE '%, for ' || goal) ORDER BY source, trained_on NULLS FIRST, cost, policy"
     ).pl()
     verdicts = connection.sql(
-        f"{VERDICTS} WHERE experiment = 'ddppo' AND goal = 'bsld' ORDER BY source, average_bounded_slowdown, policy, seed"
+        f"{VERDICTS} WHERE experiment = 'ddppo' AND goal = 'bsld' AND policy NOT LIKE 'without %' "
+        "ORDER BY source, average_bounded_slowdown, policy, seed"
     ).pl()
     tables: Tables = {}
     for (source,), part in costs.group_by("source", maintain_order=True):
@@ -100,7 +101,7 @@ def differences_table(rows: pl.DataFrame) -> str:
 
 
 def verdicts_table(rows: pl.DataFrame) -> str:
-    """One continuous replay of the whole log for each rule and seed."""
+    """One continuous replay of the whole log for each rule, and for each seed of DD-PPO and PPO."""
     lines = []
     for row in rows.to_dicts():
         seed = "" if row["seed"] is None else f", seed {row['seed']}"

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.policies import lublin
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.ppo import train_by_ppo
@@ -37,7 +36,8 @@ from tests.models.scheduling.workers.processes import send
 from tests.models.scheduling.workers.threads import on_threads
 
 TRAJECTORIES = (1024, 4096)
-WORKERS = (1, 2, 4)
+WORKERS = tuple(2**k for k in range(max((os.cpu_count() or 1).bit_length(), 3)))
+"""1, 2, 4, and on until every core has one."""
 SLOWED = 4
 """How many times as long a window takes at the slow worker."""
 MODELLED = (2, 128, 1024)
@@ -74,6 +74,8 @@ class Costs:
 
 def task_of(options: PPOOptions, workers: WorkerOptions | None = None) -> WorkerTask:
     """256-job windows of Lublin-1, EASY, bounded slowdown."""
+    from benchmarks.policies import lublin  # it reads logs: what else is here needs no package for that
+
     jobs = lublin()
     windows = Windows.spread(0, len(jobs) // 2, 256, 2000)
     lessons = Lessons(windows, windows.taken(np.arange(0)), Windows.spread(len(jobs) // 2, len(jobs), 256, 2))

@@ -38,7 +38,7 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
         costs.append(costs_of(entries(goal), WINDOWS, labels))
         differences.append(comparisons(entries(goal), WINDOWS, labels, rivals))
     verdict: dict[str, Any] = {
-        "experiment": "ddppo", "goal": "bsld", "policy": "dd-ppo, for bsld", "seed": 1, "backfill": "easy", "estimates": "requested",
+        "experiment": "ddppo", "goal": "bsld", "policy": "dd-ppo, large, for bsld", "seed": 1, "backfill": "easy", "estimates": "requested",
         "average_bounded_slowdown": 12.34, "average_wait_s": 7200.0, "p99_wait_s": 36_000.0, "max_wait_s": 86_400.0, "verdict": "trades",
     }  # fmt: skip
     with warehouse.write() as connection:
@@ -49,7 +49,9 @@ def tables(tmp_path: Path) -> dict[str, tuple[str, str]]:
         replace_partition(connection, "experiments.window_costs", "mine", pl.concat(costs))
         replace_partition(connection, "experiments.comparisons", "mine", pl.concat(differences))
         texts = {name: "" for name, kind in columns.items() if name != "source" and kind == "VARCHAR"}
-        replace_partition(connection, "experiments.verdicts", "mine", pl.DataFrame([texts | numbers | verdict]))
+        tuned = verdict | {"policy": "without PBT, large, for bsld"}
+        verdicts = pl.DataFrame([texts | numbers | row for row in (verdict, tuned)])
+        replace_partition(connection, "experiments.verdicts", "mine", verdicts)
     return warehouse_tables(warehouse)
 
 
@@ -81,6 +83,6 @@ def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]
         "| --- | --- | --- | --- |",
         "| mine | 2.0 | 1.0 | -1.0 [-1.0, -1.0] |",
     ]
-    assert tables["ddppo verdicts, mine"][1].splitlines()[2] == (
-        "| DD-PPO, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
-    )
+    assert tables["ddppo verdicts, mine"][1].splitlines()[2:] == [
+        "| DD-PPO, large, seed 1 | requested | 12.3 | 2.00 | 10.0 | 1.0 | trades |"
+    ]

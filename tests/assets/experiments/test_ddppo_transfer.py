@@ -34,7 +34,7 @@ def test_policies_are_judged_where_they_have_not_learned(ddppo_done: Warehouse) 
     verdicts = rows(ddppo_done, "verdicts")
     assert set(verdicts.filter(pl.col("goal") == "bsld")["policy"]) == {
         *(*judging.PAPER_RULES[1:], "EASY-SJBF", "bounded-key"),
-        *(f"{variant}, for bsld" for variant in training.VARIANTS),
+        *(f"{variant}, mine, for bsld" for variant in training.VARIANTS),
     }
 
 
