@@ -46,8 +46,8 @@ class RecordedTensors:
     def derivatives(
         self, network: torch.nn.Module, decisions: NDArray[np.int64], advantage: NDArray[np.float32], loss: ClippedLoss
     ) -> tuple[NDArray[np.float64], float, float]:
-        """The derivatives of the sum over some decisions, float64 (parameters,), and the sums of approximate KL and entropy. network: on the
-        device. advantage: of these decisions."""
+        """The derivatives of the sum over some decisions, float64 (parameters,), and the sums of approximate KL and entropy. network: on
+        the device. advantage: of these decisions."""
         network.zero_grad()
         divergence = spread = torch.zeros((), device=self._device)
         for begin in range(0, len(decisions), MOST_DECISIONS):

@@ -35,7 +35,9 @@ from models.scheduling.workers.worker_learner import Lesson, WorkerLearner
 from tests.models.scheduling.workers.processes import send
 from tests.models.scheduling.workers.threads import on_threads
 
-TRAJECTORIES = (1024, 4096)
+TRAJECTORIES = 2048
+MINIBATCHES = (4096, 32_768)
+"""Decisions in a gradient step. A window has about 220, and a family four windows, so the first, the default, has work for few workers."""
 WORKERS = tuple(2**k for k in range(max((os.cpu_count() or 1).bit_length(), 3)))
 """1, 2, 4, and on until every core has one."""
 SLOWED = 4
@@ -113,9 +115,11 @@ def trained(task: WorkerTask) -> Clock:
 
 
 def speed(epochs: int) -> None:
-    print(f"\n{'decisions a second':<24}{'trajectories':>13}{'decisions/s':>13}{'to ppo, 1':>11}{'to ppo, 2':>11}")
-    for trajectories in TRAJECTORIES:
-        task = task_of(PPOOptions(epochs=epochs, trajectories=trajectories))
+    print(
+        f"\n{'decisions a second':<20}{'windows':>9}{'minibatch':>11}{'decisions/s':>13}{'to ppo, 1':>11}{'to ppo, 2':>11}"
+    )
+    for minibatch in MINIBATCHES:
+        task = task_of(PPOOptions(epochs=epochs, trajectories=TRAJECTORIES, minibatch=minibatch))
         rows = {}
         for threads in (1, 2):
             clock = Clock()
@@ -125,7 +129,8 @@ def speed(epochs: int) -> None:
         for workers in WORKERS:
             rows[f"workers {workers}"] = trained(replace(task, workers=WorkerOptions(workers=workers))).decisions_per_s
         for name, value in rows.items():
-            print(f"{name:<24}{trajectories:>13,}{value:>13,.0f}{value / one:>11.2f}{value / two:>11.2f}")
+            ratios = f"{value / one:>11.2f}{value / two:>11.2f}"
+            print(f"{name:<20}{TRAJECTORIES:>9,}{minibatch:>11,}{value:>13,.0f}{ratios}", flush=True)
 
 
 def straggler(epochs: int) -> None:

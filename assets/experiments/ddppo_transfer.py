@@ -67,7 +67,9 @@ def ddppo_transfer(
             ExperimentEntry(name, "requested", None, None, arena.costs(name, windows), None) for name in PAPER_RULES
         ]
         for row, weights in learned:
-            name = f"{row['policy']}, {row['source']}, for {metric}"  # verdicts have no column for what was learned from
+            name = (
+                f"{row['policy']}, {row['source']}, for {metric}"  # verdicts have no column for what was learned from
+            )
             rule = JudgedRule(name, "learned", config.backfill, weights=weights) if row["goal"] == metric else None
             costs = arena.costs(weights, windows)
             entries.append(ExperimentEntry(name_of(row), "requested", row["source"], row["seed"], costs, rule))

@@ -40,7 +40,8 @@ def reward_curves(rows: pl.DataFrame) -> Figure:
                 .agg(pl.col("sampled_cost", "decisions").mean())
                 .sort("epoch")
             )
-            ax.plot(mean["decisions"] / 1e6, mean["sampled_cost"], color=colour, linewidth=1.4, label=variant)
+            sampled = _sign(goal) * mean["sampled_cost"]
+            ax.plot(mean["decisions"] / 1e6, sampled, color=colour, linewidth=1.4, label=variant)
         if (part["sampled_cost"] > 0).all():
             log_axis(ax.yaxis)
         ax.set_ylabel(f"{goal}, sampled", fontsize=9)
@@ -62,13 +63,13 @@ def boxes(costs: pl.DataFrame) -> Figure:
         )
         several = part["trained_on"].drop_nulls().n_unique() > 1
         learned_from = pl.col("trained_on").fill_null("") if several else pl.lit("")
+        short = pl.col("policy").str.replace(", for .*", "").str.replace("without ", "without\n")
         named = part.with_columns(
-            policy=pl.concat_str(pl.col("policy").str.replace(", for .*", ""), learned_from, separator="\n")
+            policy=pl.concat_str(short.str.replace("bounded-key", "bounded\nkey"), learned_from, separator="\n")
         )
         windows = named.group_by("policy", "window_number", maintain_order=True).agg(pl.col("cost").mean())
         names = windows["policy"].unique(maintain_order=True).to_list()
-        sign = -1.0 if metric == "utilisation" else 1.0
-        values = [sign * windows.filter(pl.col("policy") == name)["cost"].to_numpy() for name in names]
+        values = [_sign(metric) * windows.filter(pl.col("policy") == name)["cost"].to_numpy() for name in names]
         if not names:
             continue
         drawn = ax.boxplot(values, widths=0.55, showfliers=False, patch_artist=True, medianprops={"color": BLUE})
@@ -78,3 +79,8 @@ def boxes(costs: pl.DataFrame) -> Figure:
         ax.set_xticks(range(1, len(names) + 1), [name.rstrip() for name in names], fontsize=8)
         ax.set_ylabel(label, fontsize=9)
     return canvas
+
+
+def _sign(metric: str) -> float:
+    """What a cost is multiplied by: that of utilisation is minus it."""
+    return -1.0 if metric == "utilisation" else 1.0

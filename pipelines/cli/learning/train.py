@@ -23,7 +23,7 @@ from models.scheduling.options import (
     StartingPoint,
 )
 from pipelines.cli.errors import plain_errors
-from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories, worker_options
+from pipelines.cli.learning.workers import reports_of, size_options, training_by_ppo, with_sizes, worker_options
 from pipelines.cli.parameters.paths import FileToWrite, check_file, refuse_binary_on_terminal
 from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.replay_text import ITS_RULE, THIS_POLICY, print_costs, print_verdicts
@@ -148,11 +148,7 @@ def _task_options(command):
 )
 @click.option("--paper", is_flag=True, help="RLScheduler's own hyper-parameters, layout and start. It takes long.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Epochs, generations or passes. Default: the method's own.")
-@click.option(
-    "--trajectories",
-    type=click.IntRange(min=1),
-    help="Windows that ppo replays in an epoch, a multiple of their siblings. Default: the method's own, 16. Give each worker 512.",
-)
+@size_options
 @worker_options
 @click.option("--seeds", default="1,2,3", show_default=True, help="Training seeds. The best on later jobs is kept.")
 @click.option(
@@ -207,7 +203,7 @@ def train(
     recipe = _recipe(
         learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
     )
-    recipe = with_trajectories(recipe, options.pop("trajectories"))
+    recipe = with_sizes(recipe, **{each: options.pop(each) for each in ("trajectories", "minibatch")})
     recipe = recipe.model_copy(update={"accept_trade": accept_trade})
     setup = TrainingSetup.on_split(trace, PolicyTask(**options, **decides), split_of(trace, options["window_jobs"]))
     path = _path_of(out or Path(f"{name}-{recipe.method if learn == 'order' else learn}.json"), plot)

@@ -13,6 +13,19 @@ from pipelines.cli.parameters.amounts import ShareType
 if TYPE_CHECKING:
     from models.scheduling.learning.recipes import PPOTraining
 
+_SIZES = (
+    click.option(
+        "--trajectories",
+        type=click.IntRange(min=1),
+        help="Windows that ppo replays in an epoch, a multiple of their siblings. Default: the method's own, 16. Give each worker 512.",
+    ),
+    click.option(
+        "--minibatch",
+        type=click.IntRange(min=0),
+        help="Decisions in a gradient step of ppo, 0 for all of an epoch. Default: the method's own, 4096. With many workers give more, "
+        "or some have nothing to do in a step.",
+    ),
+)
 _OPTIONS = (
     click.option(
         "--workers",
@@ -61,9 +74,18 @@ _OPTIONS = (
 _NAMES = ("workers", "launcher", "torchrun", "sync_fraction", "backlogs", "population", "interval", "repeat")
 
 
+def size_options(command: Any) -> Any:
+    """Adds the options about the sizes of epochs and steps to a command."""
+    return _with(command, _SIZES)
+
+
 def worker_options(command: Any) -> Any:
-    """Adds the options to a command."""
-    for option in reversed(_OPTIONS):
+    """Adds the options about many workers to a command."""
+    return _with(command, _OPTIONS)
+
+
+def _with(command: Any, options: tuple[Any, ...]) -> Any:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -84,6 +106,8 @@ def training_by_ppo(method: str, options: dict[str, Any]) -> PPOTraining:
         raise ValueError(f"--{_option(next(iter(given)))} is about many workers: give --workers, too")
     if "interval" in given and "population" not in given:
         raise ValueError("--interval is about populations: give --population, too")
+    if "population" in given and options.get("minibatch") is not None:
+        raise ValueError("--population tunes the size of minibatches: leave --minibatch out")
     if "torchrun" in given and given.get("launcher") == "ray":
         raise ValueError("--torchrun starts workers, and so does --launcher ray: leave one of them out")
     if "backlogs" in given:
@@ -104,16 +128,21 @@ def training_by_ppo(method: str, options: dict[str, Any]) -> PPOTraining:
     return OnWorkers(workers, population, given.get("torchrun"), repeated=repeated)
 
 
-def with_trajectories(recipe: Recipe, trajectories: int | None) -> Recipe:
-    """The recipe with so many windows in an epoch. Raises ValueError where siblings do not divide them."""
-    if trajectories is None:
+def with_sizes(recipe: Recipe, trajectories: int | None = None, minibatch: int | None = None) -> Recipe:
+    """The recipe with so many windows in an epoch and decisions in a step. Raises ValueError for a method that has neither, and where
+    siblings do not divide the windows."""
+    given = {"trajectories": trajectories, "minibatch": minibatch}
+    asked = {name: value for name, value in given.items() if value is not None}
+    if not asked:
         return recipe
+    if recipe.method != "ppo":
+        raise ValueError(f"--{next(iter(asked))} is about ppo: leave --method {recipe.method} out")
     siblings = recipe.ppo.siblings
-    if trajectories % siblings:
+    if trajectories is not None and trajectories % siblings:
         raise ValueError(
             f"--trajectories {trajectories}: expected a multiple of {siblings}, the siblings of each window"
         )
-    return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update={"trajectories": trajectories})})
+    return recipe.model_copy(update={"ppo": recipe.ppo.model_copy(update=asked)})
 
 
 def reports_of(recipe: Recipe, by_ppo: PPOTraining) -> int:

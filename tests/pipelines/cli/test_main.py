@@ -38,8 +38,8 @@ OPTIONS = {
     "train": [
         "SOURCE", "--goal", "--backfill", "--estimates", "--rules", "--window-jobs", "--method", "--layout", "--start",
         "--learn", "--agent", "--policy", "--paper", "--epochs", "--accept-trade", "--seeds", "--out", "--plot", "--json",
-        "--trajectories", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population", "--interval",
-        "--repeat",
+        "--trajectories", "--minibatch", "--workers", "--launcher", "--torchrun", "--sync-fraction", "--backlogs", "--population",
+        "--interval", "--repeat",
     ],
     "distil": ["POLICY", "SOURCE", "--seed", "--json"],
     "place": [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from models.scheduling.options import Recipe
-from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_trajectories
+from pipelines.cli.learning.workers import reports_of, training_by_ppo, with_sizes
 from tests.pipelines.command_line import fail, succeed
 
 NOT_ASKED = ("launcher", "torchrun", "sync_fraction", "backlogs", "population", "interval")
@@ -37,6 +37,12 @@ def test_a_training_on_two_workers_that_can_be_repeated(home: Path) -> None:
         (("--workers", "0"), "0 is not in the range"),
         (("--population", "1"), "1 is not in the range"),
         (("--workers", "2", "--trajectories", "10"), "a multiple of 4"),
+        (
+            ("--method", "evolution", "--trajectories", "16"),
+            "--trajectories is about ppo: leave --method evolution out",
+        ),
+        (("--method", "imitation", "--minibatch", "64"), "--minibatch is about ppo: leave --method imitation out"),
+        (("--population", "2", "--minibatch", "512"), "--population tunes the size of minibatches"),
         (("--workers", "9", "--trajectories", "32"), "at least 36 trajectories"),
         (("--workers", "2", "--backlogs", "NONSENSE"), "NONSENSE"),
     ],
@@ -65,4 +71,6 @@ def test_options_become_what_workers_are_given() -> None:
     assert (by_ppo.population.members, by_ppo.population.replaced) == (9, 2)  # type: ignore[attr-defined]
     recipe = Recipe().with_epochs(5)
     assert reports_of(recipe, by_ppo) == 3
-    assert with_trajectories(recipe, 64).ppo.trajectories == 64 and with_trajectories(recipe, None) is recipe
+    assert with_sizes(recipe, 64).ppo.trajectories == 64 and with_sizes(recipe) is recipe
+    larger = with_sizes(recipe, minibatch=65_536).ppo
+    assert (larger.minibatch, larger.trajectories) == (65_536, recipe.ppo.trajectories)
