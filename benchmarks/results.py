@@ -39,7 +39,7 @@ BENCHMARKS = (
 )  # fmt: skip
 """Those whose printed tables are published: python -m benchmarks.NAME. A second word is a part of a benchmark."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
-MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n\n<!-- end -->", re.S)
+MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
 
 

@@ -91,6 +91,16 @@ def test_another_digit_on_a_page_is_seen() -> None:
         rewritten(page, {})
 
 
+def test_a_new_place_for_a_table_is_filled_and_nothing_else() -> None:
+    place, later = (
+        "<!-- results: one -->\n\n{}<!-- end -->\n\nWords.\n\n",
+        "<!-- results: two -->\n\n| b |\n\n<!-- end -->\n",
+    )
+    tables = {name: PublishedTable("", "", {}, [f"| {name} |"]) for name in ("one", "two")}
+    filled = place.format("| one |\n\n") + later.replace("| b |", "| two |")
+    assert rewritten(place.format("") + later, tables) == filled == rewritten(filled, tables)
+
+
 def test_tables_of_what_a_benchmark_printed() -> None:
     found = tables_of(PRINTED)
     assert found == {
