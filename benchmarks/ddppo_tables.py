@@ -18,6 +18,8 @@ METRICS = {
     "utilisation": ("utilisation", ".3f"),
 }
 """What is judged: its heading, and how its figures are written."""
+FINER = {"utilisation": ".4f"}
+"""How differences are written, where that is not as the figures: some intervals end just beside 0."""
 RIVALS = {"FCFS": "FCFS", "SAF": "SAF", "bounded-key": "bounded key", "ppo": "PPO"}
 VERDICT_COLUMNS = {
     "average_bounded_slowdown": ("bounded slowdown", ".1f"),
@@ -91,6 +93,7 @@ def differences_table(rows: pl.DataFrame) -> str:
     learned = rows.filter(pl.col("trained_on").is_not_null())
     for row in learned.to_dicts():
         label, style = METRICS[row["goal"]]
+        style = FINER.get(row["goal"], style)
         rival = row["rival"].removesuffix(", requested").partition(", for ")[0]
         sign = -1.0 if row["goal"] == "utilisation" else 1.0
         low, high = sorted((sign * row["difference_low"], sign * row["difference_high"]))

@@ -11,7 +11,7 @@ import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -102,11 +102,23 @@ class TorchLearner(WorkerLearner):
             loss = ClippedLoss(self.options.clip, self.options.entropy_bonus)
             policy, divergence, spread = self._recorded.derivatives(self._twin, decisions, advantage[decisions], loss)
         value = self._value_derivatives(first, windows, queues, target)
-        return np.concatenate([policy, value, [divergence, spread, len(decisions), 0.0]])
+        vector = np.concatenate([policy, value, [divergence, spread, len(decisions), 0.0]])
+        if not np.isfinite(vector).all():
+            raise ValueError("training diverged, so that its times say nothing")
+        return vector
 
 
-def epoch_times(task: WorkerTask, learner: type[WorkerLearner]) -> tuple[float, float, int]:
-    """Wall seconds of an epoch, those of its gradient steps, and its decisions, without the first epoch, which compiles."""
+class EpochCosts(NamedTuple):
+    """Means over the epochs of a training without the first, which compiles."""
+
+    epoch_s: float  # wall seconds
+    steps_s: float  # of the gradient steps
+    decisions: float
+    steps: float  # that were taken until the KL limit
+
+
+def epoch_costs(task: WorkerTask, learner: type[WorkerLearner]) -> EpochCosts:
+    """Trains, and says what an epoch costs."""
     reports: list[EpochReport] = []
     ended: list[float] = []
     steps: list[float] = []
@@ -128,7 +140,8 @@ def epoch_times(task: WorkerTask, learner: type[WorkerLearner]) -> tuple[float, 
     finally:
         decentralised_ppo.WorkerLearner = WorkerLearner  # type: ignore[misc]
     epoch_s = (ended[-1] - ended[0]) / (len(ended) - 1)
-    return epoch_s, float(np.mean(steps[1:])), int(np.mean([report.decisions for report in reports[1:]]))
+    decisions, taken = (float(np.mean([getattr(r, name) for r in reports[1:]])) for name in ("decisions", "updates"))
+    return EpochCosts(epoch_s, float(np.mean(steps[1:])), decisions, taken)
 
 
 def learners() -> dict[str, type[WorkerLearner]]:
@@ -140,29 +153,33 @@ def learners() -> dict[str, type[WorkerLearner]]:
 
 
 def task_of_lublin() -> WorkerTask:
-    """The training that benchmarks.workers times."""
-    from benchmarks.workers import task_of  # it reads logs, which a machine without the packages for that cannot
+    """The training that `python -m benchmarks.workers speed` times."""
+    from benchmarks.workers import TRAJECTORIES, task_of
 
-    return task_of(PPOOptions())
+    return task_of(PPOOptions(trajectories=TRAJECTORIES))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="of a training's workers; default: windows of Lublin-1")
-    parser.add_argument("--epochs", type=int, default=3, help="of each training, of which the first is not counted")
+    parser.add_argument("--epochs", type=int, default=3, help="of each training, at least 2: the first is not counted")
     parser.add_argument("--trajectories", type=int, default=0, help="windows of an epoch; default: the training's")
     given = parser.parse_args()
     task = read_task(given.folder) if given.folder else task_of_lublin()
     trajectories = given.trajectories or task.options.trajectories
+    if given.epochs < 2 or trajectories < 1 or trajectories % task.options.siblings:
+        parser.error(f"expected at least 2 epochs, and windows in multiples of {task.options.siblings}")
     options = task.options.model_copy(update={"epochs": given.epochs, "trajectories": trajectories})
     task = replace(task, options=options, population=None)
     if not torch.cuda.is_available():
         print("No GPU is here, so its row is missing.")
-    print(f"{'gradients by':<40}{'windows':>9}{'decisions':>11}{'an epoch':>11}{'its steps':>11}{'rest':>11}")
+    print(
+        f"{'gradients by':<40}{'windows':>9}{'decisions':>11}{'steps':>7}{'an epoch':>11}{'its steps':>11}{'rest':>11}"
+    )
     for name, learner in learners().items():
-        epoch_s, steps_s, decisions = epoch_times(task, learner)
-        seconds = "".join(f"{each:>9.2f} s" for each in (epoch_s, steps_s, epoch_s - steps_s))
-        print(f"{name:<40}{trajectories:>9,}{decisions:>11,}{seconds}", flush=True)
+        costs = epoch_costs(task, learner)
+        seconds = "".join(f"{s:>9.2f} s" for s in (costs.epoch_s, costs.steps_s, costs.epoch_s - costs.steps_s))
+        print(f"{name:<40}{trajectories:>9,}{costs.decisions:>11,.0f}{costs.steps:>7.1f}{seconds}", flush=True)
 
 
 if __name__ == "__main__":

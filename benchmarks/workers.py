@@ -39,7 +39,7 @@ TRAJECTORIES = 2048
 MINIBATCHES = (4096, 32_768)
 """Decisions in a gradient step. A window has about 220, and a family four windows, so the first, the default, has work for few workers."""
 WORKERS = tuple(2**k for k in range(max((os.cpu_count() or 1).bit_length(), 3)))
-"""1, 2, 4, and on until every core has one."""
+"""Powers of two up to the number of cores, at least up to 4."""
 SLOWED = 4
 """How many times as long a window takes at the slow worker."""
 MODELLED = (2, 128, 1024)

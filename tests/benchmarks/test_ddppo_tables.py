@@ -74,7 +74,7 @@ def test_differences_are_paired_and_have_intervals(tables: dict[str, tuple[str, 
     better = "-1.0 [-1.0, -1.0]"
     assert f"| bounded slowdown | DD-PPO, large | 2 |  | {better} |  | {better} |" in lines
     assert "| bounded slowdown | DD-PPO, larger | 2 |  | -2.0 [-2.0, -2.0] |  |  |" in lines  # it has no PPO of its own
-    assert any(line.startswith("| utilisation | DD-PPO, large | 2 |  | +1.000 [") for line in lines)
+    assert any(line.startswith("| utilisation | DD-PPO, large | 2 |  | +1.0000 [") for line in lines)
 
 
 def test_logs_are_compared_and_replays_judged(tables: dict[str, tuple[str, str]]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gpu_training
-from benchmarks.gpu_training import RecordedTensors, TorchLearner, epoch_times
+from benchmarks.gpu_training import RecordedTensors, TorchLearner, epoch_costs
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.kernel_pass import ClippedLoss, recorded_choices
@@ -57,9 +57,9 @@ def test_derivatives_are_those_of_compiled_code(task: WorkerTask, monkeypatch: p
 
 
 def test_epochs_by_torch_are_those_of_the_training(task: WorkerTask) -> None:
-    ours, theirs = (epoch_times(task, learner) for learner in (WorkerLearner, TorchLearner))
-    assert ours[2] == pytest.approx(theirs[2], rel=0.2)
-    assert all(0 < steps_s < epoch_s for epoch_s, steps_s, _ in (ours, theirs))
+    ours, theirs = (epoch_costs(task, learner) for learner in (WorkerLearner, TorchLearner))
+    assert ours.decisions == pytest.approx(theirs.decisions, rel=0.2)
+    assert all(0 < costs.steps_s < costs.epoch_s and costs.steps >= 1 for costs in (ours, theirs))
 
 
 def test_a_folder_of_workers_is_enough(
@@ -70,3 +70,18 @@ def test_a_folder_of_workers_is_enough(
     gpu_training.main()
     said = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in said if line.startswith(("compiled", "torch"))][:2] == ["compiled", "torch"]
+
+
+@pytest.mark.parametrize("asked", [("--epochs", "1"), ("--trajectories", "10")])
+def test_epochs_that_cannot_be_timed_are_refused(
+    asked: tuple[str, ...],
+    task: WorkerTask,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_task(tmp_path, task)
+    monkeypatch.setattr(sys, "argv", ["gpu_training", str(tmp_path), *asked])
+    with pytest.raises(SystemExit):
+        gpu_training.main()
+    assert "expected at least 2 epochs, and windows in multiples of 4" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def training_by_ppo(method: str, options: dict[str, Any]) -> PPOTraining:
 
 
 def with_sizes(recipe: Recipe, trajectories: int | None = None, minibatch: int | None = None) -> Recipe:
-    """The recipe with so many windows in an epoch and decisions in a step. Raises ValueError for a method that has neither, and where
+    """The recipe with so many windows in an epoch and decisions in a step. Raises ValueError for a method other than ppo, and where
     siblings do not divide the windows."""
     given = {"trajectories": trajectories, "minibatch": minibatch}
     asked = {name: value for name, value in given.items() if value is not None}

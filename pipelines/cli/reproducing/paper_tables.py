@@ -297,7 +297,7 @@ _LISTED = (
         ),
         "SELECT DISTINCT goal, policy, trained_on, seeds, cost FROM experiments.comparisons WHERE source = $source "
         "AND experiment LIKE 'ddppo%' ORDER BY goal, cost, policy",
-        goes_on="from the last checkpoint of `tracehouse run falcon --job ddppo`, which comes first",
+        goes_on="from the last checkpoint of `tracehouse run falcon --job ddppo`, or of another large log, which comes first",
     ),
 )
 PAPER_TABLES = {table.name: table for table in _LISTED}

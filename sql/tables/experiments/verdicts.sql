@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS experiments.verdicts (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     experiment VARCHAR NOT NULL, -- as in experiments.window_costs
     goal VARCHAR NOT NULL, -- what learned policies and keys were to make small
-    policy VARCHAR NOT NULL, -- a heuristic, EASY-SJBF, bounded-key, key, or a way of learning; of agents also the policy and what they decide
+    policy VARCHAR NOT NULL, -- a heuristic, EASY-SJBF, bounded-key, key, or a way of learning; of agents also the policy and what they decide, of DD-PPO the log
     seed BIGINT, -- of the search or training; NULL for a rule
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- estimates that the scheduler used: requested, predicted or live
