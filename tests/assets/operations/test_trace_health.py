@@ -224,7 +224,9 @@ def test_a_cluster_that_grows_is_a_change_of_size(tmp_path: Path) -> None:
 def test_within_a_second_jobs_end_then_others_start(tmp_path: Path) -> None:
     """Jobs of no length count for themselves between the two: were they taken for a second, 120 processors would seem to be 216."""
     runs = [(0, 100, 80), (0, 200, 40), (100, 100, 80), (100, 0, 80), (100, 0, 16), (200, 0, 96), (200, 50, 96)]
-    lines = [swf_line(k, MONDAY + start, 0, length, procs, 300, user=k) for k, (start, length, procs) in enumerate(runs)]
+    lines = [
+        swf_line(k, MONDAY + start, 0, length, procs, 300, user=k) for k, (start, length, procs) in enumerate(runs)
+    ]
     report(tmp_path, "; UnixStartTime: 0\n" + "".join(lines), procs=None, log_format="swf")
     with Warehouse(tmp_path / "w.duckdb").read() as connection:
         assert connection.sql("SELECT peak_procs, peak_jobs, procs FROM core.capacity, core.clusters").fetchall() == [
