@@ -21,7 +21,9 @@ def one_of_each_end(tmp_path: Path) -> Warehouse:
     """Ten jobs of 4 processors and an hour, which asked for two, one for each end. Two users in turn; user 2 has account phys. They waited
     0, 1, 2 ... hours. The first has used 3 of its 4 core-hours, and 1 of the 4 GiB that it asked for."""
     lines = [swf_line(k, 60 * k, 3600 * k, 3600, 4, 7200, user=1 + k % 2) for k in range(len(ENDS))]
-    warehouse = warehouse_of(tmp_path, f"; UnixStartTime: {MIDNIGHT}\n; TimeZoneString: UTC\n; MaxProcs: 8\n" + "".join(lines))
+    warehouse = warehouse_of(
+        tmp_path, f"; UnixStartTime: {MIDNIGHT}\n; TimeZoneString: UTC\n; MaxProcs: 8\n" + "".join(lines)
+    )
     with warehouse.write() as connection:
         for k, status in enumerate(ENDS):
             connection.execute("UPDATE core.jobs SET status = ? WHERE job_index = ?", [status, k])

@@ -2,57 +2,91 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date, datetime, timedelta
+
+import pytest
+
 from assets.report import charts
+from assets.report.drawing import WIDTHS, Figure, round_ticks
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S
 
 HOURS = {"mean": [1.0, 2.0], "median": [0.5, None]}
+MONTHS = [date(2026, 1, 1), date(2026, 2, 1)]
+MOMENTS = [datetime(2026, 1, 1) + timedelta(hours=6 * k) for k in range(400)]
 
 
-def titles(figure) -> list[str]:
-    return [axis.title.text for axis in (*figure.select_xaxes(), *figure.select_yaxes())]
+def drawn(figure: Figure) -> str:
+    return figure.html("c", "What it shows", 300)
 
 
-def test_every_axis_has_a_title() -> None:
-    dates = ["2026-01-01", "2026-02-01"]
-    drawn = [
-        charts.over_time(dates, HOURS, "wait, hours", dates=True),
-        charts.over_time([0.0, 1.0], HOURS, "wait, hours", dates=False),
+def all_kinds() -> list[Figure]:
+    return [
+        charts.by_month(MONTHS, HOURS, "wait, hours", {}),
+        charts.by_month(MONTHS, {"a": [1.0, 2.0]}, "core-hours a month", {}, stacked=True),
+        charts.panels_over_time([0.0, 1.0], {"in use, %": [1.0, 2.0], "jobs waiting": [3.0, 4.0]}),
+        charts.panels_over_time(MOMENTS, {"in use, %": [50.0] * len(MOMENTS)}),
         charts.bars(["1", "2 to 4"], {"a": [1.0, 2.0]}, "processors", "mean wait, hours"),
-        charts.monthly(dates, {"a": [1.0, 2.0]}, "core-hours a month"),
         charts.shares_used([1.0] * 21),
         charts.started_within({"1 processor": ([MINUTE_S, HOUR_S], [0.5, 1.0])}),
     ]
-    for figure in drawn:
-        assert all(titles(figure)), titles(figure)
-    assert drawn[1].layout.xaxis.title.text == "days since the first submission"
 
 
-def test_panels_share_a_time_axis_whose_title_is_below_the_last() -> None:
-    figure = charts.panels_over_time([0.0, 1.0], {"in use, %": [1.0, 2.0], "jobs waiting": [3.0, 4.0]}, dates=False)
-    assert titles(figure) == [None, "days since the first submission", "in use, %", "jobs waiting"]
-    assert figure.layout.dragmode == "zoom"
+@pytest.mark.parametrize("number", range(len(all_kinds())))
+def test_every_chart_has_titles_and_values_at_every_width(number: int) -> None:
+    figure = all_kinds()[number]
+    text = drawn(figure)
+    assert text.count("<svg") == len(WIDTHS) and text.count(">" + figure.title + "</text>") == len(WIDTHS)
+    for panel in figure.panels:
+        assert text.count('class="ytitle" x="2"') == len(WIDTHS) * len(figure.panels) and panel.title in text
+    for svg in text.split("<svg")[1:]:
+        assert 'class="data"' in svg and 'class="xtick"' in svg and "nan" not in svg and "inf" not in svg
 
 
-def test_dates_are_few_and_upright() -> None:
-    for figure in (
-        charts.over_time(["2026-01-01"], {"a": [1.0]}, "h", dates=True),
-        charts.monthly(["2026-01-01"], {"a": [1.0]}, "h"),
-    ):
-        axis = figure.layout.xaxis
-        assert axis.type == "date" and axis.tickangle == 0 and axis.nticks <= 5
-        assert "<br>" in axis.tickformatstops[0].value
+def test_days_of_a_log_without_dates_are_counted() -> None:
+    assert all_kinds()[2].title == "days since the first submission"
+
+
+def test_a_month_that_is_not_over_is_dashed_or_lighter_and_says_so() -> None:
+    part = {date(2026, 2, 1): "to 12 Feb"}
+    line = drawn(charts.by_month(MONTHS, {"mean": [1.0, 2.0]}, "h", part))
+    assert line.count("to 12 Feb</text>") == len(WIDTHS) and line.count("stroke-dasharray") == len(WIDTHS)
+    assert "February 2026 (to 12 Feb)\nmean: 2" in line, "under the mouse, too"
+    stacked = drawn(charts.by_month(MONTHS, {"a": [1.0, 2.0]}, "h", part, stacked=True))
+    assert stacked.count("fill-opacity") == len(WIDTHS)
+    assert "dasharray" not in drawn(charts.by_month(MONTHS, {"mean": [1.0, 2.0]}, "h", {}))
+
+
+def test_a_month_without_jobs_leaves_its_place_empty() -> None:
+    figure = charts.by_month([date(2026, 1, 1), date(2026, 3, 1)], {"a": [1.0, 2.0]}, "h", {}, stacked=True)
+    assert list(figure.x) == [2026 * 12, 2026 * 12 + 2] and len(figure.ticks[0]) == 3
 
 
 def test_a_name_of_a_log_is_no_tag() -> None:
     odd = '<a href="https://example.org">x</a> & y'
     for figure in (
-        charts.bars(["1"], {odd: [1.0]}, "x", "y"),
-        charts.over_time(["2026-01-01"], {odd: [1.0]}, "y", dates=True),
+        charts.bars([odd], {odd: [1.0], "b": [1.0]}, "x", "y"),
+        charts.by_month(MONTHS, {odd: [1.0, 2.0], "b": [1.0, 2.0]}, "y", {}),
     ):
-        assert figure.data[0].name == '&lt;a href="https://example.org"&gt;x&lt;/a&gt; &amp; y'
+        assert "<a" not in drawn(figure) and "&lt;a href=" in drawn(figure)
 
 
 def test_waits_have_ticks_that_people_say() -> None:
-    figure = charts.started_within({"1 processor": ([MINUTE_S, DAY_S], [0.5, 1.0])})
-    assert list(figure.layout.xaxis.ticktext) == ["1 min", "10 min", "1 h", "6 h", "1 day"]
-    assert list(figure.data[0].y) == [50.0, 100.0]
+    figure = charts.started_within({"1 processor": ([MINUTE_S, DAY_S], [0.5, 1.0]), "2": ([MINUTE_S], [0.7])})
+    assert [text for _, text in figure.ticks[0]] == ["1 min", "10 min", "1 h", "6 h", "1 day"]
+    assert [list(series.y) for series in figure.panels[0].series] == [[50.0, 100.0], [70.0, 70.0]]
+
+
+@pytest.mark.parametrize("days", [0.01, 0.5, 3, 12, 40, 200, 900, 9000])
+def test_dates_fit_whatever_the_length_of_the_log(days: float) -> None:
+    at = [datetime(2026, 1, 30, 7) + timedelta(days=days * k / 50) for k in range(51)]
+    text = drawn(charts.panels_over_time(at, {"in use, %": [1.0] * 51}))
+    for svg in text.split("<svg")[1:]:
+        assert 1 <= len(re.findall('class="xtick"', svg)) <= 14
+
+
+@pytest.mark.parametrize(
+    ("last", "ticks"), [(0.0, [0]), (7, [0, 2, 4, 6]), (0.3, [0, 0.1, 0.2, 0.3]), (3e6, [0, 1e6, 2e6, 3e6])]
+)
+def test_ticks_are_numbers_that_people_count_by(last: float, ticks: list[float]) -> None:
+    assert round_ticks(last, 4) == ticks
