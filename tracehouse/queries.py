@@ -87,9 +87,9 @@ def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFram
     Returns
     -------
     polars.DataFrame
-        A row for each `value` of `by`, the largest users of core-hours first. Waits are hours; `lost_core_hours` are
-        those of jobs that did not complete; `unused_core_hours` were requested and not used. docs/reference/tables.md
-        explains all columns at the view `marts.waste`. What the log does not tell is null.
+        A row for each `value` of `by`, the largest users of core-hours first. Waits are hours. `lost_core_hours` are
+        those of jobs that did not complete, and `unused_core_hours` were requested and not used. All columns are
+        explained in docs/reference/tables.md, at the view `marts.waste`. What the log does not tell is null.
 
     Raises
     ------

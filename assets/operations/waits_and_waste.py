@@ -92,6 +92,6 @@ def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None
     return WaitsAndWaste(rows, words)
 
 
-def share_of(part: float | None, whole: float | None) -> float | None:
+def part_of_whole(part: float | None, whole: float | None) -> float | None:
     """A part of a whole, None where one of them is unknown or the whole is nothing."""
     return part / whole if part is not None and whole else None

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assets.report import charts
 from assets.report.logged import LoggedSystem
+from assets.report.look import charts
 from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
 from assets.report.waste import waste_blocks
 from assets.report.words import (

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from assets.report.drawing import Figure
-from assets.report.style import STYLE
+from assets.report.look.drawing import Figure
+from assets.report.look.style import STYLE
 
 SUMMARY_ID = "summary-as-data"
 """Element of a report that holds the summary as JSON: the index page and the command line read it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assets.operations.waits_and_waste import UNUSED, WaitsAndWaste, share_of
+from assets.operations.waits_and_waste import UNUSED, WaitsAndWaste, part_of_whole
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Heading, Table, unique_labels
 from assets.report.words import HOUR_S, amount, duration_text, named, sentence_list, share
@@ -38,9 +38,9 @@ def waste_blocks(logged: LoggedSystem) -> list[Block]:
 
 def _words(groups: WaitsAndWaste) -> list[Block]:
     whole = groups.whole
-    parts = {name: share_of(whole[name], whole[of]) for name, of in UNUSED.items()}
+    parts = {name: part_of_whole(whole[name], whole[of]) for name, of in UNUSED.items()}
     words = [UNUSED_WORDS[name].format(share=share(part)) for name, part in parts.items() if part is not None]
-    lost = share_of(whole["lost_core_hours"], whole["core_hours"])
+    lost = part_of_whole(whole["lost_core_hours"], whole["core_hours"])
     sentences = []
     if lost is not None:
         sentences.append(
@@ -90,7 +90,7 @@ def _wasted(kind: str, groups: WaitsAndWaste) -> Table | None:
 
 def _part(row: dict[str, Any], name: str, of: str) -> str:
     """How much, and its share of what the group had."""
-    part = share_of(row[name], row[of])
+    part = part_of_whole(row[name], row[of])
     return "not in the log" if part is None else f"{amount(row[name])} ({share(part)})"
 
 

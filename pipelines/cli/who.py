@@ -13,8 +13,8 @@ from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_wid
 if TYPE_CHECKING:
     from assets.operations.waits_and_waste import WaitsAndWaste
 
-GROUP_KINDS = ("user", "account", "queue")
-WAIT_COLUMNS = (
+GROUPINGS = ("user", "account", "queue")
+COLUMNS_OF_WAITERS = (
     TableColumn("jobs"),
     TableColumn("mean wait, h"),
     TableColumn("median, h", last=2),
@@ -33,7 +33,7 @@ TITLES_OF_UNUSED = {
 @source_argument()
 @click.option(
     "--by",
-    type=click.Choice(GROUP_KINDS),
+    type=click.Choice(GROUPINGS),
     multiple=True,
     help="Group by this, may be repeated.  [default: user, account]",
 )
@@ -46,9 +46,9 @@ TITLES_OF_UNUSED = {
 def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool) -> None:
     """Who waited, and who wasted: by user, account or queue.
 
-    Three tables for each kind of group: waits of the log; core-hours lost by jobs that did not complete; and what was requested and
-    not used. That is time after a job's end, processors held without using their CPU, and memory above what was used. Unused time is
-    not lost, because other jobs could run then, but it makes waits harder to plan.
+    Each kind of group has three tables. The first has the waits of the log, the second the core-hours lost by jobs that did not
+    complete. The third has what was requested and not used. That is time after a job's end, processors held without using their CPU,
+    and memory above what was used. Unused time is not lost, because other jobs could run then, but it makes waits harder to plan.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: 
 
     result = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period)
     if as_csv:
-        kinds = ("all", *(by or GROUP_KINDS))
+        kinds = ("all", *(by or GROUPINGS))
         click.echo(result.rows.filter(result.rows["kind"].is_in(kinds)).write_csv(), nl=False)
         return
     click.echo(who_text(source, result, by, top, terminal_width()))
@@ -72,7 +72,7 @@ def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: in
     """What is printed. kinds: of groups, empty for users and accounts, where the log tells them apart. width: of the terminal in
     characters, None for a file."""
     lines = [folded(line, width, 8) for line in _facts(source, result)]
-    for kind in kinds or GROUP_KINDS[:2]:
+    for kind in kinds or GROUPINGS[:2]:
         if not result.are_named(kind):
             lines += ["", f"the log has no {kind}s"]
         elif kinds or result.groups(kind).height > 1:
@@ -86,7 +86,7 @@ def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: in
 
 
 def _facts(source: str, result: WaitsAndWaste) -> list[str]:
-    from assets.operations.waits_and_waste import share_of
+    from assets.operations.waits_and_waste import part_of_whole
 
     whole = result.whole
     facts = [f"{source}: {whole['jobs']:,} jobs used {whole['core_hours']:,.0f} core-hours"]
@@ -108,7 +108,7 @@ def _facts(source: str, result: WaitsAndWaste) -> list[str]:
     words = [
         f"{_share(whole[part], whole[of])} {TITLES_OF_UNUSED[part][1]}"
         for part, of in result.unused().items()
-        if share_of(whole[part], whole[of]) is not None
+        if part_of_whole(whole[part], whole[of]) is not None
     ]
     facts.append(f"unused  {', '.join(words) if words else 'the log does not say what was requested or used'}")
     return facts
@@ -125,7 +125,7 @@ def _tables(kind: str, result: WaitsAndWaste) -> list[tuple[str, str, tuple[Tabl
             cells = [_number(row[name], 1) for name in numbers]
             return [f"{row['known_waits']:,}", *cells, _share(row["waited_h"], whole["waited_h"])]
 
-        tables.append((f"waits by {kind}, most waiting first", "waited_h", WAIT_COLUMNS, waits))
+        tables.append((f"waits by {kind}, most waiting first", "waited_h", COLUMNS_OF_WAITERS, waits))
     if losses:
         columns = [TableColumn("core-hours"), TableColumn("lost"), TableColumn("of their own")]
         columns += [TableColumn(word, last=k) for k, word in enumerate(losses.values(), 1)]
@@ -154,7 +154,7 @@ def _number(value: float | None, digits: int = 0) -> str:
 
 
 def _share(part: float | None, whole: float | None) -> str:
-    from assets.operations.waits_and_waste import share_of
+    from assets.operations.waits_and_waste import part_of_whole
 
-    share = share_of(part, whole)
+    share = part_of_whole(part, whole)
     return "-" if share is None else f"{share:.1%}".replace("%", " %")

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from assets.report import charts
-from assets.report.drawing import WIDTHS
+from assets.report.look import charts
+from assets.report.look.drawing import WIDTHS
 from assets.report.page import (
     SUMMARY_ID,
     Bullets,

@@ -10,7 +10,7 @@ import pytest
 
 import tracehouse
 from assets.operations.waits_and_waste import waits_and_waste
-from pipelines.cli.who import GROUP_KINDS, who_text
+from pipelines.cli.who import GROUPINGS, who_text
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import busy_log, warehouse_of
 
@@ -43,7 +43,7 @@ def test_all_groups_as_csv_and_from_python(catalogue: Path, tmp_path: Path) -> N
     (tmp_path / "two.psv").write_text(SACCT)
     succeed("ingest", tmp_path / "two.psv", "--name", "two", "--time-zone", "UTC")
     rows = pl.read_csv(io.StringIO(succeed("who", "two", "--csv")))
-    assert set(rows["kind"]) == {"all", *GROUP_KINDS}
+    assert set(rows["kind"]) == {"all", *GROUPINGS}
     assert rows.filter(kind="all")["lost_core_hours"].to_list() == [4.0]
     by_user = tracehouse.who("two", by="user")
     assert by_user["lost_core_hours"].to_list() == [0.0, 4.0] and by_user["mean_wait_h"].to_list() == [1.0, 3.0]

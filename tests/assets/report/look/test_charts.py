@@ -7,8 +7,8 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from assets.report import charts
-from assets.report.drawing import WIDTHS, Figure, round_ticks
+from assets.report.look import charts
+from assets.report.look.drawing import WIDTHS, Figure
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S
 
 HOURS = {"mean": [1.0, 2.0], "median": [0.5, None]}
@@ -83,10 +83,3 @@ def test_dates_fit_whatever_the_length_of_the_log(days: float) -> None:
     text = drawn(charts.panels_over_time(at, {"in use, %": [1.0] * 51}))
     for svg in text.split("<svg")[1:]:
         assert 1 <= len(re.findall('class="xtick"', svg)) <= 14
-
-
-@pytest.mark.parametrize(
-    ("last", "ticks"), [(0.0, [0]), (7, [0, 2, 4, 6]), (0.3, [0, 0.1, 0.2, 0.3]), (3e6, [0, 1e6, 2e6, 3e6])]
-)
-def test_ticks_are_numbers_that_people_count_by(last: float, ticks: list[float]) -> None:
-    assert round_ticks(last, 4) == ticks

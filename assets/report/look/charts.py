@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from assets.report.drawing import Figure, Panel, Series, Tick, number, round_ticks
+from assets.report.look.drawing import ChartPanel, Figure, Series, Tick, number, round_ticks
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S
 
 LINE_COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#319795", "#b7791f")
@@ -20,7 +20,7 @@ WAIT_TICKS_S = {
     7 * DAY_S: "1 week",
     30 * DAY_S: "30 days",
 }
-STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S)
+TICK_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S)
 MONTHS = (1, 3, 6, 12, 24, 60, 120)
 """Steps between labels of a time axis that are shorter than a month, and in months."""
 MOST_TICKS = 14
@@ -36,7 +36,7 @@ def started_within(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     x = [math.log10(second) for second in seconds]
     ticks = [(math.log10(at), text) for at, text in WAIT_TICKS_S.items() if at <= seconds[-1] or at == MINUTE_S]
     names = [f"within {_wait(second)}, % of jobs" for second in seconds]
-    panel = Panel("jobs started, %", _series(percent), "line", top=101)
+    panel = ChartPanel("jobs started, %", _series(percent), "line", top=101)
     return Figure([panel], "wait of at most", x, names, x[0], max(x[-1], x[0] + 0.1), [ticks, ticks[::2]])
 
 
@@ -58,7 +58,7 @@ def by_month(
         for step in MONTHS
     ]
     part = {place: unfinished[month] for place, month in enumerate(months) if month in unfinished}
-    panel = Panel(title, _series(values), "stack" if stacked else "dots")
+    panel = ChartPanel(title, _series(values), "stack" if stacked else "dots")
     return Figure(
         [panel], "month of submission", x, names, x[0] - 0.5, x[-1] + 0.5, [each for each in ticks if each], part
     )
@@ -67,7 +67,9 @@ def by_month(
 def panels_over_time(at: Sequence[datetime] | Sequence[float], values: Values) -> Figure:
     """One panel below the other with the same time axis. at: local times, or days since the first submission. values: by the title of
     the panel's vertical axis."""
-    panels = [Panel(title, [Series(title, y, LINE_COLOURS[k])], "area") for k, (title, y) in enumerate(values.items())]
+    panels = [
+        ChartPanel(title, [Series(title, y, LINE_COLOURS[k])], "area") for k, (title, y) in enumerate(values.items())
+    ]
     if isinstance(at[0], datetime):
         moments = [moment.replace(tzinfo=UTC) for moment in at if isinstance(moment, datetime)]
         x = [moment.timestamp() for moment in moments]
@@ -83,7 +85,7 @@ def _date_ticks(first: datetime, last: datetime) -> Iterator[list[Tick]]:
     """Sets of labels between two moments, the fullest first: hours, days, months, years."""
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     span_s = (last - first).total_seconds()
-    for step in STEPS_S:
+    for step in TICK_STEPS_S:
         if span_s / step > MOST_TICKS:
             continue
         # weeks begin on a Monday
@@ -102,14 +104,14 @@ def _date_ticks(first: datetime, last: datetime) -> Iterator[list[Tick]]:
 def bars(labels: Sequence[str], values: Values, x_title: str, y_title: str) -> Figure:
     """Bars of each series beside each other."""
     x = list(range(len(labels)))
-    panel = Panel(y_title, _series(values), "bars")
+    panel = ChartPanel(y_title, _series(values), "bars")
     return Figure([panel], x_title, x, labels, -0.5, len(labels) - 0.5, [list(zip(x, labels, strict=True))])
 
 
 def shares_used(percent: Sequence[float]) -> Figure:
     """How much of their requested time jobs used. percent: of jobs, in twentieths of the request, and of those that used all or more."""
     names = [*(f"{5 * k} to {5 * k + 5} %" for k in range(len(percent) - 1)), "100 % and more"]
-    panel = Panel("jobs, %", [Series("jobs, %", percent, LINE_COLOURS[0])], "bars")
+    panel = ChartPanel("jobs, %", [Series("jobs, %", percent, LINE_COLOURS[0])], "bars")
     edges = [(5 * k - 0.5, str(25 * k)) for k in range(4)]
     end = len(percent) - 1
     sets = [[*edges, (end, "100 or more")], [edges[0], edges[2], (end, "100 or more")]]

@@ -20,6 +20,7 @@ RIGHT, BOTTOM, ABOVE = 16, 52, 24
 MOST_HINTS = 120
 """Places of a chart that say their values under the mouse."""
 Tick = tuple[float, str]
+Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """Series over one vertical axis. title: of that axis, with its unit. top: where it ends, None for above the largest value."""
 
     title: str
@@ -57,7 +58,7 @@ class Figure:
     the log covers in part only, by their number: these are drawn lighter or dashed.
     """
 
-    panels: Sequence[Panel]
+    panels: Sequence[ChartPanel]
     title: str
     x: Sequence[float]
     names: Sequence[str]
@@ -160,13 +161,14 @@ class _Drawing:
         begin = x[place] - (before if place else after) / 2
         return max(begin, self.figure.first), min(x[place] + after / 2, self.figure.last)
 
-    def _lines(self, k: int, panel: Panel) -> Iterator[str]:
+    def _lines(self, k: int, panel: ChartPanel) -> Iterator[str]:
         for series in panel.series:
             points = [
                 None if y is None else (self.across(x), self.down(k, y))
                 for x, y in zip(self.figure.x, series.y, strict=True)
             ]
-            whole, dashed = [], []
+            whole: list[Segment] = []
+            dashed: list[Segment] = []
             for place, (a, b) in enumerate(pairwise(points)):
                 if a and b:
                     (dashed if {place, place + 1} & self.figure.unfinished.keys() else whole).append((a, b))
@@ -182,7 +184,7 @@ class _Drawing:
                         fill = "#fff" if place in self.figure.unfinished else series.colour
                         yield f'<circle class="data" cx="{point[0]}" cy="{point[1]}" r="3" fill="{fill}" stroke="{series.colour}"/>'
 
-    def _bars(self, k: int, panel: Panel) -> Iterator[str]:
+    def _bars(self, k: int, panel: ChartPanel) -> Iterator[str]:
         beside = 1 if panel.shape == "stack" else len(panel.series)
         for place in range(len(self.figure.x)):
             begin, end = (self.across(x) for x in self._cell(place))
@@ -253,10 +255,10 @@ class _Drawing:
             begin = self.across(self._cell(place)[0])
             end = self.across(self._cell(min(place + stride, count) - 1)[1])
             values = [
-                f"{series.name}: {number(series.y[place])}"
+                f"{series.name}: {number(value)}"
                 for panel in figure.panels
                 for series in panel.series
-                if series.y[place] is not None
+                if (value := series.y[place]) is not None
             ]
             note = f" ({figure.unfinished[place]})" if place in figure.unfinished else ""
             words = html.escape("\n".join([figure.names[place] + note, *values]), quote=False)
@@ -266,7 +268,7 @@ class _Drawing:
             )
 
 
-def _path(segments: Sequence[tuple[tuple[float, float], tuple[float, float]]]) -> str:
+def _path(segments: Sequence[Segment]) -> str:
     """A path along segments, which jumps where one does not begin at the end of the one before."""
     text, at = [], None
     for (x, y), b in segments:
