@@ -139,10 +139,10 @@ def sensor(camera: Camera) -> None:
 
 def report(camera: Camera, path: Path) -> None:
     """The top of a report, and what would change."""
-    camera.size(780, 1250)
+    camera.size(1280, 1250)
     camera.browser.get(path.resolve().as_uri())
     camera.wait_for("the summary", "//h2[text()='Summary']")
-    camera.wait_for("a chart", "//*[@id='chart-started-within']//*[local-name()='svg']")
+    camera.wait_for("a chart", "//*[starts-with(@id, 'chart-started-within-')]")
     camera.take("report")
     camera.wait_for("the comparison", "//h2[text()='What would change']")
     camera.browser.execute_script("document.getElementById('what-would-change').scrollIntoView()")

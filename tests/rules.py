@@ -17,7 +17,7 @@ MOST_FILE_LINES = 420
 MOST_FILES = 15
 MOST_FMT_SKIPS = 20
 VAGUE_NAMES = ("found", "told", "known")
-HEAVY = frozenset({"torch", "sklearn", "xgboost", "matplotlib", "plotly"})
+HEAVY = frozenset({"torch", "sklearn", "xgboost", "matplotlib"})
 """Packages that are imported inside the functions that need them, and so are the modules that import them."""
 HEAVY_FOR_COMMANDS = HEAVY | {"dagster", "duckdb", "numba", "compilation", "polars", "scipy"}
 """For the command line, whose help must answer at once, and for the public face, whose import must; `compilation` loads numba."""

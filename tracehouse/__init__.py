@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracehouse.learning import AgentSettings, PolicyFile, load_policy, make_env, make_vec_env
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
-    from tracehouse.queries import leaderboard, query, saved_runs
+    from tracehouse.queries import leaderboard, query, saved_runs, who
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
     from traces.catalogue.sources import CatalogueError
@@ -50,6 +50,7 @@ __all__ = [
     "saved_runs",
     "sources",
     "what_if",
+    "who",
 ]
 
 _MODULE_OF = {
@@ -59,7 +60,7 @@ _MODULE_OF = {
         "tracehouse.learning": ("AgentSettings", "PolicyFile", "load_policy", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
-        "tracehouse.queries": ("leaderboard", "query", "saved_runs"),
+        "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
         "traces.catalogue.sources": ("CatalogueError",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from assets.common.storage import open_warehouse
+from assets.operations.waits_and_waste import KINDS, waits_and_waste
 from pipelines.cli.query import query_rows
 from traces.catalogue.catalogue import load_catalogue
 
@@ -69,6 +70,44 @@ def saved_runs(source: str) -> pl.DataFrame:
     ('fcfs', 'FCFS', 'none')
     """
     return _rows_of(source, "replay.runs", "run")
+
+
+def who(source: str, by: str = "user", period: str | None = None) -> pl.DataFrame:
+    """Who waited, and who wasted, as `tracehouse who`: by user, account or queue.
+
+    Parameters
+    ----------
+    source
+        Name of a source of the catalogue.
+    by
+        What jobs are grouped by: "user", "account" or "queue".
+    period
+        Only jobs that were submitted then, such as "last-month" or "2026-03". By default all.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each `value` of `by`, the largest users of core-hours first. Waits are hours. `lost_core_hours` are
+        those of jobs that did not complete, and `unused_core_hours` were requested and not used. All columns are
+        explained in docs/reference/tables.md, at the view `marts.waste`. What the log does not tell is null.
+
+    Raises
+    ------
+    ValueError
+        The source has no jobs, none in the period, or `by` or `period` is none of the above.
+    CatalogueError, WarehouseError
+        There is no such source, or no warehouse yet.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.who("lublin-256", by="queue").columns[:3]
+    ['value', 'known_waits', 'mean_wait_h']
+    """
+    if by not in KINDS:
+        raise ValueError(f"by {by!r}: expected one of {', '.join(KINDS)}")
+    rows = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period).groups(by)
+    return rows.drop("kind")
 
 
 def leaderboard(source: str) -> pl.DataFrame:

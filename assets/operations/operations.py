@@ -26,7 +26,7 @@ from warehouse import Warehouse
 def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """What the log says of the real system: waits by queue and by hour of the week, core hours by account, how much of the
     requested time is used, what failures and requeues cost. The figures are views: marts.waits_by_..., marts.usage,
-    marts.walltime_accuracy, marts.failures."""
+    marts.walltime_accuracy, marts.failures, marts.waste."""
     shown = shown_rows(warehouse, context.partition_key)
     return dg.MaterializeResult(
         metadata={

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from assets.report import charts
 from assets.report.comparison import Comparison, Grade, Scheduler, word_of
+from assets.report.look import charts
 from assets.report.page import Block, Bullets, Chart, Heading, Section, Table
 from assets.report.words import (
     BACKFILL_NAMES,

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from assets.report import charts
 from assets.report.logged import LoggedSystem
-from assets.report.page import Block, Chart, Heading, Section, Table
-from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, amount, count, duration_text, share, size_names
+from assets.report.look import charts
+from assets.report.page import Block, Chart, Heading, Section, Table, unique_labels
+from assets.report.waste import waste_blocks
+from assets.report.words import (
+    DAY_S,
+    FEW_JOBS,
+    HOUR_S,
+    MINUTE_S,
+    amount,
+    count,
+    duration_text,
+    named,
+    sentence_list,
+    share,
+    size_names,
+)
 
 FEWEST_FOR_P95 = 20
 FEWEST_MONTHS = 3
@@ -33,7 +47,7 @@ def happened_section(logged: LoggedSystem) -> Section:
     if logged.extent.jobs < FEW_JOBS:
         called, few = logged.extent.called, count(logged.extent.jobs, "job")
         blocks.append(f"{called[0].upper()}{called[1:]} has {few} only. Shares and percentiles of so few say little.")
-    for part in (_waits, _backlog, _use, _failures, _requests):
+    for part in (_waits, _backlog, _use, _failures, _requests, waste_blocks):
         blocks += part(logged)
     return Section("What happened", blocks)
 
@@ -70,28 +84,14 @@ def _waits(logged: LoggedSystem) -> list[Block]:
     if [row["value"] for row in queues] == ["unknown"]:
         blocks.append("The log names no queues.")
     else:
-        shown = [[_named(row["value"]), *_wait_cells(row)] for row in queues[:MOST_ROWS]]
-        blocks.append(Table("Waits by queue, the busiest first", ("queue", *COLUMNS_OF_WAITS), _unique(shown)))
+        shown = [[named(row["value"]), *_wait_cells(row)] for row in queues[:MOST_ROWS]]
+        blocks.append(Table("Waits by queue, the busiest first", ("queue", *COLUMNS_OF_WAITS), unique_labels(shown)))
     never = logged.extent.jobs - waits["jobs"]
     if never:
         blocks.append(
             f"{count(never, 'job')} without a start in the log, such as jobs that were cancelled before, are not counted."
         )
     return blocks if logged.nobody_waited else [*blocks, _curve(logged), *_waits_by_month(logged)]
-
-
-def _named(value: str) -> str:
-    return "not in the log" if value == "unknown" else value
-
-
-def _unique(rows: list[list[str]]) -> list[list[str]]:
-    """The rows, of which those with a label that is empty or there already get one of their own."""
-    seen: set[str] = set()
-    for row in rows:
-        label = row[0].strip() or "(no name)"
-        row[0] = label if label not in seen else f"{label} ({len(seen) + 1})"
-        seen.add(row[0])
-    return rows
 
 
 def _curve(logged: LoggedSystem) -> Block:
@@ -116,8 +116,15 @@ def _waits_by_month(logged: LoggedSystem) -> list[Block]:
         return []
     columns = {"median wait": "median_s", "mean wait": "mean_s", "95 % wait at most": "p95_s"}
     hours = {name: (months[column] / HOUR_S).round(3).to_list() for name, column in columns.items()}
-    figure = charts.over_time(months["value"].to_list(), hours, "wait, hours", dates=True)
-    return [Chart("waits-by-month", "Waits by month of the submission", figure)]
+    firsts, unfinished = list(map(date.fromisoformat, months["value"])), logged.extent.unfinished_months
+    figure = charts.by_month(firsts, hours, "wait, hours", unfinished)
+    return [Chart("waits-by-month", f"Waits by month of the submission{_note_on(unfinished)}", figure)]
+
+
+def _note_on(unfinished: dict[date, str]) -> str:
+    """What the caption of a chart by month says of months that the log covers in part."""
+    words = [f"{month:%B %Y} ({part})" for month, part in unfinished.items()]
+    return f". Lighter or dashed: the log covers {sentence_list(words)} in part" if words else ""
 
 
 def _backlog(logged: LoggedSystem) -> list[Block]:
@@ -147,9 +154,9 @@ def _backlog(logged: LoggedSystem) -> list[Block]:
     if hours[top] * HOUR_S >= MINUTE_S:
         when = f"{at[top]:%-d %B %Y}" if dates else f"day {days[top]:.0f}"
         text += f" The backlog was largest around {when}, with {duration_text(HOUR_S * hours[top])} of work for the whole cluster."
-    figure = charts.panels_over_time([f"{moment:%Y-%m-%d %H:%M}" for moment in at] if dates else days, series, dates)
-    caption = "Use, jobs waiting, and their work in hours of the whole cluster. Drag sideways to see a part, double-click for all."
-    return [heading, text, Chart("backlog", caption, figure, 460)]
+    figure = charts.panels_over_time(at if dates else days, series)
+    caption = "Use, jobs waiting, and their work in hours of the whole cluster"
+    return [heading, text, Chart("backlog", caption, figure, 460, whole=True)]
 
 
 def _use(logged: LoggedSystem) -> list[Block]:
@@ -168,7 +175,7 @@ def _use(logged: LoggedSystem) -> list[Block]:
     if payer != "account":
         blocks.append(f"The log tells no accounts apart, so {payer}s are shown.")
     columns = (payer, "core-hours", "of all", "jobs", "failed jobs")
-    blocks.append(Table(f"Core-hours by {payer}, most first", columns, _unique(rows)))
+    blocks.append(Table(f"Core-hours by {payer}, most first", columns, unique_labels(rows)))
     return [*blocks, *_use_by_month(logged, largest["who"].head(MOST_COLOURS).to_list())]
 
 
@@ -189,8 +196,9 @@ def _use_by_month(logged: LoggedSystem, largest: list[str]) -> list[Block]:
         part = pl.DataFrame({"month": months}).join(table.filter(who=name), on="month", how="left").sort("month")
         if part["core_hours"].sum():
             series[name] = part["core_hours"].fill_null(0).round(1).to_list()
-    figure = charts.monthly([str(month) for month in months], series, "core-hours a month")
-    return [Chart("use-by-month", f"Core-hours a month by {logged.payer}", figure, 320)]
+    unfinished = logged.extent.unfinished_months
+    figure = charts.by_month(months.to_list(), series, "core-hours a month", unfinished, stacked=True)
+    return [Chart("use-by-month", f"Core-hours a month by {logged.payer}{_note_on(unfinished)}", figure, 320)]
 
 
 def _failures(logged: LoggedSystem) -> list[Block]:
@@ -226,14 +234,11 @@ def _failures_by_month(logged: LoggedSystem, lost: list[str]) -> list[Block]:
     for name in lost:
         part = of_all.join(logged.statuses.filter(status=name), on="month", how="left").sort("month")
         series[name] = (100 * part["jobs"].fill_null(0) / part["all_jobs"]).round(2).to_list()
-    months = [str(month) for month in of_all["month"].sort()]
+    unfinished = logged.extent.unfinished_months
     title = f"{' or '.join(lost)}, % of jobs" if len(lost) == 1 else "% of jobs"
-    figure = charts.over_time(months, series, title, dates=True)
-    return [
-        Chart(
-            "failures", f"Jobs that {'failed or were cancelled' if len(lost) > 1 else lost[0]}, by month", figure, 260
-        )
-    ]
+    figure = charts.by_month(of_all["month"].sort().to_list(), series, title, unfinished)
+    words = f"Jobs that {'failed or were cancelled' if len(lost) > 1 else lost[0]}, by month{_note_on(unfinished)}"
+    return [Chart("failures", words, figure, 260)]
 
 
 def _requests(logged: LoggedSystem) -> list[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 import sql
+from assets.operations.waits_and_waste import WaitsAndWaste, waits_and_waste
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration_text
 from models.waits.clock import LogClock
 from warehouse import Warehouse, first_row
@@ -65,6 +66,21 @@ class LogExtent:
         return begin if least_s < begin - self.first_s < self.last_s - self.first_s else self.first_s
 
     @property
+    def unfinished_months(self) -> dict[date, str]:
+        """First days of the first and the last month, where the log has no submission in more than a day of it, and which part it
+        covers, such as "to 12 Dec". Empty for a log without dates."""
+        if not self.clock.has_dates:
+            return {}
+        first, last = self.moments([self.first_s, self.last_s])
+        months: dict[date, str] = {}
+        if first.day > 1:
+            months[first.date().replace(day=1)] = f"from {first:%-d %b}"
+        if (last + timedelta(days=1)).month == last.month:
+            begin = last.date().replace(day=1)
+            months[begin] = f"{months[begin]} to {last:%-d %b}" if begin in months else f"to {last:%-d %b}"
+        return months
+
+    @property
     def submitted(self) -> str:
         """When, such as "5 Jan 2026 to 21 Jan 2027"."""
         if not self.clock.has_dates:
@@ -79,7 +95,8 @@ class LoggedSystem:
 
     waits: of the statement marts.started_waits. curve: of marts.wait_curve. use: who, core_hours, jobs, failed. payer: what `who` is,
     None where the log names nobody. months: month, who, core_hours. statuses: month, status, jobs, core_hours, requeued. requests: step
-    (share used of the request in twentieths, 20 is all and more), jobs. asked: see `_asked_of`. backlog: see `_backlog_of`.
+    (share used of the request in twentieths, 20 is all and more), jobs. asked: see `_asked_of`. backlog: see `_backlog_of`. groups: waits
+    and waste by user and account.
     """
 
     extent: LogExtent
@@ -92,6 +109,7 @@ class LoggedSystem:
     requests: pl.DataFrame
     asked: dict[str, float] | None
     backlog: pl.DataFrame
+    groups: WaitsAndWaste
 
     @property
     def all_waits(self) -> dict[str, Any] | None:
@@ -128,11 +146,13 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
     """What the warehouse holds of the log. Raises ValueError where it holds no job of the source."""
     parameters = {"source": source}
     with warehouse.read() as connection:
+        extent = _extent_of(connection, source)
+    groups = waits_and_waste(warehouse, source)
+    with warehouse.read() as connection:
 
         def rows(query: str) -> pl.DataFrame:
             return connection.sql(query, params=parameters).pl()
 
-        extent = _extent_of(connection, source)
         payer, use, months = _use_of(connection, source)
         waits = rows(sql.load("marts.started_waits"))
         return LoggedSystem(
@@ -146,6 +166,7 @@ def read_logged(warehouse: Warehouse, source: str) -> LoggedSystem:
             requests=rows(_REQUESTS),
             asked=_asked_of(connection, source),
             backlog=_backlog_of(connection, extent) if waits.height else pl.DataFrame(),
+            groups=groups,
         )
 
 

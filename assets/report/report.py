@@ -24,7 +24,7 @@ from warehouse import Warehouse
     deps=[leaderboard, replay_evaluation, fidelity, replay_runs, trace_health, scheduling_policy, runtime_predictions],
     partitions_def=SOURCES,
     group_name="report",
-    kinds={"html", "plotly"},
+    kinds={"html"},
 )
 def report(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehouse]) -> dg.MaterializeResult:
     """One HTML file per source for people who decide: a summary with a recommendation, what happened, what would change under other

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from assets.report.page import STYLE
+from assets.report.look.style import STYLE
 from assets.what_if.run import engine_version
 from assets.what_if.scenarios.columns import CHANGE_COLUMNS, WAIT_COLUMNS, Column, hours
 from assets.what_if.scenarios.fate import most_changed

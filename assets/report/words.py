@@ -147,6 +147,11 @@ def size_names(cluster_procs: int) -> dict[str, str]:
     return {name: names[name] for name in SIZE_CLASSES}
 
 
+def named(value: str) -> str:
+    """A group of marts.job_facts, where "unknown" is what the log does not say."""
+    return "not in the log" if value == "unknown" else value
+
+
 def jobs_of(size: str) -> str:
     """Jobs of one of `size_names`, such as "jobs over 64 processors", "jobs of 1 processor"."""
     return f"jobs {size}" if size.startswith("over") else f"jobs of {size}"

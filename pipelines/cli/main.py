@@ -31,6 +31,7 @@ COMMANDS = {
     "replay": ("replay", "Replay a log or a source under a policy."),
     "compare": ("replay", "Compare two saved runs of a source."),
     "periods": ("periods", "Compare two periods: what got worse, for whom, since when."),
+    "who": ("who", "Who waited, and who wasted: by user, account or queue."),
     "what-if": ("scenarios.what_if", "Compare scenarios of a file with the source as it is."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),

@@ -40,4 +40,11 @@ SELECT
     CASE WHEN used_cpu_s IS NOT NULL THEN procs * runtime_s / 3600 END AS measured_core_hours, -- core hours of jobs with a known CPU time
     run_count AS run_count, -- times the job was started
     procs * requeued_s / 3600 AS requeued_core_hours, -- core hours of attempts that ended in a requeue
+    CASE coalesce(status, 'unknown') WHEN 'unknown' THEN NULL WHEN 'completed' THEN 0 ELSE core_hours END AS lost_core_hours, -- core hours of a job that did not complete, 0 of one that did; NULL where the log does not know how it ended
+    CASE WHEN runtime_s > 0 AND requested_walltime_s > 0 THEN procs * requested_walltime_s / 3600 END AS requested_core_hours, -- processors times wall time requested, of jobs that ran and had a request
+    CASE WHEN runtime_s > 0 AND requested_walltime_s > 0 THEN procs * greatest(requested_walltime_s - runtime_s, 0) / 3600 END
+        AS unused_core_hours, -- of these, those after the job's end: requested and not used, and free for other jobs
+    CASE WHEN used_cpu_s IS NOT NULL THEN greatest(core_hours - cpu_hours, 0) END AS idle_core_hours, -- core hours held without using the CPU; NULL where the log does not know
+    CASE WHEN used_memory_kb IS NOT NULL THEN requested_memory_kb / 1048576 * runtime_s / 3600 END AS requested_memory_gib_hours, -- memory requested times run time, GiB hours; NULL where the log does not know both memories
+    requested_memory_gib_hours * greatest(1 - used_memory_kb / nullif(requested_memory_kb, 0), 0) AS unused_memory_gib_hours, -- of these, those above the memory used
 FROM local

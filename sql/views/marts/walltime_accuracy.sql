@@ -9,7 +9,7 @@ SELECT
     avg(runtime_s / requested_walltime_s) AS average_used_share, -- mean of run time over request
     median(runtime_s / requested_walltime_s) AS median_used_share, -- median of run time over request
     avg((runtime_s > requested_walltime_s)::INTEGER) AS over_request_share, -- share of jobs that ran longer than they asked
-    sum(core_hours * greatest(requested_walltime_s / runtime_s - 1, 0)) AS unused_core_hours, -- core hours asked for and not used
+    sum(unused_core_hours) AS unused_core_hours, -- core hours asked for and not used
 FROM marts.job_facts
 WHERE runtime_s > 0 AND requested_walltime_s > 0
 GROUP BY ALL

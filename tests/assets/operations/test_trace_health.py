@@ -14,6 +14,7 @@ import sql
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.staging import replace_rows_of_query
 from assets.ingest.update import update_raw_log
+from tests.shared import shared_file
 from tests.tiny import swf_line
 from traces.catalogue.sources import Source
 from warehouse import Warehouse
@@ -218,6 +219,39 @@ def test_a_cluster_that_grows_is_a_change_of_size(tmp_path: Path) -> None:
     assert found(rows) == {"changes of size": 1}
     day = datetime.fromtimestamp(MONDAY + 100 * DAY, UTC).date()
     assert rows["changes of size"]["example"] == f"{day}: 4 to 8 processors"
+
+
+def test_within_a_second_jobs_end_then_others_start(tmp_path: Path) -> None:
+    """Jobs of no length count for themselves between the two: were they taken for a second, 120 processors would seem to be 216."""
+    runs = [(0, 100, 80), (0, 200, 40), (100, 100, 80), (100, 0, 80), (100, 0, 16), (200, 0, 96), (200, 50, 96)]
+    lines = [
+        swf_line(k, MONDAY + start, 0, length, procs, 300, user=k) for k, (start, length, procs) in enumerate(runs)
+    ]
+    report(tmp_path, "; UnixStartTime: 0\n" + "".join(lines), procs=None, log_format="swf")
+    with Warehouse(tmp_path / "w.duckdb").read() as connection:
+        assert connection.sql("SELECT peak_procs, peak_jobs, procs FROM core.capacity, core.clusters").fetchall() == [
+            (120, 2, 120)
+        ]
+        mean = connection.sql("SELECT mean_procs * 86400 FROM core.capacity").fetchall()[0][0]
+    assert mean == pytest.approx(80 * 200 + 40 * 200 + 96 * 50)
+
+
+def test_a_job_of_no_length_is_there_while_others_run_on(tmp_path: Path) -> None:
+    """It began after them and was over before they were."""
+    lines = [swf_line(1, MONDAY, 0, 100, 80, 300), swf_line(2, MONDAY + 50, 0, 0, 40, 300)]
+    report(tmp_path, "; UnixStartTime: 0\n" + "".join(lines), procs=None, log_format="swf")
+    with Warehouse(tmp_path / "w.duckdb").read() as connection:
+        assert connection.sql("SELECT peak_procs, peak_jobs, procs FROM core.capacity, core.clusters").fetchall() == [
+            (120, 2, 120)
+        ]
+
+
+def test_the_cluster_of_a_real_log_has_its_size(tmp_path: Path) -> None:
+    """UB-HPC's micro cluster: ten nodes of twelve processors, 56 jobs of no length, up to ten starts a second."""
+    log = shared_file("traces", "clusters", "ub-micro", "real_slurm_run", "slurm_acct.out").read_text()
+    report(tmp_path, log, procs=None, log_format="slurm")
+    with Warehouse(tmp_path / "w.duckdb").read() as connection:
+        assert connection.sql("SELECT procs FROM core.clusters").fetchall() == [(120,)]
 
 
 def test_the_use_by_day_is_that_of_a_plain_sum(tmp_path: Path) -> None:

@@ -17,25 +17,32 @@ from tests.browser import Browser
 from warehouse import Warehouse
 
 WIDTHS = (1280, 390)
-OVERLAPS = """
-Array.from(document.querySelectorAll(".js-plotly-plot")).flatMap(plot => {
-  const labels = Array.from(plot.querySelectorAll(".xtick text")).map(e => e.getBoundingClientRect());
+SHOWN = "Array.from(document.querySelectorAll('.chart svg')).filter(e => getComputedStyle(e).display !== 'none')"
+OVERLAPS = (
+    SHOWN
+    + """.flatMap(plot => {
+  const labels = Array.from(plot.querySelectorAll(".xtick, .unfinished")).map(e => e.getBoundingClientRect());
   return labels.flatMap((a, i) => labels.slice(i + 1).filter(b =>
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(() => plot.id));
-})
-"""
-UNTITLED = """
-Array.from(document.querySelectorAll(".js-plotly-plot"))
-  .filter(plot => !plot.querySelector(".xtitle, .x2title, .x3title") || !plot.querySelector(".ytitle")).map(plot => plot.id)
-"""
-EMPTY = """
-Array.from(document.querySelectorAll(".js-plotly-plot"))
-  .filter(plot => !plot.querySelector(".scatterlayer path, .barlayer path")).map(plot => plot.id)
-"""
+})"""
+)
+OUTSIDE = (
+    SHOWN
+    + """.flatMap(plot => Array.from(plot.querySelectorAll("text, .data")).filter(e => {
+  const own = e.getBoundingClientRect(), whole = plot.getBoundingClientRect();
+  return own.left < whole.left - 1 || own.right > whole.right + 1 || own.top < whole.top - 1 || own.bottom > whole.bottom + 1;
+}).map(e => plot.id + " " + e.textContent))"""
+)
+SMALL = SHOWN + ".filter(plot => plot.querySelector('.xtick').getBoundingClientRect().height < 10).map(plot => plot.id)"
 TOO_WIDE = """
-Array.from(document.querySelectorAll("body *")).filter(e => !e.closest(".wide") && !e.closest("script, style, svg")
+Array.from(document.querySelectorAll("body *")).filter(e => !e.closest("script, style, svg")
   && e.getBoundingClientRect().right > window.innerWidth + 1).map(e => e.tagName + " " + e.className)
 """
+VERDICTS = """
+Array.from(document.querySelectorAll("td[data-label=verdict]")).filter(e => e.textContent).map(e => e.getBoundingClientRect())
+  .map(box => [box.left, box.right, box.width])
+"""
+LARGEST_PAGE = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +61,25 @@ def browser() -> Iterator[Browser]:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_is_whole_at_any_width(browser: Browser, report: Path, width: int) -> None:
     browser.open(report, width)
-    charts = len(re.findall('data-chart="', report.read_text()))
-    assert browser.value("document.querySelectorAll('.js-plotly-plot').length") == charts >= 6
+    charts = len(re.findall('<div class="chart">', report.read_text()))
+    assert browser.value(f"{SHOWN}.length") == charts >= 6, "one drawing of each chart"
     assert browser.requests() == [] and browser.faults() == []
     assert browser.value(OVERLAPS) == [], "labels of a horizontal axis overlap"
-    assert browser.value(UNTITLED) == [] and browser.value(EMPTY) == []
+    assert browser.value(OUTSIDE) == [] and browser.value(SMALL) == []
     assert browser.value("document.documentElement.scrollWidth") <= width
-    assert browser.value(TOO_WIDE) == []
-    assert browser.value("document.querySelectorAll('.modebar').length") == 0
+    assert browser.value(TOO_WIDE) == [], "nothing needs scrolling sideways"
+    assert report.stat().st_size < LARGEST_PAGE
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_verdicts_are_in_sight_and_a_desk_is_used(browser: Browser, report: Path, width: int) -> None:
+    browser.open(report, width)
+    verdicts = browser.value(VERDICTS)
+    assert verdicts and all(left >= 0 and right <= width and size > 60 for left, right, size in verdicts)
+    used = browser.value("document.querySelector('.wide').getBoundingClientRect().width")
+    assert used >= 0.9 * width
+    pairs = browser.value("Array.from(document.querySelectorAll('.pair')).map(e => getComputedStyle(e).display)")
+    assert set(pairs) == {"grid" if width == 1280 else "block"}
 
 
 @pytest.mark.parametrize("width", WIDTHS)

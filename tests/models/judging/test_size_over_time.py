@@ -19,6 +19,13 @@ def full(*levels: tuple[int, int], length: int = 1000) -> tuple[np.ndarray, np.n
     return start, start + length, procs
 
 
+def test_within_a_second_jobs_end_then_others_start() -> None:
+    """In whatever order they come, and a job of no length uses nothing."""
+    start, end, procs = np.array([100, 0, 100, 100]), np.array([200, 100, 150, 100]), np.array([3, 4, 1, 4])
+    moments, used = in_use(start, end, procs)
+    assert list(zip(moments.tolist(), used.tolist(), strict=True)) == [(0, 4), (100, 4), (150, 3), (200, 0)]
+
+
 def test_text_there_and_back() -> None:
     twice = SizeOverTime((48, 64, 32), (86_400, 90_000))
     assert GREW.text == "48 until 86400, then 64" and twice.text == "48 until 86400, 64 until 90000, then 32"

@@ -1,0 +1,97 @@
+"""Who waited, and who wasted: waits of the log, core-hours that were lost, and what was requested and not used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import polars as pl
+
+import sql
+from assets.common.trace import load_clock
+from models.waits.periods import period_span
+from warehouse import Warehouse, first_row
+
+KINDS = ("user", "account", "queue")
+"""What jobs are grouped by."""
+UNKNOWN = "unknown"
+"""The group of jobs of which the log does not say it."""
+LOSSES = {
+    "failed_core_hours": "failed",
+    "cancelled_core_hours": "cancelled",
+    "timeout_core_hours": "timed out",
+    "out_of_memory_core_hours": "out of memory",
+    "other_lost_core_hours": "other ends",
+    "requeued_core_hours": "requeued",
+}
+"""Columns that add up to lost_core_hours, and what they are called."""
+UNUSED = {
+    "unused_core_hours": "requested_core_hours",
+    "idle_core_hours": "measured_core_hours",
+    "unused_memory_gib_hours": "requested_memory_gib_hours",
+}
+"""What was requested and not used, and what it is a part of: time, processors, memory. NULL where the log does not say it."""
+
+
+@dataclass(frozen=True)
+class WaitsAndWaste:
+    """rows: of the statement marts.waits_and_waste. words: which jobs these are, empty for all of the source."""
+
+    rows: pl.DataFrame
+    words: str = ""
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The row of all jobs."""
+        return self.rows.row(by_predicate=pl.col("kind") == "all", named=True)
+
+    def groups(self, kind: str, order: str = "core_hours") -> pl.DataFrame:
+        """Rows of one of KINDS, those with most of `order` first."""
+        return self.rows.filter(kind=kind).sort(order, "value", descending=[True, False], nulls_last=True)
+
+    def are_named(self, kind: str) -> bool:
+        """Whether the log names any group of this kind."""
+        return self.rows.filter(pl.col("kind") == kind, pl.col("value") != UNKNOWN).height > 0
+
+    def losses(self) -> dict[str, str]:
+        """Those of LOSSES that there are. Empty where nothing was lost, or the log does not say how jobs ended."""
+        whole = self.whole
+        return {} if whole["lost_core_hours"] is None else {name: word for name, word in LOSSES.items() if whole[name]}
+
+    def unused(self) -> dict[str, str]:
+        """Those of UNUSED that the log tells."""
+        whole = self.whole
+        return {part: of for part, of in UNUSED.items() if whole[of]}
+
+
+def waits_and_waste(warehouse: Warehouse, source: str, period: str | None = None) -> WaitsAndWaste:
+    """Waits and waste of a source, or of the jobs that were submitted in a period (models.waits.periods.PERIODS).
+
+    Raises ValueError where there is no such job, and as models.waits.periods.period_span.
+    """
+    parameters: dict[str, Any] = {"source": source, "begin": None, "end": None}
+    words = ""
+    if period is not None:
+        clock = load_clock(warehouse, source)
+        with warehouse.read() as connection:
+            extent = first_row(
+                connection, "SELECT min(submit_time), max(submit_time) FROM core.jobs WHERE source = ?", [source]
+            )
+        if extent is not None and extent[0] is not None:
+            first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
+            begin, end, name = period_span(period, clock, first, last)
+            words = f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)
+            parameters |= {"begin": clock.zero + timedelta(seconds=begin), "end": clock.zero + timedelta(seconds=end)}
+    with warehouse.read() as connection:
+        rows = connection.sql(sql.load("marts.waits_and_waste"), params=parameters).pl()
+    if rows.is_empty() and words:
+        raise ValueError(f"no job of {source!r} was submitted in {words}")
+    if rows.is_empty():
+        raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
+    return WaitsAndWaste(rows, words)
+
+
+def part_of_whole(part: float | None, whole: float | None) -> float | None:
+    """A part of a whole, None where one of them is unknown or the whole is nothing."""
+    return part / whole if part is not None and whole else None

@@ -1,0 +1,1 @@
+"""How pages look: charts as drawings, and styles."""
