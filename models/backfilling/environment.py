@@ -1,7 +1,7 @@
 """Deep Back-Filling's episodes as Gymnasium environments, so that other libraries can train on them in the mode of the paper (extra `gym`).
 
-One step is one action: place the job of a slot, or let time go on. Slots whose job does not fit, and empty ones, are masked: choosing
-one is the same as letting time go on, and `info["action_mask"]` says which there are.
+One step is one action: place the job of a slot, or let time go on. Slots whose job does not fit, and empty ones, are masked:
+`info["action_mask"]` says which there are, and choosing another raises ValueError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """RLSchert's cluster as Gymnasium environments, so that other libraries can train on it (extra `gym`).
 
 One step is one action: select a slot, kill a place, or let time pass. Rewards come when time passes (equations 9 and 10).
-Actions that are not offered are masked, and one of them is the same as waiting. `info["action_mask"]` says which are offered.
+Actions that are not offered are masked: `info["action_mask"]` says which are, and another raises ValueError.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gymnasium import spaces
 from models.gym_face import BoolArray, EpisodeEnv, FloatArray, OneByOneEnv
 from models.rlschert.cluster import Setting, SlotCluster
 from models.rlschert.workload import Workload, draw_sequences
-from simulator.published.rlschert import ACTIONS, HORIZON, WAIT
+from simulator.published.rlschert import ACTIONS, HORIZON
 from simulator.published.rlschert_view import IMAGE_COLUMNS_BESIDE, SIGHT_FACTS
 
 
@@ -22,7 +22,7 @@ class ClusterVectorEnv(OneByOneEnv):
     Observation: facts, float32 (episodes, SIGHT_FACTS), or with `images` state images, float32 (episodes, HORIZON, columns).
         See `simulator.published.rlschert_view.look` and `draw_image`.
     Action: an integer below ACTIONS for each episode. It is a slot whose job is selected, a place whose job is killed, or, the
-        last, to let a unit of time pass. An action that `info["action_mask"]` does not offer lets time pass.
+        last, to let a unit of time pass.
     Reward: for a unit of time, minus the sum over the jobs in the system of 1 / estimate (goal slowdown, equation 9) or of 1
         (goal completion, equation 10). Actions that take no time have the reward 0.
     Termination: all jobs of the sequence are done. Truncation: after `most_actions` actions.
@@ -51,7 +51,7 @@ class ClusterVectorEnv(OneByOneEnv):
 
     def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
         cluster = self._clusters[e]
-        reward = cluster.step(np.array([action if cluster.mask[0, action] else WAIT]))[0]
+        reward = cluster.step(np.array([action]))[0]
         self._taken[e] += 1
         over = bool(cluster.over[0])
         return reward, over, not over and bool(self._taken[e] >= self._most_actions)

@@ -1,7 +1,7 @@
 """Windows of a trace as Gymnasium environments for agents beside a policy, which pick what is backfilled or inspect picks (extra `gym`).
 
 One step is one answer to a question (docs/reference/semantics.md, "Picked backfilling" and "Inspected picks"). Rows that are no answer are
-masked: choosing one takes the first row instead, and `info["action_mask"]` says which there are.
+masked: `info["action_mask"]` says which there are, and choosing another raises ValueError.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ class AgentVectorEnv(EpisodesEnv):
         raise ValueError("in none of a thousand windows is the agent asked: take busier windows, or longer ones")
 
     def _act(self, actions: NDArray[np.int64], acting: BoolArray) -> tuple[NDArray[np.float64], BoolArray, BoolArray]:
-        rows = np.where((actions >= 0) & (actions < self._seen.mask.shape[1]), actions, 0)
-        rows = np.where(np.take_along_axis(self._seen.mask, rows[:, None], axis=1)[:, 0], rows, 0)
-        self._seen = self._batch.step(rows)
+        self._seen = self._batch.step(np.where(acting, actions, 0))
         over = ~self._seen.asking
         if self._weights is None:
             rewards = np.zeros(self.num_envs)

@@ -1,7 +1,7 @@
 """Windows of a trace as Gymnasium environments, so that other libraries can train on them (extra `gym`).
 
 One step chooses the next job. The reward comes at the end of the window and is minus the goal's cost. Places beyond the waiting
-jobs are masked. Choosing one takes the first job instead, and `info["action_mask"]` says which there are.
+jobs are masked: `info["action_mask"]` says which there are, and choosing another raises ValueError.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class SchedulingVectorEnv(OneByOneEnv):
         )
 
     def _act_in(self, e: int, action: int) -> tuple[float, bool, bool]:
-        place = action if self._seen[e].mask[0, action] else 0
-        self._seen[e] = self._batches[e].step(np.array([place]))
+        self._seen[e] = self._batches[e].step(np.array([action]))
         over = not self._seen[e].choosing[0]
         return -self._cost(e) if over else 0.0, over, False
 

@@ -25,7 +25,7 @@ HASHES = {
     "swf": (1, "644c8d625563"),
     "slurm": (2, "ff6d89e59933"),
     "pbs": (2, "9b5091216332"),
-    "vasp": ("3", "c131b2b71397"),
+    "vasp": ("4", "01f2de1f1ec4"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

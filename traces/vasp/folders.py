@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traces.common.log import LogError
+from traces.vasp.inputs import requests_images
 
 READ_FILES = ("OSZICAR", "INCAR", "KPOINTS", "POSCAR")
 """Files beside OUTCAR that are read, OSZICAR first. Outputs of the batch system are read too."""
 _OUTCAR = re.compile(r"OUTCAR(?:\.(?!bz2$)[A-Za-z0-9_\-]+)*$")
 _PRINTED = re.compile(r"(?:slurm-[\d_]+\.out|.*\.[oe]\d+|.*\.(?:out|err)|vasp[._]?log|std_?(?:out|err).*)$", re.I)
-_IMAGES = re.compile(rb"^[ \t]*IMAGES[ \t]*=", re.M | re.I)
 _LINK_TO_FOLDER = "a link that leads out of the folder of runs is not followed: give what it leads to a name of its own"
 _LINK_TO_FILE = "a link that leads out of the folder of runs is not read: put the file in its place"
 _OF_VASP = ("OUTCAR", "OSZICAR", "INCAR", "KPOINTS", "POSCAR", "CONTCAR", "XDATCAR", "vasprun.xml")
@@ -142,7 +142,7 @@ def _is_neb(tree: _Tree, path: Path) -> bool:
         incar = path / "INCAR"
         if not incar.is_file() or tree.leads_out(incar):
             return False
-        return _IMAGES.search(incar.read_bytes()) is not None
+        return requests_images(incar.read_text("utf-8", "replace"))
     except OSError:
         return False
 

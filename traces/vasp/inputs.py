@@ -6,12 +6,13 @@ POTCAR is never opened: its contents are licensed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.vasp.settings import INTEGERS, REALS, SWITCHES, VASP_SETTINGS
+from traces.vasp.settings import INTEGERS, REALS, SWITCHES, VASP_SETTINGS, metagga
 
 _METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", "c": "explicit", "k": "explicit"}
 
@@ -19,16 +20,27 @@ _METHODS = {"g": "gamma", "m": "monkhorst-pack", "a": "automatic", "l": "line", 
 def read_incar(text: str) -> dict[str, Any]:
     """The parameters of VASP_SETTINGS that an INCAR sets, by name, each as it is first set. Values that have no meaning are left out."""
     values: dict[str, Any] = {}
+    for name, word in _statements(text):
+        if name in VASP_SETTINGS and name not in values:
+            understood = _value(name, word)
+            if understood is not None:
+                values[name] = understood
+    return values
+
+
+def requests_images(text: str) -> bool:
+    """Whether an INCAR sets IMAGES, so that VASP runs each image of a NEB in a folder of its own."""
+    return any(name == "IMAGES" and word != "0" for name, word in _statements(text))
+
+
+def _statements(text: str) -> Iterator[tuple[str, str]]:
+    """(name in capitals, first word of the value) of each statement of an INCAR that has a value. Several may share a line."""
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.split(r"[#!]", line, maxsplit=1)[0]
         for statement in line.split(";"):
-            name, given, value = statement.partition("=")
-            name, words = name.strip().upper(), value.split()
-            if given and name in VASP_SETTINGS and words and name not in values:
-                understood = _value(name, words[0])
-                if understood is not None:
-                    values[name] = understood
-    return values
+            name, _, value = statement.partition("=")
+            if words := value.split():
+                yield name.strip().upper(), words[0]
 
 
 def _value(name: str, word: str) -> Any:
@@ -38,6 +50,8 @@ def _value(name: str, word: str) -> Any:
         if name == "LREAL" and letter in ("A", "O"):  # Auto, On
             return True
         return {"T": True, "F": False}.get(letter)
+    if name == "METAGGA":
+        return metagga(word)
     if name not in INTEGERS and name not in REALS:
         return word
     if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d{1,3})?", word):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from traces.vasp.settings import fortran_count, fortran_real, read_settings
+from traces.vasp.settings import IVDW_LINE, fortran_count, fortran_real, read_settings
 
 _WORDS = (
     b"vasp.",
@@ -33,6 +33,7 @@ _WORDS = (
     b"reached required",
     b"Elapsed time",
     b"General timing",
+    b"IVDW",
 )
 """What lines worth reading contain. `bytes.find` goes through a file many times faster than a regular expression."""
 
@@ -290,6 +291,10 @@ class _Reader:
             elapsed = _ELAPSED.match(line)
             if elapsed:
                 launch.finished, launch.elapsed_s, self._over = True, _seconds(elapsed[1]), True
+        elif word == b"IVDW":
+            correction = IVDW_LINE.match(line)
+            if correction and launch.settings.get("IVDW") is None:
+                launch.settings["IVDW"] = fortran_count(correction[1])
         elif last is not None:
             _tell(last, word, line)
 

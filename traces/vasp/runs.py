@@ -19,7 +19,7 @@ from traces.vasp.outcar import Launch, cut_before_table, read_outcar
 from traces.vasp.settings import VASP_SETTINGS
 from traces.vasp.tables import LAUNCH_KEY, ReadFolder
 
-VASP_READER_VERSION = "3"
+VASP_READER_VERSION = "4"
 """Raise it when the same files give other rows: each folder is then read again."""
 _NO_HEAD = "its head is missing: the steps behind it were read, and what only the head tells is unknown"
 _NO_MIDDLE = "lines are missing in the middle of it: the steps that are left were read"
@@ -125,6 +125,9 @@ def _run_row(
     for name in VASP_SETTINGS:
         value = settings.get(name)
         row[name.lower()] = incar.get(name) if value is None else value
+    functional = incar.get("METAGGA")
+    if functional and functional.startswith(row["metagga"]):  # VASP 5 and 6.1 print five letters of it
+        row["metagga"] = functional
     row |= {name: settings.get(name) for name in _COPIED_SETTINGS}
     started = launch.started_at
     if started is not None:

@@ -15,8 +15,22 @@ _NCORE = re.compile(
 )
 _IMAGE = re.compile(rb"^\s*each image running on\s*(\d+)", re.M)
 _SETTING = re.compile(rb"([A-Z][A-Z0-9_]*)[ \t]*=[ \t]*([^\s;=]+)")
-_ELEMENT = re.compile(rb"VRHFIN\s*=\s*([A-Z][a-z]?)\s*:")
-_POTENTIAL = re.compile(rb"^\s*POTCAR:\s+\S+\s+([A-Z][a-z]?)(?![a-z])", re.M)
+_METAGGA = re.compile(rb"^[ \t]*METAGGA[ \t]*=[ \t]*([A-Za-z]\w*)(?!.*non-selfconsistent)", re.M)
+"""The functional, in the echo of INCAR or where VASP says what is in force. `METAGGA= F non-selfconsistent` is another parameter."""
+IVDW_LINE = re.compile(rb"^[ \t]*IVDW[ \t]*=[ \t]*(\d+)", re.M)
+"""In the echo of INCAR, or where VASP computes the first correction, which is behind electronic steps."""
+_POTENTIALS = (
+    re.compile(rb"^[ \t]*TITEL[ \t]*=(.*)$", re.M),
+    re.compile(rb"^[ \t]*POTCAR:(.*)$", re.M),
+    re.compile(rb"^[ \t]*VRHFIN[ \t]*=(.*)$", re.M),
+)
+"""Lines that name the element of each potential. VRHFIN is last: it says X for Xe, and r for some potentials of Zr."""
+_SYMBOL = re.compile(rb"(?:^|\s)([A-Z][a-z]?)(?![A-Za-z])")
+_SYMBOLS = frozenset(
+    b"H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd "
+    b"Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac "
+    b"Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr".split()
+)
 _IONS_PER_TYPE = re.compile(rb"ions per type =([ \d]+)")
 _VOLUME = re.compile(rb"volume of cell\s*:\s*([\d.]+)")
 
@@ -45,6 +59,8 @@ INTEGERS = (
 REALS = ("NELECT", "ENCUT", "EDIFF", "EDIFFG", "SIGMA", "POTIM")
 SWITCHES = ("LREAL", "LHFCALC", "LSORBIT", "LNONCOLLINEAR", "LEPSILON", "LWAVE", "LCHARG")
 WORDS = ("PREC", "GGA", "METAGGA")
+_FROM_OWN_LINES = ("METAGGA", "IVDW")
+"""No list of parameters tells what of these is in force."""
 VASP_SETTINGS = (*INTEGERS, *REALS, *SWITCHES, *WORDS)
 """Input parameters of a launch, as VASP calls them; OUTCAR tells the value in force, defaults included."""
 
@@ -77,11 +93,13 @@ def read_settings(header: bytes, begins_whole: bool = True) -> dict[str, Any]:
     settings["image_cores"] = fortran_count(image[1]) if image else None
     per_type = _IONS_PER_TYPE.search(header)
     types = len(per_type[1].split()) if per_type else None
-    names = _ELEMENT.findall(header) or _POTENTIAL.findall(header)
-    if len(names) < (types or 0) or (types is None and not begins_whole):
-        names = []  # some are missing, and those that are left are another system
-    settings["elements"] = [name.decode() for name in dict.fromkeys(names)]
+    # where the number is not known, some may be missing, and those that are left are another system
+    settings["elements"] = _elements(header, types or 1) if types or begins_whole else []
     settings["element_types"] = types or len(settings["elements"]) or None
+    functionals = [metagga(word.decode()) or "" for word in _METAGGA.findall(header)]
+    settings["METAGGA"] = max(functionals, key=len, default="") or None
+    correction = IVDW_LINE.search(header)
+    settings["IVDW"] = fortran_count(correction[1]) if correction else None
     volume = _VOLUME.search(header, parameters) if parameters >= 0 else _VOLUME.search(header) if begins_whole else None
     settings["volume_a3"] = fortran_real(volume[1]) if volume else None
     settings["automatic_mesh"] = b"Automatic generation of k-mesh" in header
@@ -89,12 +107,32 @@ def read_settings(header: bytes, begins_whole: bool = True) -> dict[str, Any]:
     return settings
 
 
+def metagga(word: str) -> str | None:
+    """A functional as VASP reads it, or None for no meta-GGA."""
+    name = word.upper()
+    return name if name[:1].isalpha() and name not in ("NONE", "F", "FALSE") else None
+
+
+def _elements(header: bytes, least: int) -> list[str]:
+    """Symbols of the potentials, each once, by the first kind of line that names `least` of them. Empty where none does."""
+    for lines in _POTENTIALS:
+        names = [_symbol(line) for line in lines.findall(header)]
+        if len(names) >= least and None not in names:
+            return [name for name in dict.fromkeys(names) if name]
+    return []
+
+
+def _symbol(line: bytes) -> str | None:
+    """The first symbol of an element in the name of a potential, such as Zr of `PAW_PBE Zr_sv 04Jan2005`."""
+    return next((name.decode() for name in _SYMBOL.findall(line) if name in _SYMBOLS), None)
+
+
 def _take(settings: dict[str, Any], text: bytes) -> None:
     """The first value of each setting; a field that overflowed or makes no sense stays None."""
     seen = set()
     for name_, value in _SETTING.findall(text):
         name = name_.decode()
-        if name not in settings or settings[name] is not None or name in seen:
+        if name not in settings or name in _FROM_OWN_LINES or settings[name] is not None or name in seen:
             continue
         seen.add(name)
         if name in INTEGERS:

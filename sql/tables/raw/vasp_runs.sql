@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS raw.vasp_runs (
     lcharg BOOLEAN, -- LCHARG: writes the charge at the end
     prec VARCHAR, -- PREC: precision
     gga VARCHAR, -- GGA: functional; -- for the potential's own
-    metagga VARCHAR, -- METAGGA: meta-GGA; F for none
+    metagga VARCHAR, -- METAGGA: meta-GGA in capitals; null for none
     electronic_steps BIGINT NOT NULL, -- finished electronic steps: LOOP lines
     ionic_steps BIGINT NOT NULL, -- finished ionic steps: LOOP+ lines
     residuals_told BIGINT NOT NULL, -- electronic steps whose residual an OSZICAR, or the standard output, tells

@@ -43,6 +43,14 @@ def test_rewards_are_what_replays_cost(arena: Arena) -> None:
     assert len(rewards) > 6 and len(set(rewards)) > 3
 
 
+def test_a_place_without_a_job_is_refused(arena: Arena) -> None:
+    env = SchedulingEnv(arena, Windows(np.arange(0, 600, 50), 40))
+    _, info = env.reset(seed=1)
+    waiting = int(info["action_mask"].sum())
+    with pytest.raises(ValueError, match=f"action {waiting} is masked: take one of the {waiting} for which"):
+        env.step(waiting)
+
+
 def test_what_cannot_be_an_environment(arena: Arena, jobs: Jobs) -> None:
     windows = Windows(np.array([0]), 40)
     other = Arena(jobs, arena.cluster_procs, parse_goal("bsld"), "easy", "rlscheduler")

@@ -155,7 +155,7 @@ def test_settings() -> None:
 
 
 def test_the_echo_of_incar_does_not_count() -> None:
-    echo = " INCAR:\n   SYSTEM = TiO2\n   ENCUT = 750\n   NELM = 10       max.\n   IVDW = 12\n"
+    echo = " INCAR:\n   SYSTEM = TiO2\n   ENCUT = 750\n   NELM = 10       max.\n"
     found = launch(TOP + echo + SIZES + FREE_TEXT + PARAMETERS + electronic()).settings
     assert {name: found[name] for name in SETTINGS} == SETTINGS
 
@@ -164,6 +164,13 @@ def test_what_is_printed_later_does_not_count() -> None:
     later = "   NELM   =      1;   IVDW = 11\n"
     found = launch(TOP + SIZES + PARAMETERS + later + electronic() + later + PARAMETERS).settings
     assert {name: found[name] for name in SETTINGS} == SETTINGS
+
+
+def test_a_correction_is_known_when_vasp_has_computed_it() -> None:
+    """As VASP 5.4 prints it between the electronic steps and LOOP+. IVDW_NL is another parameter."""
+    begin = TOP + SIZES + PARAMETERS.replace(" Ionic", "   IVDW_NL    =     1    kernel type\n Ionic") + electronic()
+    assert launch(begin).settings["IVDW"] is None
+    assert launch(begin + "  IVDW =  21\n" + loop("3.0", "LOOP+") + "  IVDW =  12\n").settings["IVDW"] == 21
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,28 @@ def test_images_of_a_neb(name: str, tmp_path: Path) -> None:
         assert read.rejects.is_empty()
 
 
+@pytest.mark.parametrize(
+    ("incar", "image"),
+    [
+        ("IBRION = 3; POTIM = 0 ; images = 2 ; SPRING = -5\n", 1),
+        ("POTIM = 0; \\\n IMAGES = 2\n", 1),
+        ("POTIM = 0 # ; IMAGES = 2\n", None),
+        ("SYSTEM = IMAGES = 2\n", None),
+        ("IMAGES = 0\n", None),
+    ],
+)
+def test_images_is_a_statement_like_any_other(incar: str, image: int | None, tmp_path: Path) -> None:
+    written(a_neb(tmp_path) / "INCAR", incar)
+    assert read_runs(tmp_path)["01"].runs["image"].to_list() == [image]
+
+
+@pytest.mark.parametrize(("incar", "functional"), [("R2SCAN", "R2SCAN"), ("SCAN", "R2SCA"), ("--", "R2SCA")])
+def test_a_functional_that_vasp_cut_to_five_letters(incar: str, functional: str, tmp_path: Path) -> None:
+    written(tmp_path / "OUTCAR", WHOLE.replace(CORES, CORES + " METAGGA = R2SCA    LMAXTAU =  6    LMIXTAU =  T\n"))
+    written(tmp_path / "INCAR", f"METAGGA = {incar}\n")
+    assert read_runs(tmp_path)["."].runs["metagga"].to_list() == [functional]
+
+
 def test_an_image_may_have_inputs_of_its_own(tmp_path: Path) -> None:
     written(a_neb(tmp_path) / "01" / "KPOINTS", "k\n0\nMonkhorst\n4 4 4\n")
     assert read_runs(tmp_path)["01"].runs["kpoints_method"].to_list() == ["monkhorst-pack"]

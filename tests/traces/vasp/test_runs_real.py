@@ -57,6 +57,36 @@ def test_runs_are_as_the_index_tells(found: dict[str, ReadFolder]) -> None:
         assert read["state"] == ("finished" if row["elapsed_s"] else "cut_off"), run
 
 
+def test_functionals_and_corrections_are_as_vasp_says(found: dict[str, ReadFolder]) -> None:
+    """The line `METAGGA= F` of 477 runs is another parameter."""
+    rows = {run: read.runs.select("metagga", "ivdw").row(0) for run, read in found.items()}
+    assert {run: name for run, (name, _) in rows.items() if name} == {
+        "emmet-43a4b28948": "R2SCAN",
+        "pymatgen-test-files-077ead42c5": "R2SCA",
+    }
+    said = {run: set(re.findall(rb"(?m)^ *IVDW *= *(\d+)", outcar(run))) for run in found}
+    assert {run: {b"%d" % number} for run, (_, number) in rows.items() if number is not None} == {
+        run: numbers for run, numbers in said.items() if numbers
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "row"),
+    [
+        ("vasp-metagga", {"metagga": "R2SCAN", "ivdw": 12}),
+        ("vasp-vrhfin-xe", {"elements": "Xe O"}),
+        ("vasp-vrhfin-zr", {"elements": "Zr O"}),
+        ("vasp-images-semicolon", {"image": 1, "job_folder": "vasp-images-semicolon"}),
+    ],
+)
+def test_what_people_reported(case: str, row: dict[str, Any]) -> None:
+    root = shared_file("cases", case)
+    reads = [read_folder(each) for each in find_runs(root.parent) if (root.parent / each.name).is_relative_to(root)]
+    assert [read.rejects.rows() for read in reads if not read.rejects.is_empty()] == []
+    (run,) = [read.runs.row(0, named=True) for read in reads]
+    assert {name: run[name] for name in row} == row
+
+
 def test_no_time_is_missing(found: dict[str, ReadFolder]) -> None:
     for run, read in found.items():
         row = read.runs.row(0, named=True)

@@ -83,7 +83,7 @@ PARAMETERS = """\
 """
 SETTINGS: dict[str, Any] = {
     "NKPTS": 10, "NBANDS": 200, "NIONS": 33, "NGX": 48, "NGY": 50, "NGZ": 52, "PREC": "accura", "ISTART": 0, "ICHARG": 2,
-    "ISPIN": 2, "LNONCOLLINEAR": False, "LSORBIT": False, "METAGGA": "F", "ENCUT": 270.0, "NELM": 100, "NELMIN": 2,
+    "ISPIN": 2, "LNONCOLLINEAR": False, "LSORBIT": False, "METAGGA": None, "ENCUT": 270.0, "NELM": 100, "NELMIN": 2,
     "NELMDL": -5, "EDIFF": 1e-5, "LREAL": True, "EDIFFG": -0.01, "NSW": 99, "IBRION": 2, "ISIF": 3, "ISYM": 1, "POTIM": 0.5,
     "NELECT": 364.0, "ISMEAR": -5, "SIGMA": 0.05, "IALGO": 68, "GGA": "--", "LEXCH": 8, "LHFCALC": False, "LEPSILON": False,
     "IVDW": None,
@@ -162,7 +162,10 @@ def assert_begins(part: list[Launch], whole: list[Launch]) -> None:
         if steps:
             told = {name: value for name, value in asdict(last.electronic[-1]).items() if value is not None}
             assert told.items() <= asdict(same.electronic[steps - 1]).items()
-            assert last.settings == same.settings
+            assert last.settings in (
+                same.settings,
+                same.settings | {"IVDW": None},
+            )  # it is printed behind the first steps
         assert last.ionic == same.ionic[: len(last.ionic)]
         heading = ("version", "architecture", "started_at")
         assert [getattr(last, name) for name in heading] == [getattr(same, name) for name in heading]
