@@ -16,6 +16,9 @@ RAY_TESTS := tests/models/scheduling/workers/test_ray_launcher.py tests/models/s
 extra = $(BIN)/python -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
 	print(*extras['$(1)'], sep='\n')"
 
+# Runs a command, and says every nine seconds that it still does.
+saying_how_long = ( while sleep 9; do echo "  still setting up, $$SECONDS s"; done ) & said=$$!; $(1); code=$$?; kill $$said; exit $$code
+
 # One thread per process: the work is many small steps, and more threads only fight over the cores.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
@@ -33,8 +36,8 @@ $(DONE): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv \
 		|| { echo "no .venv could be made here, the lines above say why; where Python lacks its venv module: apt install python3-venv"; rm -rf .venv; exit 1; }
 	@echo "setting up .venv (once; a few minutes of downloads)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(call saying_how_long,$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0)
+	@$(call saying_how_long,$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]')
 	@rm -f .venv/.set-up-*; touch $@
 
 run: setup ## Run the pipeline on all sources: raw logs to leaderboard and report

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,6 +27,7 @@ from assets.sharing.refresh import refresh_readers
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
+from pipelines.step_log import StepWatch, asset_name, saying_what_runs
 from pipelines.terminal import printable
 from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError, WarehouseError
@@ -177,13 +179,15 @@ def run_job(
             click.secho(f"{source}: {job}" if partitions else job, bold=True, err=True)
             config = dict(run_config or {}) | {"loggers": {"steps": {"config": {}}}}
             try:
-                result = _resolved(job, assets).execute_in_process(
-                    run_config=config,
-                    instance=instance,
-                    partition_key=source if partitions else None,
-                    tags=this_process() | {FROM_COMMAND_LINE: "command line", REPOSITORY_TAG: REPOSITORY},
-                    raise_on_error=True,
-                )
+                definition = _resolved(job, assets)
+                with saying_what_runs(_step_watch(instance, definition, source if partitions else None)):
+                    result = definition.execute_in_process(
+                        run_config=config,
+                        instance=instance,
+                        partition_key=source if partitions else None,
+                        tags=this_process() | {FROM_COMMAND_LINE: "command line", REPOSITORY_TAG: REPOSITORY},
+                        raise_on_error=True,
+                    )
             except dg.DagsterInvalidConfigError as error:
                 raise ValueError(f"the run configuration does not fit the job {job!r}: {error}") from None
             except DagsterAssetCheckFailedError as error:
@@ -209,6 +213,32 @@ def _refresh_readers() -> None:
         refresh_readers()
     except (ValueError, OSError, WarehouseError) as error:
         click.secho(f"  ! for readers, nothing new was written: {printable(str(error))}", fg="yellow", err=True)
+
+
+def _step_watch(instance: dg.DagsterInstance, definition: dg.JobDefinition, partition: str | None) -> StepWatch:
+    """What tells how far a run is. It knows how long each asset took when the job last succeeded, for this source if it can."""
+    names = sorted(key.to_user_string() for key in definition.asset_layer.selected_asset_keys)
+    of_source = {"dagster/partition": partition} if partition else {}
+    earlier: dict[str, float] = {}
+    is_same = False
+    for tags in (of_source, {}):
+        succeeded = dg.RunsFilter(job_name=definition.name, tags=tags, statuses=[dg.DagsterRunStatus.SUCCESS])
+        runs = instance.get_runs(filters=succeeded, limit=1)
+        if runs:
+            earlier, is_same = _seconds_of_assets(instance, runs[0].run_id), tags == of_source
+            break
+    return StepWatch(names, earlier, is_same, time.monotonic())
+
+
+def _seconds_of_assets(instance: dg.DagsterInstance, run_id: str) -> dict[str, float]:
+    """From the first step of each asset of a run to its last, seconds."""
+    spans: dict[str, tuple[float, float]] = {}
+    for step in instance.get_run_step_stats(run_id):
+        if step.start_time is not None and step.end_time is not None:
+            name = asset_name(step.step_key)
+            first, last = spans.get(name, (step.start_time, step.end_time))
+            spans[name] = min(first, step.start_time), max(last, step.end_time)
+    return {name: last - first for name, (first, last) in spans.items()}
 
 
 def _resolved(job: str, assets: Sequence[dg.AssetKey]) -> dg.JobDefinition:

@@ -1,13 +1,108 @@
-"""What a run from the command line prints: one line per finished asset, warnings, failed checks."""
+"""What a run from the command line prints: one line per finished asset, what runs now, warnings, failed checks."""
 
 import logging
+import threading
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import click
 import dagster as dg
 
 from assets.common.asset import PASSED_OVER
+from assets.common.progress import time_left_text
 from pipelines.terminal import printable
+
+SILENT_S = 9.0
+"""After so long without a line, one says what runs now."""
+LEAST_DONE = 0.05
+"""Of the expected time that must be over before the time left is estimated where the same run has not been seen."""
+TYPICAL_S = {
+    **{"raw/log": 10, "features/job_features": 4, "features/similar_jobs": 2, "predictions/runtime_evaluation": 20},
+    **{"predictions/runtime_model": 3, "replay/runs": 50, "policies/priority_key": 10, "predictions/wait_times": 5},
+    **{"policies/scheduling_policy": 30, "replay/prediction_search": 60, "replay/evaluation": 3},
+}
+"""Seconds of the slow assets for a bundled source: how a first run divides its time. All others take about one."""
+
+
+class StepWatch:
+    """Which asset runs now, for how long, and how long the rest will take.
+
+    assets: of the run. earlier: seconds of each when the same job last succeeded, empty where it never did. is_same: whether that was for
+    the same source. Then the rest takes as long as it did, else as long in proportion to what is done. Times are seconds of one clock.
+    """
+
+    def __init__(self, assets: list[str], earlier: Mapping[str, float], is_same: bool, now: float) -> None:
+        self.left = {name: earlier.get(name, TYPICAL_S.get(name, 1.0)) for name in assets}
+        self.expected = sum(self.left.values())
+        self.num_assets, self.is_same = len(assets), is_same
+        self.begun = self.last_line = now
+        self.running: dict[str, float] = {}
+
+    def start(self, name: str, now: float) -> None:
+        """A step of the asset begins."""
+        self.running.setdefault(name, now)
+
+    def finish(self, name: str, now: float) -> None:
+        """The asset is there, and a line says so."""
+        self.running.pop(name, None)
+        self.left.pop(name, None)
+        self.last_line = now
+
+    def line(self, now: float) -> str | None:
+        """What runs now and the time left. None while lines come anyway."""
+        if now - self.last_line < SILENT_S:
+            return None
+        self.last_line = now
+        number = self.num_assets - len(self.left) + 1
+        step = f"step {min(number, self.num_assets)} of {self.num_assets}"
+        left_s = self.left_s(now)
+        rest = step if left_s is None else f"{step}, about {time_left_text(left_s)} left"
+        if not self.running:
+            return f"starting: {rest}"
+        name, began = min(self.running.items(), key=lambda item: item[1])
+        return f"{name} has been running for {time_left_text(now - began)}: {rest}"
+
+    def left_s(self, now: float) -> float | None:
+        """Seconds until the run ends, None where nothing can be said."""
+        done = self.expected - sum(self.left.values())
+        if self.is_same:
+            pace = 1.0
+        elif done < LEAST_DONE * self.expected:
+            return None
+        else:
+            in_progress = now - min(self.running.values(), default=now)
+            pace = max(now - self.begun - in_progress, 0.0) / done
+        return sum(
+            max(pace * seconds - (now - self.running.get(name, now)), 0.0) for name, seconds in self.left.items()
+        )
+
+
+_watch: StepWatch | None = None
+"""Of the run of this process, which runs one at a time."""
+
+
+@contextmanager
+def saying_what_runs(watch: StepWatch) -> Iterator[None]:
+    """Inside, a run is never silent for long: a line says what runs now."""
+    global _watch
+    ended = threading.Event()
+
+    def say() -> None:
+        while not ended.wait(1.0):
+            line = watch.line(time.monotonic())
+            if line is not None:
+                click.echo(f"  {line}", err=True)
+
+    thread = threading.Thread(target=say, daemon=True)
+    _watch = watch
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        _watch = None
 
 
 @dg.logger(config_schema={}, description="One line per finished asset, warnings and failed checks, on standard error")
@@ -33,11 +128,15 @@ class _StepHandler(logging.Handler):
             if record.levelno >= logging.WARNING:
                 click.secho(f"  ! {printable(meta.get('orig_message', record.getMessage()))}", fg="yellow", err=True)
             return
-        kind = event.event_type_value
+        kind, now = event.event_type_value, time.monotonic()
         if kind == "STEP_START":
-            self.started.setdefault(_asset_of(event.step_key), time.monotonic())
+            self.started.setdefault(_asset_of(event.step_key), now)
+            if _watch is not None:
+                _watch.start(asset_name(event.step_key), now)
         elif kind == "ASSET_MATERIALIZATION":
-            seconds = time.monotonic() - self.started.get(_asset_of(event.step_key), time.monotonic())
+            seconds = now - self.started.get(_asset_of(event.step_key), now)
+            if _watch is not None:
+                _watch.finish(event.asset_key.to_user_string(), now)
             click.echo(f"  {event.asset_key.to_user_string():<36} {seconds:6.1f} s", err=True)
             passed_over = event.materialization.metadata.get(PASSED_OVER)
             if passed_over is not None and passed_over.value not in self.said:  # of all assets for the same reason
@@ -49,6 +148,11 @@ class _StepHandler(logging.Handler):
                 click.secho(f"  ! check {check.check_name}: {printable(check.description)}", fg="yellow", err=True)
             elif not check.passed:
                 click.secho(f"  check {check.check_name} FAILED: {printable(check.description)}", fg="red", err=True)
+
+
+def asset_name(step_key: str) -> str:
+    """The asset that a step makes, as users know it: `raw/log` for `raw__log`."""
+    return _asset_of(step_key).replace("__", "/")
 
 
 def _asset_of(step_key: str) -> str:

@@ -41,7 +41,7 @@ class LoggedBar:
         self._said = now
         left = (now - self._begun) / self.n * max(self.total - self.n, 0)
         self._log(
-            f"{self.label}: {self.n:,} of {self.total:,}, about {_words(left)} left"
+            f"{self.label}: {self.n:,} of {self.total:,}, about {time_left_text(left)} left"
             if self.total
             else f"{self.label}: {self.n:,}"
         )
@@ -73,7 +73,7 @@ def progress_logged_by(log: Callable[[str], object]) -> Iterator[None]:
         _LOG.reset(before)
 
 
-def _words(seconds: float) -> str:
+def time_left_text(seconds: float) -> str:
     """Such as 40 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"

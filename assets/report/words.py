@@ -110,6 +110,13 @@ def share(part: float) -> str:
     return f"{percent:.1f} %" if 0 < percent < 10 else f"{percent:.0f} %"
 
 
+def number_text(number: float) -> str:
+    """A measured number with the digits that a reader needs: "27,321,957", "1,221", "16.4", "0.651", "4.2e-05", "0"."""
+    if number == 0 or abs(number) >= 1000:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if abs(number) >= 10 else f"{number:.3f}" if abs(number) >= 0.001 else f"{number:.2g}"
+
+
 def amount(number: float) -> str:
     """A large number as people say it: "950", "12,400", "3.1 million"."""
     if number >= 1e6:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import data_folder, open_warehouse, write_whole
+from assets.report.words import number_text
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
 from pipelines.cli.tables import cut, folded, terminal_width
@@ -52,14 +53,16 @@ CELL_WIDTHS = (200, 60, 40, 30, 20)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder whose files the query may read, such as FROM 'FOLDER/projects.csv'. Without it, none.",
 )
+@click.option("--wide", is_flag=True, help="All columns and whole texts, however wide the terminal is.")
 @plain_errors
-def sql(query: str, output_format: str, output: Path | None, files: Path | None) -> None:
+def sql(query: str, output_format: str, output: Path | None, files: Path | None, wide: bool) -> None:
     """Run a read-only SQL query over the warehouse. `DESCRIBE core.jobs` and `FROM duckdb_columns()` show what there is.
 
     A query reaches no file and no network, but for the folder of --files. Results go out through --output. Several statements, with
     semicolons between, give several tables, one below the other.
 
-    A table on a terminal is cut to its width. In a file or a pipe it is complete."""
+    A table on a terminal is cut to its width, but for --wide. In a file or a pipe it is complete. Tables round numbers for reading. The
+    other formats have all digits."""
     output = None if output == Path("-") else output
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
@@ -68,7 +71,7 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
         raise click.ClickException(f"{output}: {data_folder()} is where tracehouse keeps its own files. Give another")
     results = query_results(warehouse, query, output_format, files)
     if output_format == "table":
-        text = "\n".join(table_text(rows, terminal_width() if output is None else None) for rows in results)
+        text = "\n".join(table_text(rows, None if wide or output is not None else terminal_width()) for rows in results)
         if output is None:
             click.echo(text, nl=False)
         else:
@@ -117,9 +120,9 @@ def table_text(rows: pl.DataFrame, width: int | None) -> str:
     remark = "" if shown.height == rows.height else f", the first {shown.height} are shown"
     said = f"({rows.height} row{'' if rows.height == 1 else 's'}{remark})"
     if columns < rows.width:
-        said += f"\n{rows.width - columns} columns are left out, from {rows.columns[columns]} on: name those you need, or add --format csv"
+        said += f"\n{rows.width - columns} columns are left out, from {rows.columns[columns]} on: name those you need, or add --wide"
     elif text != whole:
-        said += "\ntexts are cut: --format csv has all of them"
+        said += "\ntexts are cut: --wide has all of them"
     return f"{text}\n{folded(said, width)}\n"
 
 
@@ -146,7 +149,18 @@ def _drawn(rows: pl.DataFrame, cell_width: int) -> str:
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
     ):
-        return str(rows)
+        return str(rows.with_columns(_numbers_for_reading(rows)))
+
+
+def _numbers_for_reading(rows: pl.DataFrame) -> list[pl.Series]:
+    """Columns of numbers that are no integers, as texts with the digits that a reader needs."""
+    import polars as pl
+
+    return [
+        pl.Series(column.name, [None if x is None else number_text(float(x)) for x in column], dtype=pl.String)
+        for column in rows
+        if column.dtype.is_float() or column.dtype.is_decimal()
+    ]
 
 
 def _only(results: list[pl.DataFrame]) -> pl.DataFrame:

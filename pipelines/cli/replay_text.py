@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.report.words import duration_text
+from assets.report.words import duration_text, number_text
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from simulator.jobs.words import partitions_text
 
@@ -76,9 +76,9 @@ CLASS_COLUMNS = (
     TableColumn("size", 8, right=False),
     TableColumn("run time", 14, right=False),
     TableColumn("jobs", 9),
-    TableColumn("average_wait_s", 15),
-    TableColumn("median_wait_s", 14, last=1),
-    TableColumn("p95_wait_s", 14, last=2),
+    TableColumn("mean wait", 12),
+    TableColumn("median wait", 12, last=1),
+    TableColumn("p95 wait", 12, last=2),
     TableColumn("bounded slowdown", 17),
 )
 RATIO_COLUMNS = (
@@ -120,9 +120,11 @@ def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
             "in hindsight: no schedule of these jobs has less",
             *(_line(name, summary[name]) for name in bounds),
         ]
-    measured = ("average_wait_s", "median_wait_s", "p95_wait_s", "average_bounded_slowdown")
+    waits = ("average_wait_s", "median_wait_s", "p95_wait_s")
     classes = [
-        [row["size_class"], row["runtime_class"], f"{row['jobs']:,}", *(_number(row[name]) for name in measured)]
+        [row["size_class"], row["runtime_class"], f"{row['jobs']:,}"]
+        + ["none" if row[name] is None else duration_text(row[name]) for name in waits]
+        + [_number(row["average_bounded_slowdown"])]
         for row in summary["by_class"]
     ]
     lines += [
@@ -247,9 +249,7 @@ def _number(value: Any) -> str:
         return "none"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else number_text(value)
 
 
 def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:

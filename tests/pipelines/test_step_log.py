@@ -5,7 +5,7 @@ from contextvars import Context
 import dagster as dg
 import pytest
 
-from pipelines.step_log import step_logger
+from pipelines.step_log import SILENT_S, StepWatch, asset_name, step_logger
 
 
 @dg.asset
@@ -48,3 +48,32 @@ def _run_all() -> None:
         job.execute_in_process(
             instance=instance, run_config={"loggers": {"steps": {"config": {}}}}, raise_on_error=False
         )
+
+
+def test_a_silent_run_says_what_runs_and_how_long_the_rest_takes() -> None:
+    watch = StepWatch(
+        ["raw/log", "core/jobs", "marts/report"], {"raw/log": 20, "core/jobs": 10, "marts/report": 30}, True, 0
+    )
+    watch.start("raw/log", 0)
+    assert watch.line(SILENT_S - 1) is None, "it begins with a line of its own"
+    assert watch.line(12) == "raw/log has been running for 12 s: step 1 of 3, about 48 s left"
+    assert watch.line(13) is None, "a line has just been there"
+    watch.finish("raw/log", 15)
+    watch.start("core/jobs", 15)
+    assert watch.line(16) is None
+    assert watch.line(45) == "core/jobs has been running for 30 s: step 2 of 3, about 30 s left", (
+        "late, but not more than that"
+    )
+
+
+def test_a_first_run_estimates_by_what_is_done() -> None:
+    watch = StepWatch(["raw/log", "predictions/runtime_evaluation", "x"], {}, False, 0)
+    watch.start("raw/log", 0)
+    assert watch.line(10) == "raw/log has been running for 10 s: step 1 of 3"
+    watch.finish("raw/log", 20)
+    watch.start("predictions/runtime_evaluation", 20)
+    assert watch.line(30) == "predictions/runtime_evaluation has been running for 10 s: step 2 of 3, about 32 s left"
+
+
+def test_steps_of_parts_are_of_their_asset() -> None:
+    assert asset_name("replay__runs.replay_part[3]") == "replay/runs"

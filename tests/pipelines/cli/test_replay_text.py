@@ -46,8 +46,8 @@ def test_numbers_and_differences(comparison: dict) -> None:
     lines = compare_text(comparison).splitlines()
     assert lines[:2] == ["mine: second (B) against first (A), 1,000 jobs", "999 of them started in both"]
     words = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
-    assert words["average_wait_s"][:2] == ["100,000", "12.35"]
-    assert words["average_wait_s"][2] in ("-99,988.06", "-99,988.05")
+    assert words["average_wait_s"][:2] == ["100,000", "12.3"]
+    assert words["average_wait_s"][2] == "-99,988"
     assert words["makespan_s"] == ["1", "2,000", "+1,999"]
     assert any(line.split() == ["outages,", "A", "none"] for line in lines)
     assert any("50.0 % wait less, 25.0 % as long, 25.0 % longer" in line for line in lines)
@@ -59,13 +59,13 @@ def test_the_verdict_says_who_pays_and_how_sure_it_is(comparison: dict) -> None:
     assert "  who pays: 2.0% more of the capacity lost" in lines
     words = {line.split()[0]: line.split()[1:] for line in lines if line.startswith("  ")}
     assert words["bounded_slowdown"] == [
-        "10.00",
-        "8.0000",
-        "0.8000",
+        "10.0",
+        "8.000",
+        "0.800",
         *["0.80,", "0.70", "to", "0.90", "(16", "blocks)"],
     ]
-    assert words["wait_s"] == ["3,600.00", "1,800.00", "0.5000", *["0.80,", "none:", "6", "blocks"]]
-    assert words["lost_capacity"] == ["0.0500", "0.0700", "0.0200", "(B", "-", "A)"]
+    assert words["wait_s"] == ["3,600", "1,800", "0.500", *["0.80,", "none:", "6", "blocks"]]
+    assert words["lost_capacity"] == ["0.050", "0.070", "0.020", "(B", "-", "A)"]
     assert "wide_wait_s" not in words
     comparison["verdict"] = {"why_none": "there are outages"}
     assert "no verdict: there are outages" in compare_text(comparison).splitlines()
