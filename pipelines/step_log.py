@@ -15,7 +15,7 @@ from pipelines.terminal import printable
 
 SILENT_S = 9.0
 """After so long without a line, one says what runs now."""
-LEAST_DONE = 0.05
+KNOWN_AFTER = 0.05
 """Of the expected time that must be over before the time left is estimated where the same run has not been seen."""
 TYPICAL_S = {
     **{"raw/log": 10, "features/job_features": 4, "features/similar_jobs": 2, "predictions/runtime_evaluation": 20},
@@ -40,12 +40,16 @@ class StepWatch:
         self.running: dict[str, float] = {}
 
     def start(self, name: str, now: float) -> None:
-        """A step of the asset begins."""
+        """A step of the asset begins, or a check of one."""
         self.running.setdefault(name, now)
+
+    def end(self, name: str) -> None:
+        """The step has ended."""
+        self.running.pop(name, None)
 
     def finish(self, name: str, now: float) -> None:
         """The asset is there, and a line says so."""
-        self.running.pop(name, None)
+        self.end(name)
         self.left.pop(name, None)
         self.last_line = now
 
@@ -60,7 +64,7 @@ class StepWatch:
         rest = step if left_s is None else f"{step}, about {time_left_text(left_s)} left"
         if not self.running:
             return f"starting: {rest}"
-        name, began = min(self.running.items(), key=lambda item: item[1])
+        name, began = max(self.running.items(), key=lambda item: item[1])
         return f"{name} has been running for {time_left_text(now - began)}: {rest}"
 
     def left_s(self, now: float) -> float | None:
@@ -68,7 +72,7 @@ class StepWatch:
         done = self.expected - sum(self.left.values())
         if self.is_same:
             pace = 1.0
-        elif done < LEAST_DONE * self.expected:
+        elif done < KNOWN_AFTER * self.expected:
             return None
         else:
             in_progress = now - min(self.running.values(), default=now)
@@ -133,6 +137,9 @@ class _StepHandler(logging.Handler):
             self.started.setdefault(_asset_of(event.step_key), now)
             if _watch is not None:
                 _watch.start(asset_name(event.step_key), now)
+        elif kind in ("STEP_SUCCESS", "STEP_FAILURE", "STEP_SKIPPED"):
+            if _watch is not None:
+                _watch.end(asset_name(event.step_key))
         elif kind == "ASSET_MATERIALIZATION":
             seconds = now - self.started.get(_asset_of(event.step_key), now)
             if _watch is not None:
