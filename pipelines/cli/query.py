@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.storage import data_folder, open_warehouse, write_whole
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
 from pipelines.cli.tables import cut, folded, terminal_width
@@ -64,19 +65,17 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None)
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
     warehouse = open_warehouse()
-    if output is not None and output.resolve().is_relative_to(data_folder().resolve()):
-        raise click.ClickException(f"{output}: {data_folder()} is where tracehouse keeps its own files. Give another")
     results = query_results(warehouse, query, output_format, files)
     if output_format == "table":
         text = "\n".join(table_text(rows, terminal_width() if output is None else None) for rows in results)
         if output is None:
             click.echo(text, nl=False)
         else:
-            write_whole(output, text.encode())
+            write_output(output, text.encode())
         return
     content = _content(_only(results), output_format)
     if output is not None:
-        write_whole(output, content)
+        write_output(output, content)
     elif sys.stdout.isatty():
         click.echo(content.decode(), nl=False)
     else:  # data for another program, which must be exact
