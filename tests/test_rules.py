@@ -8,6 +8,7 @@ import pytest
 
 from tests import rules
 from tests.rules import CodeBase
+from tests.rules_of_writing import OWN, writers
 
 LONG_FUNCTIONS: set[str] = set()
 WIDE_FUNCTIONS: set[str] = set()
@@ -69,6 +70,11 @@ def test_an_asset_stands_in_the_file_of_its_key_and_the_folder_of_its_group(code
     assert rules.misplaced_assets(code) == []
 
 
+def test_results_go_through_one_door(code: CodeBase) -> None:
+    """A new writer either takes no name from a user, and is added with its reason, or writes through assets.common.writing.outputs."""
+    assert set(writers(code)) == set(OWN)
+
+
 def broken(folder: Path, files: dict[str, str]) -> CodeBase:
     """A small tree that breaks a rule."""
     for name, text in files.items():
@@ -118,3 +124,19 @@ def test_each_rule_notices_when_it_is_broken(tmp_path: Path) -> None:
     assert rules.large_files(code) == {"simulator.large": rules.MOST_FILE_LINES + 1}
     assert rules.crowded_folders(code) == {"traces": rules.MOST_FILES + 1}
     assert len(rules.misplaced_assets(code)) == 2
+
+
+WRITES = (
+    'path.write_text("x")', 'open(path, "w")', 'path.open(mode="ab")', "os.open(path, os.O_CREAT)", "frame.write_csv(path)",
+    'figure.savefig(path, format="png")', 'connection.execute(f"COPY ({query}) TO {path}")', "write_whole(path, b'')",
+)  # fmt: skip
+HARMLESS = (
+    "frame.write_csv()", 'path.open("rb")', "content = io.BytesIO()\n    frame.write_parquet(content)",
+    "with output_beside(path) as new:\n        frame.write_csv(new)",
+)  # fmt: skip
+
+
+def test_a_writer_beside_the_door_is_noticed(tmp_path: Path) -> None:
+    files = {f"assets/writes{k}.py": f"def f(path):\n    {text}\n" for k, text in enumerate(WRITES)}
+    files |= {f"assets/reads{k}.py": f"def f(path):\n    {text}\n" for k, text in enumerate(HARMLESS)}
+    assert set(writers(broken(tmp_path, files))) == {f"assets.writes{k}" for k in range(len(WRITES))}

@@ -8,6 +8,7 @@ from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
+from assets.common.writing.outputs import write_output
 from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.planning import plan_scenarios
 from assets.what_if.scenarios.results import ScenarioResults, replay_scenarios
@@ -68,7 +69,7 @@ class WhatIf:
 
     def write_page(self, path: str | Path) -> None:
         """Writes the page to mail, one HTML file that loads nothing."""
-        Path(path).write_text(scenario_page(self.results), encoding="utf-8")
+        write_output(Path(path), scenario_page(self.results).encode())
 
 
 def what_if(

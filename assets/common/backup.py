@@ -29,7 +29,8 @@ from assets.common.archive import (
 from assets.common.journal import DATABASE, MODELS, clear_leftovers
 from assets.common.progress import progress_bar
 from assets.common.storage import artefacts_folder, data_folder, open_warehouse
-from traces.catalogue.places import inbox, local_catalogue_path, pseudonym_key_path
+from assets.common.writing.outputs import refuse_own
+from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, file_lock
 from warehouse.copying import copy_rows
 from warehouse.migrations import CURRENT_VERSION
@@ -108,11 +109,7 @@ def _check_target(target: Path, replace: bool) -> None:
         raise ValueError(f"{target}: exists. Give another name, or --replace to replace it")
     if not target.parent.is_dir():
         raise ValueError(f"{target}: there is no folder {target.parent}. Make it first")
-    for folder in (data_folder(), inbox()):
-        if target.resolve().is_relative_to(folder):
-            raise ValueError(
-                f"{target}: {folder} is where tracehouse keeps its own files, or looks for logs. Give another place"
-            )
+    refuse_own(target)
 
 
 def _collect(database: Path, staging: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import stat
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from assets.common.journal import DATABASE, JOURNAL, finish_restore, sync
@@ -51,25 +52,37 @@ def write_whole(path: Path, content: bytes) -> None:
 
     A device or a pipe is written to as it is. Raises OSError, which names the file.
     """
-    path = path.resolve()  # a link stays a link
+    with written_beside(path) as new, new.open("wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def written_beside(path: Path) -> Iterator[Path]:
+    """Another path in the folder of a file, for its new content. The file is replaced at the end of the block, and keeps its mode. After
+    an error it is as it was. A link stays a link. A device or a pipe is its own new path. Raises OSError, which names the file."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
     # threads and other hosts may have the number of this process
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # a row that names the file must not be there without it
-        temporary.replace(path)
+        with new.open("xb"):
+            pass
+        if path.exists():
+            new.chmod(stat.S_IMODE(path.stat().st_mode))
+        yield new
+        sync(new)  # a row that names the file must not be there without it
+        new.replace(path)
         sync(path.parent)
     except OSError as error:
+        if error.errno is None:
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
 
 
 def store_model(source: str, name: str, content: bytes) -> tuple[str, str]:

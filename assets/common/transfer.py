@@ -16,6 +16,7 @@ from assets.common.archive import is_archive_name
 from assets.common.journal import DATABASE, MODELS
 from assets.common.progress import progress_bar
 from assets.common.storage import data_folder, write_whole
+from assets.common.writing.outputs import refuse_own
 from traces.catalogue.places import pseudonym_key_path
 from traces.common.pseudonyms import DEFAULT_KINDS, read_key, replace_names
 from warehouse import NoWarehouse, Warehouse, WarehouseError
@@ -66,6 +67,7 @@ def copy_warehouse(
     if not source.exists():
         raise NoWarehouse(f"{source.name}: there is no warehouse to copy. Check the name")
     if target.lake is None:
+        refuse_own(target.path, but=data_folder() / DATABASE)
         target.path.parent.mkdir(parents=True, exist_ok=True)
         if older_duckdb and not target.path.exists():
             with duckdb.connect() as connection:

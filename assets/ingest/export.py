@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 import sql
-from assets.common.storage import write_whole
+from assets.common.writing.outputs import write_output
 from traces.swf.fields import FIELDS
 from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row
@@ -61,7 +61,7 @@ def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFra
         header = [*header, ("MaxProcs", str(procs))]
     header = [(key, str(jobs.height) if key in COUNTED else value) for key, value in header]
     fields = jobs.select(name for name in FIELDS if name in jobs.columns)
-    write_whole(path, swf_content(fields, header, packed=path.suffix == ".gz"))
+    write_output(path, swf_content(fields, header, packed=path.suffix == ".gz"))
     return jobs.height
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from assets.common.storage import store_model, write_whole
+from assets.common.storage import store_model
 from assets.common.trace import Trace, trace_sha256
+from assets.common.writing.outputs import write_output
 from assets.policies import plots
 from models.runtime.estimates import AS_LOGGED, Estimates
 from models.scheduling.arena import Arena, Windows
@@ -163,4 +164,4 @@ def draw_training(path: Path, curves: list[dict[str, Any]], goal: str) -> None:
     picture = io.BytesIO()
     rows = pl.DataFrame(curves, infer_schema_length=None)
     plots.training_curve(rows, goal=goal).savefig(picture, format="png", dpi=120)
-    write_whole(path, picture.getvalue())
+    write_output(path, picture.getvalue())

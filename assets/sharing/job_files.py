@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 
 import sql
-from assets.common.storage import write_whole
 from assets.common.trace import load_clock
+from assets.common.writing.outputs import write_output
 from assets.ingest.export import export_swf
 from assets.sharing.processors import first_idle_processors
 from assets.what_if.compare import saved_runs
@@ -72,10 +72,10 @@ def export_jobs(
     if file_format == "parquet":
         content = io.BytesIO()
         jobs.filter(chosen).write_parquet(content, compression="zstd")
-        write_whole(path, content.getvalue())
+        write_output(path, content.getvalue())
         return Exported(int(chosen.sum()), 0, words)
     rows = evalys_rows(jobs.with_columns(chosen=chosen)).filter("chosen")
-    write_whole(path, rows.select(EVALYS_COLUMNS).write_csv().encode())
+    write_output(path, rows.select(EVALYS_COLUMNS).write_csv().encode())
     return Exported(rows.height, int(chosen.sum()) - rows.height, words)
 
 

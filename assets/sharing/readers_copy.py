@@ -14,8 +14,8 @@ import duckdb
 import sql
 from assets.common.backup import copy_files, fold_journal, require_space
 from assets.common.journal import DATABASE, sync
-from assets.common.storage import data_folder
 from assets.common.transfer import STORAGE
+from assets.common.writing.outputs import refuse_own
 from warehouse import Warehouse, file_lock
 from warehouse.copying import copy_rows
 from warehouse.schema import create_schema
@@ -31,9 +31,10 @@ def write_readers_copy(warehouse: Warehouse, target: Path) -> None:
 
     Raises ValueError for a target among tracehouse's own files, WarehouseError where there is no warehouse.
     """
+    refuse_own(target)
     target = target.resolve()
-    if target.is_relative_to(data_folder().resolve()) or _is_of(target, warehouse):
-        raise ValueError(f"{target}: {data_folder()} is where tracehouse keeps its own files. Give another place")
+    if _is_of(target, warehouse):
+        raise ValueError(f"{target}: is the warehouse itself. Give another place")
     with warehouse.read():  # it exists, and its tables are up to date
         pass
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +61,7 @@ def write_readers_copy(warehouse: Warehouse, target: Path) -> None:
 
 
 def _is_of(target: Path, warehouse: Warehouse) -> bool:
-    """Whether a path is the warehouse's own."""
+    """Whether a path is the warehouse's own, which need not be that of this home."""
     if warehouse.lake is None:
         return target == warehouse.path.resolve()
     return warehouse.lake.is_folder and target.is_relative_to(Path(warehouse.lake.data).resolve())

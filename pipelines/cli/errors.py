@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
+from pipelines.cli.parameters.paths import refuse_inputs
 from pipelines.terminal import printable
 from traces.catalogue.editing import remove_source
 from traces.catalogue.places import home
@@ -23,6 +24,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
+            refuse_inputs(kwargs)
             return command(*args, **kwargs)
         except (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError) as error:
             raise click.ClickException(printable(str(error))) from error

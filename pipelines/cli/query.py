@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.storage import data_folder, open_warehouse, write_whole
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
 from assets.report.words import number_text
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
@@ -67,19 +68,17 @@ def sql(query: str, output_format: str, output: Path | None, files: Path | None,
     if output_format == "parquet":
         refuse_binary_on_terminal("parquet", output)
     warehouse = open_warehouse()
-    if output is not None and output.resolve().is_relative_to(data_folder().resolve()):
-        raise click.ClickException(f"{output}: {data_folder()} is where tracehouse keeps its own files. Give another")
     results = query_results(warehouse, query, output_format, files)
     if output_format == "table":
         text = "\n".join(table_text(rows, None if wide or output is not None else terminal_width()) for rows in results)
         if output is None:
             click.echo(text, nl=False)
         else:
-            write_whole(output, text.encode())
+            write_output(output, text.encode())
         return
     content = _content(_only(results), output_format)
     if output is not None:
-        write_whole(output, content)
+        write_output(output, content)
     elif sys.stdout.isatty():
         click.echo(content.decode(), nl=False)
     else:  # data for another program, which must be exact

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import output_beside
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.scored_part import PartOptions, part_of
 from pipelines.cli.errors import plain_errors
@@ -340,9 +341,11 @@ def _write_files(
     from pipelines.cli.replaying import placement_table, starts_table, write_plots
 
     if schedule is not None:
-        starts_table(run).write_csv(schedule)
+        with output_beside(schedule) as new:
+            starts_table(run).write_csv(new)
     if placement is not None:
-        placement_table(run).write_csv(placement)
+        with output_beside(placement) as new:
+            placement_table(run).write_csv(new)
     if plots is not None:
         title = f"{Path(trace_or_source).name}: {run.policy.text}, {run.settings.backfill}"
         for path in write_plots(run, title, plots):

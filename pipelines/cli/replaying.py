@@ -10,6 +10,7 @@ import click
 import polars as pl
 
 from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
 from assets.what_if.changes.sizes import AskedProcs
@@ -141,7 +142,6 @@ def starts_table(run: ReplayRun) -> pl.DataFrame:
 def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if it is missing. Returns
     their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     series, procs, trace = with_time(series_of(run), run), {title: run.cluster.procs}, run.trace
     zone = trace.time_zone if trace.has_calendar else None
     pictures = {
@@ -152,7 +152,8 @@ def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
     if run.ground is not None and run.placement is not None:
         pictures["nodes"] = replay_plots.nodes_of_run(run, title)
     for name, picture in pictures.items():
-        picture.savefig(folder / f"{name}.png", format="png", dpi=120)
+        with output_beside(folder / f"{name}.png") as new:
+            picture.savefig(new, format="png", dpi=120)
     return [folder / f"{name}.png" for name in pictures]
 
 

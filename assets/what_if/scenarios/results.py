@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.progress import progress
+from assets.common.writing.outputs import output_beside
 from assets.what_if.run import ReplayRun, engine_version, replay_run
 from assets.what_if.scenarios.fate import fate_of_groups, labelled_jobs
 from assets.what_if.scenarios.pairing import (
@@ -146,10 +147,11 @@ class ScenarioResults:
         paths = []
         for name, table in (("scenarios", self.rows), ("groups", self.groups), ("jobs", self.jobs)):
             path = folder / f"{name}.{file_format}"
-            if file_format == "csv":
-                table.write_csv(path, float_precision=6)
-            else:
-                table.write_parquet(path)
+            with output_beside(path) as new:
+                if file_format == "csv":
+                    table.write_csv(new, float_precision=6)
+                else:
+                    table.write_parquet(new)
             paths.append(path)
         return paths
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from assets.common.storage import open_warehouse, write_whole
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
 from assets.sharing.metrics_text import metrics_text
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite
@@ -27,4 +28,4 @@ def print_metrics(names: tuple[str, ...], out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
     else:
-        write_whole(out, text.encode())
+        write_output(out, text.encode())

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from assets.common.progress import LoggedBar, progress_bar
-from assets.common.storage import open_warehouse, write_whole
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
 from models.scheduling.options import (
     AGENT_PPO,
     PAPER_PPO,
@@ -214,7 +215,7 @@ def train(
     judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
-    write_whole(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
+    write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
     happened = None if learn == "order" else adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
     for seed in numbers:
         forget(_checkpoint_of(path, seed))

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import click
 
+from assets.common.writing.outputs import refuse_own
+from traces.catalogue.catalogue import load_catalogue
 from warehouse import disk_fault
 
 
@@ -49,8 +54,25 @@ class FolderToWrite(click.ParamType):
         return path
 
 
+def refuse_inputs(given: Mapping[str, Any]) -> None:
+    """Raises ValueError where the running command would write a file that it is to read. given: its parameters, by name."""
+    context = click.get_current_context(silent=True)
+    kinds = {each.name: each.type for each in context.command.params} if context is not None else {}
+    outputs = [path for name, path in given.items() if path and isinstance(kinds.get(name), FileToWrite)]
+    inputs = [value for name, value in given.items() if name in kinds and not isinstance(kinds[name], FileToWrite)]
+    for output, value in product(outputs, inputs):
+        if not isinstance(value, str | Path) or not output.is_file():
+            continue
+        with suppress(OSError, ValueError):  # other text, and no path at all
+            if not output.samefile(value) or str(value) in load_catalogue(may_be_missing=True).sources:
+                continue
+            raise click.ClickException(f"{output}: is read by this command, and must stay as it is. Give another place")
+
+
 def check_file(path: Path) -> None:
-    """Raises ValueError where a file cannot be written: its folder is missing or closed, or it is a folder itself."""
+    """Raises ValueError where a file cannot be written: it is not for results, its folder is missing or closed, or it is a folder
+    itself."""
+    refuse_own(path)
     folder = path.absolute().parent
     if path.is_dir():
         raise ValueError(f"{path}: is a folder, give the name of a file in it")
@@ -64,7 +86,8 @@ def check_file(path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Raises ValueError where no file can be written into a folder, which may be missing yet."""
+    """Raises ValueError where no result can be written into a folder, which may be missing yet."""
+    refuse_own(path)
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path}: is a file, give a folder")
     _try_to_write(next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()), path)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite
 from pipelines.cli.parameters.sources import source_argument
@@ -87,7 +88,7 @@ def queue(
     if out is None:
         click.echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_output(out, text.encode())
     if form != "table":
         for line in answer.lines:
             click.echo(line, err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.storage import write_whole
+from assets.common.writing.outputs import write_output
 from assets.what_if.scenarios.scenario_file import ScenarioFile, read_scenarios
 from assets.what_if.scored_part import PartOptions
 from pipelines.cli.errors import plain_errors
@@ -109,6 +109,6 @@ def _written(results: ScenarioResults, out: Path | None, file_format: str, html:
     if html is not None:
         from assets.report.scenario_page import scenario_page
 
-        write_whole(html, scenario_page(results).encode())
+        write_output(html, scenario_page(results).encode())
         paths.append(html)
     return paths

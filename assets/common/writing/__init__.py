@@ -1,0 +1,1 @@
+"""What users asked for, as files."""

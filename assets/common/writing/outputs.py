@@ -1,0 +1,94 @@
+"""The one door through which commands write what a user asked for: a file that the user named.
+
+It refuses what a result must never replace: logs, catalogues, the key of pseudonyms, the warehouse and all else that tracehouse keeps.
+Files of tracehouse's own, such as models and reports, go through `assets.common.storage`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from assets.common.storage import artefacts_folder, data_folder, write_whole, written_beside
+from traces.catalogue.catalogue import load_catalogue
+from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
+from traces.catalogue.sources import CatalogueError
+from warehouse import lake_of_environment
+
+OF_DAGSTER = ("dagster.yaml", "storage", "history", "schedules")
+"""What Dagster keeps in `home()`."""
+
+
+def refuse_own(path: Path, but: Path | None = None) -> None:
+    """Raises ValueError for a path at which no result may be written: it is, or lies in, one of tracehouse's own places or a log. Links
+    are followed, and other names of the same file are noticed. but: a file that may be written all the same."""
+    target = path.resolve()
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device, or a pipe
+        return
+    if but is not None and target == but.resolve():
+        return
+    try:
+        places = list(_own_places())
+    except CatalogueError as error:
+        raise ValueError(f"{error}. Nothing is written while it is unclear which files are logs") from None
+    for place, what in places:
+        if target.is_relative_to(place.resolve()):
+            raise ValueError(f"{path}: this is where {what}, which must stay as it is. Give another place")
+    if target.is_file() and (status := target.stat()).st_nlink > 1:
+        for place, what in places:
+            if any((other.st_dev, other.st_ino) == (status.st_dev, status.st_ino) for other in _files_of(place)):
+                raise ValueError(
+                    f"{path}: this is another name of a file of the place where {what}, which must stay as it is. Give another place"
+                )
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Writes a result, which appears complete or not at all. Raises ValueError as `refuse_own` does, and OSError."""
+    refuse_own(path)
+    write_whole(path, content)
+
+
+@contextmanager
+def output_beside(path: Path) -> Iterator[Path]:
+    """A path for a result that is too large for memory, see `written_beside`. Raises ValueError as `refuse_own` does, and OSError."""
+    refuse_own(path)
+    with written_beside(path) as new:
+        yield new
+
+
+def _own_places() -> Iterator[tuple[Path, str]]:
+    """(file or folder, what is there) of all that a result must not replace."""
+    catalogue = load_catalogue(may_be_missing=True)
+    yield PROJECT / "sources.toml", "the catalogue of bundled sources is"
+    for path in (local_catalogue_path(), home() / "sources.local.toml"):
+        yield path, "your catalogue is"
+    yield pseudonym_key_path(), "the key of pseudonyms is"
+    for source in catalogue.sources.values():
+        if source.path is not None:
+            yield source.path, f"the log of source {source.name!r} is"
+        if source.topology is not None and Path(source.topology).is_absolute():
+            yield Path(source.topology), f"the switches of source {source.name!r} are"
+    for vasp in catalogue.vasp.values():
+        if vasp.path is not None:
+            yield vasp.path, f"the run folders of {vasp.name!r} are"
+    yield inbox(), "tracehouse looks for logs"
+    yield data_folder(), "tracehouse keeps its own files"
+    yield artefacts_folder(), "tracehouse keeps its own files"
+    lake = lake_of_environment(data_folder())
+    if lake is not None and lake.is_folder:
+        yield Path(lake.data), "the tables of the warehouse are"
+    for name in OF_DAGSTER:
+        yield home() / name, "Dagster keeps its records"
+
+
+def _files_of(place: Path) -> Iterator[os.stat_result]:
+    """The files at a place, as the system knows them."""
+    if place.is_file():
+        yield place.stat()
+    for folder, _, names in os.walk(place):
+        for name in names:
+            file = Path(folder) / name
+            if file.is_file():
+                yield file.stat()
