@@ -86,7 +86,7 @@ def test_an_attempt_and_what_follows_it_are_one_job_with_one_requeue(log: Log, s
 def test_a_job_that_was_not_requeued_does_not_say_how_often_it_started(log: Log) -> None:
     """Without --duplicates sacct prints the last attempt alone."""
     ingest(log, line(7, 100, 200, 1100, "NODE_FAIL"), line(8, 100, 200, 1100))
-    assert jobs(log) == [("7", 100, 100, 900, "failed", None, 0), ("8", 100, 100, 900, "completed", None, 0)]
+    assert jobs(log) == [("7", 100, 100, 900, "node_failure", None, 0), ("8", 100, 100, 900, "completed", None, 0)]
     assert requeues(log) == []
 
 
