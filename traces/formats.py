@@ -101,7 +101,9 @@ def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
     if no_text:
         return FileLook(path, None, no_text)
     if is_document(head):
-        return FileLook(path, "slurm", beginning=shown(head[:_SHOWN_LETTERS].decode("utf-8", errors="backslashreplace")))
+        return FileLook(
+            path, "slurm", beginning=shown(head[:_SHOWN_LETTERS].decode("utf-8", errors="backslashreplace"))
+        )
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if len(head) == most and len(lines) > 1:
         lines.pop()  # it may be cut

@@ -150,7 +150,7 @@ def _ends(logged: LoggedSystem) -> list[str]:
     clear = [end for end in FAULTS if by_end.get(end, 0) >= CLEAR_SHARE]
     if clear and logged.core_hours:
         parts = [f"{share(by_end[end])} {_FAULT_WORDS[end]}" for end in clear]
-        hours = faults.filter(pl.col("status").is_in(clear))["core_hours"].sum() / logged.core_hours
+        hours = float(faults.filter(pl.col("status").is_in(clear))["core_hours"].sum()) / logged.core_hours
         sentences.append(f"Of all jobs, {sentence_list(parts)}. They used {share(hours)} of the core-hours.")
     if logged.asked is not None:
         sentences.append(f"The median job used {share(logged.asked['median'])} of the time that it requested.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 import polars as pl
@@ -24,7 +25,7 @@ def _seconds(local: pl.Expr, time_zone: str, ambiguous: str) -> pl.Expr:
     return zoned.dt.epoch("s")
 
 
-def with_settled_times(jobs: pl.DataFrame, local: dict[str, pl.Expr], time_zone: str) -> pl.DataFrame:
+def with_settled_times(jobs: pl.DataFrame, local: Mapping[str, pl.Expr], time_zone: str) -> pl.DataFrame:
     """The jobs with `submit_s`, `eligible_s`, `start_s` and `end_s` from their local times.
 
     local: an expression for each of TIMES, null where there is none; such times keep the value that the jobs have.

@@ -151,9 +151,11 @@ def _parse(content: bytes, first_line: int, columns: Columns, closed: bool, time
         f"unfinished job: {state}": count for state, count in unfinished["state"].value_counts(sort=True).rows()
     }
     words = words.filter(~is_unfinished)
-    jobs = records_of(words, steps, time_zone).with_columns(reason=fault_of())
-    records = jobs.filter(pl.col("reason").is_null())
-    rejects = pl.concat([odd, jobs.filter(pl.col("reason").is_not_null()).select("line", "reason", "text")])
+    jobs = records_of(words, steps, time_zone).with_columns(fault=fault_of())
+    records = jobs.filter(pl.col("fault").is_null())
+    rejects = pl.concat(
+        [odd, jobs.filter(pl.col("fault").is_not_null()).select("line", pl.col("fault").alias("reason"), "text")]
+    )
     return ParsedLines(
         lines=lines.height,
         records=records.select(pl.col(name).cast(kind) for name, kind in SLURM_RECORD_SCHEMA.items()),
