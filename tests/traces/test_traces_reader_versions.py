@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (1, "644c8d625563"),
-    "slurm": (2, "ff6d89e59933"),
-    "pbs": (2, "9b5091216332"),
-    "vasp": ("3", "c131b2b71397"),
+    "swf": (1, "d5c2a2e0db6e"),
+    "slurm": (3, "c64bbf7c3be7"),
+    "pbs": (2, "8c135dd97348"),
+    "vasp": ("3", "6fe9cf79d117"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {
