@@ -10,10 +10,12 @@ from pathlib import Path
 from traces.common.blocks import first_bytes
 from traces.common.log import LogError, log_files
 from traces.slurm.columns import is_header_line, looks_like_sacct
+from traces.slurm.document import is_document
+from traces.slurm.fields import delimiter_of
 
 EXPECTED = (
     "expected SWF (18 numbers a line, ';' comments), PBS accounting (MM/DD/YYYY HH:MM:SS;type;id;key=value ...) or Slurm's "
-    "sacct -P (columns between |, named on the first line)"
+    "sacct -P (columns between |, named on the first line) or sacct --json"
 )
 WAY_OUT = (
     "If it is one of them, say which with `tracehouse ingest --format`, or `format` in the catalogue. Name the columns of "
@@ -98,6 +100,10 @@ def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
         no_text = "binary data"
     if no_text:
         return FileLook(path, None, no_text)
+    if is_document(head):
+        return FileLook(
+            path, "slurm", beginning=shown(head[:_SHOWN_LETTERS].decode("utf-8", errors="backslashreplace"))
+        )
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if len(head) == most and len(lines) > 1:
         lines.pop()  # it may be cut
@@ -122,8 +128,9 @@ def _look_at_file_or_fault(path: Path) -> FileLook:
 def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
     """What a file of text looks like. texts: its first lines, not blank."""
     header = next((text for text in texts[:10] if is_header_line(text)), "")
-    columns = header.count("|")
-    kinds = Counter(_kind_of(text, columns) for text in texts)
+    delimiter = delimiter_of(header) if header else "|"
+    columns = header.count(delimiter)
+    kinds = Counter(_kind_of(text, delimiter, columns) for text in texts)
     comments = kinds.pop("comment", 0)
     lines = kinds.total()
     if not lines:
@@ -141,11 +148,11 @@ def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
     return FileLook(path, None, otherwise, beginning=beginning)
 
 
-def _kind_of(text: str, columns: int) -> str:
-    """columns: how many | are in the header line of sacct, 0 without one."""
+def _kind_of(text: str, delimiter: str, columns: int) -> str:
+    """delimiter: between the columns of sacct. columns: how many of them are in its header line, 0 without one."""
     if _PBS.match(text):  # this comes first, because a record may have 18 words
         return "pbs"
-    if looks_like_sacct(text) or (columns and text.count("|") >= columns):
+    if looks_like_sacct(text) or (columns and text.count(delimiter) >= columns):
         return "slurm"
     if text.startswith(";"):
         return "comment"
@@ -168,7 +175,7 @@ def _other_kind(first: str, kinds: Counter[str], lines: int) -> str:
         if len(names) > 1 and ("jobid" in names or "jobidraw" in names):
             return f"sacct's columns, but between {words}; print them with `sacct -P`"
     if first[0] in "{[":
-        return "JSON; print the jobs with `sacct -P`"
+        return "JSON, but not that of `sacct --json`; print the jobs that are over with `sacct -P` or `sacct --json`"
     if first.startswith("<"):
         return "a web page or XML; was it downloaded without logging in?"
     return ""

@@ -15,9 +15,10 @@ from assets.ingest.rows import RECORDS, Corrected
 from assets.ingest.settings import ReadingSettings
 from traces.common.log import LogError
 from traces.common.pseudonyms import replace_names
-from traces.slurm.values import seconds_of_local
+from traces.slurm.clock import TIMES as SACCT_TIMES
+from traces.slurm.clock import with_settled_times
 
-TIMES = ("submit_s", "eligible_s", "start_s", "end_s")
+TIMES = tuple(f"{name}_s" for name in SACCT_TIMES)
 """Columns of Slurm records that are local times in the log."""
 WIDE = "wider than the cluster's"
 """How the reason of a job begins that is too wide."""
@@ -129,10 +130,8 @@ class _FileRows:
         self.counts["times in an hour that a clock has twice or skips"] += (
             rows.select(pl.sum_horizontal(each & was_local for each in unsure).sum()).item() or 0
         )
-        return rows.with_columns(
-            pl.when(was_local).then(seconds_of_local(time, new)).otherwise(name).alias(name)
-            for name, time in local.items()
-        )
+        moved = {name.removesuffix("_s"): pl.when(was_local).then(time) for name, time in local.items()}
+        return with_settled_times(rows, moved, new).select(rows.columns)
 
     def _with_names(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With pseudonyms for the kinds of names that were kept before."""

@@ -14,6 +14,7 @@ from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 from traces.catalogue.sources import Source
 from traces.common.log import LogError
+from traces.slurm.reader import UNKNOWN_COLUMNS
 from warehouse import Warehouse, first_row
 
 
@@ -53,8 +54,11 @@ def raw_log(
         totals = connection.sql("SELECT * FROM marts.ingest_summary WHERE source = $source", params={"source": source})
         total = totals.pl().row(0, named=True)
         assumed = assumed_time_zone(connection, source)
+        unknown = unknown_columns(connection, source)
     if done.corrected.files or done.corrected.outdated:
         context.log.warning(str(done.corrected))
+    if unknown:
+        context.log.warning(f"columns that sacct does not have were not read: {', '.join(unknown)}")
     if assumed:
         path = catalogue.source(source).path
         context.log.warning(
@@ -90,6 +94,15 @@ def assumed_time_zone(connection: duckdb.DuckDBPyConnection, source: str) -> str
         [source],
     )
     return row[0] if row else None
+
+
+def unknown_columns(connection: duckdb.DuckDBPyConnection, source: str) -> list[str]:
+    """Names of columns of a Slurm log that are none of sacct's, and were not read."""
+    rows = connection.execute(
+        "SELECT DISTINCT value FROM raw.log_headers WHERE source = ? AND key = ? ORDER BY value",
+        [source, UNKNOWN_COLUMNS],
+    ).fetchall()
+    return sorted({name for (value,) in rows for name in value.split(", ")})
 
 
 def _forget_partition(context: dg.AssetExecutionContext, warehouse: Warehouse, source: Source) -> None:

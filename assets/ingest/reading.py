@@ -23,7 +23,7 @@ from traces.common.log import LogError, ParsedLines, line_texts, log_files
 from traces.common.pseudonyms import Renamed, read_key, renames, replace_names
 from traces.formats import guess_format
 from traces.pbs.reader import parse_pbs
-from traces.slurm.reader import slurm_cut, slurm_parser
+from traces.slurm.reader import slurm_head, slurm_parser, slurm_stream
 from traces.swf.reader import header_value, parse_swf
 
 COMMAND_LINE = "command line"
@@ -63,12 +63,12 @@ class Reader:
     def stream(self, path: Path, seen: Seen | None = None) -> LogStream:
         """The blocks of one file. seen: what was read of it before. It has no effect where files do not grow."""
         if self.source.format == "slurm":
-            return LogStream(path, slurm_cut(path, first_bytes(path), self.source.columns))
+            return slurm_stream(path, self.source.columns)
         return LogStream(path, seen=seen if self.grows else None)
 
     def parse(self, path: Path) -> Parse:
         """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""
-        head = first_bytes(path) if self.source.format == "slurm" else b""
+        head = slurm_head(path) if self.source.format == "slurm" else b""
         parse = self._parser(path, head, self.settings, self.renames)
         return partial(self._checked, path, parse)
 

@@ -10,6 +10,7 @@ import sql
 from assets.common.trace import load_clock
 from models.waits.clock import LogClock
 from models.waits.periods import DAY_S, period_span, span_before
+from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
 GROUPED_BY = {"queue": "queue", "account": "account", "user": "user_name", "size": "size_class"}
@@ -38,7 +39,7 @@ class TwoPeriods:
     """A period beside an earlier one.
 
     whole: a row each, the earlier one first: jobs, known_waits, mean_wait_h, median_wait_h, p95_wait_h, started_in_1h, started_in_24h,
-    offered_load, failed_share. groups: rows of `kind` and `value`: jobs, mean_wait_h and both for the earlier period, and
+    offered_load, failed_share (FAULTS). groups: rows of `kind` and `value`: jobs, mean_wait_h and both for the earlier period, and
     contribution_h, hours of the change of the mean wait that come from this group. Contributions of a kind add up to that change.
     since: the day since which waits differ most, None where there are too few days. before_h, after_h: mean waits before and from
     that day on.
@@ -109,7 +110,7 @@ def _summary(part: pl.DataFrame, span: Span, cluster_procs: int) -> pl.DataFrame
         started_in_1h=(wait <= _HOUR_S).mean(),
         started_in_24h=(wait <= DAY_S).mean(),
         offered_load=pl.col("core_hours").sum() / (cluster_procs * span.days * 24),
-        failed_share=(pl.col("status") == "failed").mean(),
+        failed_share=pl.col("status").is_in(FAULTS).mean(),
     )
 
 

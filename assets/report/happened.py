@@ -25,6 +25,7 @@ from assets.report.words import (
     share,
     size_names,
 )
+from traces.common.ends import END_STATES
 
 FEWEST_FOR_P95 = 20
 FEWEST_MONTHS = 3
@@ -202,18 +203,24 @@ def _use_by_month(logged: LoggedSystem, largest: list[str]) -> list[Block]:
 
 
 def _failures(logged: LoggedSystem) -> list[Block]:
-    heading = Heading("Failed and cancelled jobs")
+    heading = Heading("Jobs that did not complete")
     totals = logged.statuses.group_by("status").agg(pl.col("jobs", "core_hours", "requeued").sum())
     by_status = {row["status"]: row for row in totals.to_dicts()}
     if by_status.keys() == {"unknown"}:
         return [heading, "The log does not say how its jobs ended."]
     rows = []
-    for name in ("completed", "failed", "cancelled", "unknown"):
+    for name in END_STATES:
         if name in by_status:
             row = by_status[name]
             hours = share(row["core_hours"] / logged.core_hours) if logged.core_hours else "none"
             rows.append(
-                [name, f"{row['jobs']:,}", share(row["jobs"] / logged.extent.jobs), amount(row["core_hours"]), hours]
+                [
+                    END_STATES[name],
+                    f"{row['jobs']:,}",
+                    share(row["jobs"] / logged.extent.jobs),
+                    amount(row["core_hours"]),
+                    hours,
+                ]
             )
     blocks: list[Block] = [
         heading,
@@ -222,7 +229,7 @@ def _failures(logged: LoggedSystem) -> list[Block]:
     requeued = float(totals["requeued"].sum())
     if requeued:
         blocks.append(f"Attempts that ended in a requeue used {amount(requeued)} core-hours more.")
-    lost = [name for name in ("failed", "cancelled") if name in by_status]
+    lost = [name for name in END_STATES if name in by_status and name not in ("completed", "unknown")]
     return [*blocks, *_failures_by_month(logged, lost)]
 
 
@@ -233,11 +240,11 @@ def _failures_by_month(logged: LoggedSystem, lost: list[str]) -> list[Block]:
     series = {}
     for name in lost:
         part = of_all.join(logged.statuses.filter(status=name), on="month", how="left").sort("month")
-        series[name] = (100 * part["jobs"].fill_null(0) / part["all_jobs"]).round(2).to_list()
+        series[END_STATES[name]] = (100 * part["jobs"].fill_null(0) / part["all_jobs"]).round(2).to_list()
     unfinished = logged.extent.unfinished_months
-    title = f"{' or '.join(lost)}, % of jobs" if len(lost) == 1 else "% of jobs"
+    title = f"{END_STATES[lost[0]]}, % of jobs" if len(lost) == 1 else "% of jobs"
     figure = charts.by_month(of_all["month"].sort().to_list(), series, title, unfinished)
-    words = f"Jobs that {'failed or were cancelled' if len(lost) > 1 else lost[0]}, by month{_note_on(unfinished)}"
+    words = f"Jobs that did not complete, by how they ended and by month{_note_on(unfinished)}"
     return [Chart("failures", words, figure, 260)]
 
 

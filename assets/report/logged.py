@@ -15,6 +15,7 @@ import sql
 from assets.operations.waits_and_waste import WaitsAndWaste, waits_and_waste
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration_text
 from models.waits.clock import LogClock
+from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
 BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
@@ -220,10 +221,10 @@ def _use_of(connection: duckdb.DuckDBPyConnection, source: str) -> tuple[str | N
         return None, pl.DataFrame(), pl.DataFrame()
     whole = connection.sql(
         f"SELECT coalesce(jobs.{column}, 'not in the log') AS who, facts.month, count(*) AS jobs, "
-        "coalesce(sum(facts.core_hours), 0) AS core_hours, count(*) FILTER (jobs.status = 'failed') AS failed FROM core.jobs AS jobs "
+        "coalesce(sum(facts.core_hours), 0) AS core_hours, count(*) FILTER (jobs.status IN $faults) AS failed FROM core.jobs AS jobs "
         "INNER JOIN marts.job_facts AS facts ON jobs.source = facts.source AND jobs.job_index = facts.job_index "
         "WHERE jobs.source = $source GROUP BY ALL ORDER BY ALL",
-        params={"source": source},
+        params={"source": source, "faults": list(FAULTS)},
     ).pl()
     use = whole.group_by("who").agg(pl.col("jobs", "core_hours", "failed").sum())
     largest_first = use.sort("core_hours", "who", descending=[True, False])

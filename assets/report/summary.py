@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import polars as pl
+
 from assets.report.changes import (
     SCHEDULER_COLUMNS,
     full_name,
@@ -22,9 +24,19 @@ from assets.report.logged import LoggedSystem
 from assets.report.page import Bullets, Callout, Section
 from assets.report.words import FEW_JOBS, amount, count, duration_text, instead, jobs_of, sentence_list, share
 from models.judging.verdict import DOMINATES, TRADES
+from traces.common.ends import FAULTS
 
 CLEAR_SHARE = 0.01
-"""Failed jobs below this share of all are not worth a sentence."""
+"""Jobs that ended in one way, below this share of all, are not worth a sentence."""
+_FAULT_WORDS = {
+    "failed": "failed",
+    "timeout": "ran into their time limit",
+    "out_of_memory": "ran out of memory",
+    "node_failure": "lost a node",
+    "preempted": "were preempted",
+    "requeued": "were requeued",
+    "deadline": "missed their deadline",
+}
 
 
 @dataclass(frozen=True)
@@ -133,13 +145,13 @@ def _use(logged: LoggedSystem) -> list[str]:
 
 def _ends(logged: LoggedSystem) -> list[str]:
     sentences = []
-    failed = logged.statuses.filter(status="failed")
-    jobs = float(failed["jobs"].sum()) / logged.extent.jobs
-    hours = float(failed["core_hours"].sum())
-    if jobs >= CLEAR_SHARE and logged.core_hours:
-        sentences.append(
-            f"{share(jobs)} of the jobs failed, with {share(hours / logged.core_hours)} of the core-hours."
-        )
+    faults = logged.statuses.filter(pl.col("status").is_in(FAULTS))
+    by_end = dict(faults.group_by("status").agg(pl.col("jobs").sum() / logged.extent.jobs).rows())
+    clear = [end for end in FAULTS if by_end.get(end, 0) >= CLEAR_SHARE]
+    if clear and logged.core_hours:
+        parts = [f"{share(by_end[end])} {_FAULT_WORDS[end]}" for end in clear]
+        hours = float(faults.filter(pl.col("status").is_in(clear))["core_hours"].sum()) / logged.core_hours
+        sentences.append(f"Of all jobs, {sentence_list(parts)}. They used {share(hours)} of the core-hours.")
     if logged.asked is not None:
         sentences.append(f"The median job used {share(logged.asked['median'])} of the time that it requested.")
     return [" ".join(sentences)] if sentences else []

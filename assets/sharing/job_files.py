@@ -36,7 +36,15 @@ EVALYS_COLUMNS = (
     "allocated_resources",
 )
 """Of the file `_jobs.csv` of Batsim, which `evalys.jobset.JobSet.from_csv` reads."""
-FINAL_STATES = {"completed": "COMPLETED_SUCCESSFULLY", "failed": "COMPLETED_FAILED", "cancelled": "COMPLETED_KILLED"}
+FINAL_STATES = {
+    "completed": "COMPLETED_SUCCESSFULLY",
+    "failed": "COMPLETED_FAILED",
+    "out_of_memory": "COMPLETED_FAILED",
+    "node_failure": "COMPLETED_FAILED",
+    "timeout": "COMPLETED_WALLTIME_REACHED",
+    **dict.fromkeys(("cancelled", "preempted", "requeued", "deadline"), "COMPLETED_KILLED"),
+}
+"""What Batsim calls the ends of jobs. It has no word for unknown."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,8 @@ class LogStream:
     cut: how many bytes of a block are complete records. They are whole lines, unless a format says otherwise (0: none yet).
     seen: what was read of the file before. If the file still begins with it, only the rest is read, and `grew` says so.
     size_bytes: as stored. modified_ns: time of the last change. sha256: of the unpacked content. A file that has grown
-    is hashed from its beginning. ends_line: whether the last line has its end. open_file: opens it for reading.
+    is hashed from its beginning. ends_line: whether the last line has its end. open_file: opens it for reading. as_lines: makes lines
+    of the content, where it has none of a log.
     Raises LogError while it is read: no such file, a damaged one, or one that unpacks to far too much.
     """
 
@@ -73,6 +74,7 @@ class LogStream:
         seen: Seen | None = None,
         block_bytes: int = 0,
         open_file: Callable[[Path], IO[bytes]] = open_log,
+        as_lines: Callable[[Iterator[bytes]], Iterator[bytes]] = iter,
     ) -> None:
         self.path = path
         self.grew = False
@@ -84,6 +86,7 @@ class LogStream:
         self._seen = seen if path.suffix not in PACKED else None
         self._block_bytes = block_bytes or BLOCK_BYTES
         self._open = open_file
+        self._as_lines = as_lines
 
     def __iter__(self) -> Iterator[Block]:
         try:
@@ -107,7 +110,7 @@ class LogStream:
         digest = digest or hashlib.sha256()
         pieces = self._unpacked(file) if self.path.suffix in PACKED else self._plain(file)
         fault: list[LogError] = []
-        pieces = _ended(self._noted(pieces, digest), fault)
+        pieces = _ended(self._as_lines(self._noted(pieces, digest)), fault)
         rest, piece = b"", next(pieces, b"")
         while piece:
             content, piece = rest + piece, next(pieces, b"")
@@ -281,9 +284,9 @@ def parse_block(block: Block, parse: Parse) -> ParsedLines:
     return replace(parse(b"", block.first_line), lines=1, rejects=rejects)
 
 
-def read_log(path: Path, log_format: str, parse: Parse, cut: Callable[[bytes], int] | None = None) -> ParsedLog:
+def read_log(path: Path, log_format: str, parse: Parse, stream: LogStream | None = None) -> ParsedLog:
     """A whole log file at once, plain or packed. Raises LogError when it cannot be read."""
-    stream = LogStream(path, cut)
+    stream = stream or LogStream(path)
     parts = [parse_block(block, parse) for block in stream] or [parse(b"", 1)]
     ignored: Counter[str] = Counter()
     for part in parts:

@@ -20,10 +20,14 @@ PSEUDONYM_KINDS = {
     "user": ("user_name", "requestor"),
     "group": ("group_name",),
     "account": ("account",),
-    "project": ("project",),
-    "job": ("job_name",),
+    "project": ("project", "reservation"),
+    "job": ("job_name", "submit_line", "admin_comment"),
 }
-"""What can be replaced, and the columns of the records that contain it."""
+"""What can be replaced, and the columns of the records that contain it.
+
+A reservation is named after a project, a course or a person. The line of a submission and the comment of an administrator are free
+text with paths and names in it: as a whole they become one pseudonym, which says only whether two of them are alike.
+"""
 
 DEFAULT_KINDS = tuple(PSEUDONYM_KINDS)
 _MOST_REMEMBERED = 200_000

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from traces.common.log import LogError
 from traces.common.spans import lines_of
+from traces.slurm.fields import delimiter_of, field_of, names_between
 
 SACCT_COLUMNS = (
     "JobID",
@@ -40,15 +42,23 @@ SACCT_COLUMNS = (
 """The columns of a log without a header line: those that Open XDMoD asks sacct for."""
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Which columns a log has.
+
+    names: as sacct calls them, in lower case and in their order; other names as they are. header: the line that names them, or "".
+    delimiter: what is between them. unknown: names that sacct does not have, as the log or the catalogue writes them.
+    """
+
+    names: list[str]
+    header: str
+    delimiter: str
+    unknown: tuple[str, ...] = ()
+
+
 def is_header_line(text: str) -> bool:
     """Whether a line names sacct's columns."""
-    names = _names_of(text)
-    return len(names) > 1 and ("jobid" in names or "jobidraw" in names)
-
-
-def _names_of(text: str) -> list[str]:
-    """Columns in lower case, without their widths (`JobName%30`)."""
-    return [name.strip().partition("%")[0].lower() for name in text.rstrip("|").split("|")]
+    return bool(delimiter_of(text))
 
 
 def looks_like_sacct(text: str) -> bool:
@@ -62,19 +72,23 @@ def looks_like_sacct(text: str) -> bool:
     return "T" in submit or (submit.isdigit() and len(submit) >= 9)
 
 
-def columns_of(path: Path, first: list[str], given: str) -> tuple[list[str], str]:
-    """The names of the columns, in lower case and in their order, and the line that names them, or "".
+def columns_of(path: Path, first: list[str], given: str) -> Columns:
+    """The columns of a log.
 
-    first: the first lines of the file. given: the columns that the catalogue names, for a log without such a line.
-    Raises LogError when a column is named twice, or when none has the job's id.
+    first: the first lines of the file. given: the columns that the catalogue names, for a log without a line that names them.
+    A name may be shortened and have any case, as sacct takes it. Raises LogError when a column is named twice, or when none has the
+    job's id.
     """
     header = next((text for text in first[:10] if is_header_line(text)), "")
     if header:
-        names = _names_of(header)
+        delimiter = delimiter_of(header)
+        words = names_between(header, delimiter)
     else:
-        names = [name for name in _names_of(given.replace(",", "|")) if name] or [
+        words = [name for name in names_between(given.replace(",", "|"), "|") if name] or [
             name.lower() for name in SACCT_COLUMNS
         ]
+        delimiter = _delimiter_of_lines(first, len(words))
+    names = [field_of(word) or word for word in words]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         where = f"{path}: the header line" if header else f"{path}: `columns` of the source"
@@ -85,7 +99,16 @@ def columns_of(path: Path, first: list[str], given: str) -> tuple[list[str], str
         )
     if "jobid" not in names:
         names[names.index("jobidraw")] = "jobid"
-    return names, header
+    return Columns(names, header, delimiter, tuple(word for word in words if field_of(word) is None))
+
+
+def _delimiter_of_lines(first: list[str], num_columns: int) -> str:
+    """What divides most lines into so many columns; a `|` where nothing does."""
+    for delimiter in ("|", "\t", ";", ","):
+        fitting = sum(text.removesuffix(delimiter).count(delimiter) == num_columns - 1 for text in first)
+        if 2 * fitting > len(first):
+            return delimiter
+    return "|"
 
 
 def first_lines(head: bytes) -> list[str]:

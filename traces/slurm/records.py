@@ -6,16 +6,20 @@ from typing import Any
 
 import polars as pl
 
+from traces.common.log import LARGEST_S
+from traces.slurm.clock import TIMES, with_settled_times
 from traces.slurm.values import (
     array_tasks,
     duration_seconds,
     gpu_count,
+    local_time,
     positive_count,
     requested_memory,
     size_kilobytes,
     text_of,
     tres_count,
     unix_seconds,
+    usage_amounts,
     whole_number,
 )
 
@@ -50,6 +54,14 @@ SLURM_RECORD_SCHEMA = {
     "used_memory_kb": pl.Int64,
     "used_cpu_s": pl.Float64,
     "node_list": pl.Utf8,
+    "priority": pl.Int64,
+    "reason": pl.Utf8,
+    "constraints": pl.Utf8,
+    "reservation": pl.Utf8,
+    "usage_in_total": pl.Utf8,
+    "consumed_energy_j": pl.Int64,
+    "admin_comment": pl.Utf8,
+    "submit_line": pl.Utf8,
 }
 """Columns of the records. Times are Unix seconds, memory is of the whole job."""
 
@@ -85,9 +97,17 @@ READ_COLUMNS = (
     "jobname",
     "maxrss",
     "totalcpu",
+    "priority",
+    "reason",
+    "constraints",
+    "reservation",
+    "tresusageintot",
+    "consumedenergyraw",
+    "admincomment",
+    "submitline",
 )
 """The columns of sacct that are read. Those that a log does not have count as empty."""
-_TIMES = ("submit", "eligible", "start", "end")
+_WORDS = ("cluster", "partition", "qos", "account", "reason", "constraints", "reservation")
 _DURATIONS = {"elapsed_s": "elapsed", "suspended_s": "suspended", "time_limit_s": "timelimit", "used_cpu_s": "totalcpu"}
 _COUNTS = {"ncpus": "NCPUS", "alloccpus": "AllocCPUS", "reqcpus": "ReqCPUS", "nnodes": "NNodes"}
 _NAMES = {"totalcpu": "TotalCPU"}
@@ -107,13 +127,17 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         user_name=text_of("user"),
         job_name=text_of("jobname"),
         node_list=text_of("nodelist"),
-        **{name: text_of(name) for name in ("cluster", "partition", "qos", "account")},
-        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}"), time_zone) for name in _TIMES},
+        admin_comment=text_of("admincomment"),
+        submit_line=text_of("submitline"),
+        priority=whole_number("priority", 18),
+        consumed_energy_j=_energy("consumedenergyraw"),
+        **{name: text_of(name) for name in _WORDS},
+        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}")) for name in TIMES},
         **{
             column: duration_seconds(pl.col(f"in_{name}")).cast(SLURM_RECORD_SCHEMA[column])
             for column, name in _DURATIONS.items()
         },
-        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in _TIMES),
+        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in TIMES),
         exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
@@ -127,7 +151,10 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         elapsed_s=pl.coalesce("elapsed_s", whole_number("elapsedraw")),
         time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
     )
-    return _with_start(jobs).join(_largest_memory(steps), on="job_id", how="left", maintain_order="left")
+    jobs = with_settled_times(jobs, {name: local_time(pl.col(f"in_{name}")) for name in TIMES}, time_zone)
+    in_calendar = {f"{name}_s": pl.col(f"{name}_s").is_between(0, LARGEST_S) for name in TIMES}
+    jobs = jobs.with_columns(pl.when(is_sound).then(name).alias(name) for name, is_sound in in_calendar.items())
+    return _with_steps(_with_start(jobs), steps)
 
 
 def is_attempt() -> pl.Expr:
@@ -141,8 +168,9 @@ def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
     at_once = (pl.col("start_s") == pl.col("end_s")) & (pl.col("elapsed_s").fill_null(0) == 0)
     unassigned = pl.col("in_nodelist").str.strip_chars().is_in(["None assigned", ""])
     before_end = pl.when(pl.col("elapsed_s") > 0).then(pl.col("end_s") - pl.col("elapsed_s"))
-    # sacct gives a job that was cancelled while it waited the time of its end as its start
-    never_started = at_once & unassigned & (pl.col("state") == "CANCELLED")
+    # sacct gives a job that left the queue while it waited the time of its end as its start
+    is_told = pl.col("in_nodelist").str.strip_chars() == "None assigned"
+    never_started = at_once & (is_told | (unassigned & (pl.col("state") == "CANCELLED").fill_null(False)))
     return jobs.with_columns(
         logged_start_s="start_s",
         start_s=pl.when(never_started).then(None).otherwise(pl.coalesce("start_s", before_end)),
@@ -151,19 +179,41 @@ def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _largest_memory(steps: pl.DataFrame) -> pl.DataFrame:
-    """job_id, and used_memory_kb, the most that any step of the job used."""
-    used = steps.with_columns(
-        job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1),
-        used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024),
+def _with_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """With what the steps of each job used: used_memory_kb, the most of any, and usage_in_total; and the energy where the job has none."""
+    steps = steps.with_columns(job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1))
+    used = steps.group_by("job_id").agg(
+        used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024).max().cast(pl.Int64),
+        of_steps_j=pl.when(_energy("consumedenergyraw").is_not_null().any()).then(_energy("consumedenergyraw").sum()),
     )
-    return used.group_by("job_id").agg(pl.col("used_memory_kb").max().cast(pl.Int64))
+    jobs = jobs.join(used, on="job_id", how="left", maintain_order="left")
+    jobs = jobs.join(_usage_of(steps), on="job_id", how="left", maintain_order="left")
+    own = text_of("tresusageintot")
+    energy = pl.coalesce(
+        pl.when(pl.col("consumed_energy_j") > 0).then("consumed_energy_j"), "of_steps_j", "consumed_energy_j"
+    )
+    return jobs.with_columns(usage_in_total=pl.coalesce("usage_in_total", own), consumed_energy_j=energy)
+
+
+def _usage_of(steps: pl.DataFrame) -> pl.DataFrame:
+    """job_id, and usage_in_total, the sums of TRESUsageInTot over the steps of a job, such as `cpu=57,mem=77460K`."""
+    told = steps.filter(pl.col("in_tresusageintot").str.contains("=", literal=True))
+    pairs = told.select("job_id", pair=usage_amounts(pl.col("in_tresusageintot"))).explode("pair").unnest("pair")
+    sums = pairs.group_by("job_id", "resource").agg(pl.col("amount").sum(), pl.col("is_size").any()).sort("resource")
+    unit = pl.when(pl.col("is_size")).then(pl.lit("K")).otherwise(pl.lit(""))
+    words = pl.format("{}={}{}", "resource", pl.col("amount").round().cast(pl.Int64, strict=False), unit)
+    return sums.group_by("job_id", maintain_order=True).agg(usage_in_total=words.str.join(","))
+
+
+def _energy(name: str) -> pl.Expr:
+    """Joules. Slurm prints the largest number of 64 bits where it does not know."""
+    return whole_number(name, 18)
 
 
 def fault_of() -> Any:
     """Why a row of `records_of` is not a finished job, as an expression. Null for a sound row."""
     faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
-    for name in _TIMES:
+    for name in TIMES:
         column = "logged_start_s" if name == "start" else f"{name}_s"
         wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
         faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))

@@ -22,21 +22,15 @@ def text_of(name: str) -> pl.Expr:
     return pl.when(value != "").then(value)
 
 
-def unix_seconds(text: pl.Expr, time_zone: str) -> pl.Expr:
-    """Unix seconds of `2024-01-15T10:00:00` in a time zone, or of a plain number of them."""
-    text = text.str.strip_chars()
-    local = text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
-    unix = text.str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
-    unix_s = pl.coalesce(seconds_of_local(local, time_zone), unix)
-    return pl.when(unix_s.is_between(0, LARGEST_S)).then(unix_s)
+def unix_seconds(text: pl.Expr) -> pl.Expr:
+    """A plain number of Unix seconds. Null for other texts."""
+    unix = text.str.strip_chars().str.extract(r"^(\d{9,11})$", 1).cast(pl.Int64)
+    return pl.when(unix.is_between(0, LARGEST_S)).then(unix)
 
 
-def seconds_of_local(local: pl.Expr, time_zone: str) -> pl.Expr:
-    """Unix seconds of a local time. One that the clock shows twice is taken for the first."""
-    zoned = local.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    # a clock that was not put forward would show a time that the clock leaves out, so the offset of the day before holds
-    before = (local - pl.duration(days=1)).dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    return pl.coalesce(zoned.dt.epoch("s"), before.dt.epoch("s") + 86_400)
+def local_time(text: pl.Expr) -> pl.Expr:
+    """The local time `2024-01-15T10:00:00`. Null for other texts."""
+    return text.str.strip_chars().str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms")
 
 
 def duration_seconds(text: pl.Expr) -> pl.Expr:
@@ -56,9 +50,9 @@ def positive_count(name: str) -> pl.Expr:
     return pl.when(whole_number(name) > 0).then(whole_number(name))
 
 
-def whole_number(name: str) -> pl.Expr:
-    """A whole number of up to 9 digits."""
-    return pl.col(f"in_{name}").str.extract(r"^\s*(\d{1,9})\s*$", 1).cast(pl.Int64)
+def whole_number(name: str, digits: int = 9) -> pl.Expr:
+    """A whole number of up to so many digits."""
+    return pl.col(f"in_{name}").str.extract(rf"^\s*(\d{{1,{digits}}})\s*$", 1).cast(pl.Int64)
 
 
 def tres_count(name: str, resource: str) -> pl.Expr:
@@ -95,7 +89,10 @@ def size_kilobytes(text: pl.Expr, bare: float, largest: float = _MOST_KB) -> pl.
 
 
 def requested_memory() -> pl.Expr:
-    """Kilobytes of the whole job: ReqMem, which may be per node (n) or per CPU (c), else mem of ReqTRES."""
+    """Kilobytes of the whole job: ReqMem, which may be per node (n) or per CPU (c), else mem of ReqTRES.
+
+    Null for 0: that is all memory of the nodes, or Slurm does not keep track of memory.
+    """
     text = pl.col("in_reqmem").str.strip_chars()
     of_tres = size_kilobytes(pl.col("in_reqtres").str.extract(r"(?:^|,)mem=([^,]*)", 1).fill_null(""), bare=1024.0)
     amount = size_kilobytes(text.str.strip_chars_end("cn"), bare=1024.0, largest=1e18)
@@ -103,4 +100,16 @@ def requested_memory() -> pl.Expr:
     per_cpu = text.str.ends_with("c") | flagged
     units = pl.when(per_cpu).then("procs").when(text.str.ends_with("n")).then("nodes").otherwise(1).fill_null(1)
     whole = (amount - pl.when(flagged).then(_PER_CPU * 1024).otherwise(0.0)) * units
-    return pl.coalesce(pl.when(whole <= _MOST_KB).then(whole), of_tres).cast(pl.Int64)
+    requested = pl.coalesce(pl.when(whole.is_between(0, _MOST_KB, closed="right")).then(whole), of_tres)
+    return pl.when(requested > 0).then(requested).cast(pl.Int64)
+
+
+def usage_amounts(text: pl.Expr) -> pl.Expr:
+    """Pairs of resource and amount in a list such as `cpu=00:00:57,energy=0,mem=77460K`: seconds, kilobytes and plain numbers."""
+    word = pl.element().str.extract(r"=(.*)$", 1)
+    plain = word.str.extract(r"^(\d{1,18}(?:\.\d+)?)$", 1).cast(pl.Float64)
+    amount = pl.coalesce(plain, duration_seconds(word), size_kilobytes(word, bare=1.0))
+    pair = pl.struct(
+        resource=pl.element().str.extract(r"^([^=]+)=", 1), amount=amount, is_size=word.str.contains(r"[KMGTP]$")
+    )
+    return text.str.strip_chars().str.split(",").list.eval(pair)

@@ -149,6 +149,8 @@ def format_to_read(name: str, path: Path, log_format: str | None, columns: str |
 
 def _ingest_summary(name: str) -> dict[str, Any]:
     """The outcome of the lines of a source, and the size of its cluster, as `tracehouse ingest --json` prints them."""
+    from assets.ingest.raw_log import unknown_columns
+
     with open_warehouse().read() as connection:
         totals = first_row(
             connection,
@@ -165,11 +167,13 @@ def _ingest_summary(name: str) -> dict[str, Any]:
             f"SELECT {', '.join(CLUSTER_FACTS)} FROM core.sources WHERE source = ?",
             [name],
         )
+        unknown = unknown_columns(connection, name)
     assert totals is not None and cluster is not None
-    by_reason = {
+    by_reason: dict[str, Any] = {
         f"{outcome}_by_reason": {reason: lines for of_reason, reason, lines in reasons if of_reason == outcome}
         for outcome in OUTCOMES
     }
+    by_reason |= {"unknown_columns": unknown}
     summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
     return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
 
@@ -183,6 +187,8 @@ def _ingest_text(summary: dict[str, Any]) -> str:
     for outcome in OUTCOMES:
         lines.append(f"{outcome:<9} {summary[outcome]:,}")
         lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]
+    if summary["unknown_columns"]:
+        lines.append(f"columns that sacct does not have, not read: {', '.join(summary['unknown_columns'])}")
     return "\n".join(lines)
 
 

@@ -1,5 +1,5 @@
 -- The jobs of one PBS or Slurm source as fields of the Standard Workload Format, in the order of submission; seconds count from
--- $clock_zero. Users, groups, executables and queues are numbers by first appearance: SWF has no names.
+-- $clock_zero. A job that left the queue without a start has the status of a cancelled one, whatever ended it. Users, groups, executables and queues are numbers by first appearance: SWF has no names.
 WITH used AS (
     SELECT file, line, used_cpu_s FROM raw.pbs_records WHERE source = $source AND record_type = 'E'
     UNION ALL
@@ -26,7 +26,11 @@ SELECT
     round(used.used_cpu_s / jobs.procs, 2) AS average_cpu_s,
     jobs.requested_procs,
     jobs.requested_walltime_s,
-    CASE jobs.status WHEN 'completed' THEN 1 WHEN 'failed' THEN 0 WHEN 'cancelled' THEN 5 END AS status,
+    CASE
+        WHEN jobs.status = 'cancelled' OR (jobs.start_time IS NULL AND jobs.wait_s IS NOT NULL) THEN 5
+        WHEN jobs.status = 'completed' THEN 1
+        WHEN jobs.status <> 'unknown' THEN 0
+    END AS status,
     CASE WHEN jobs.user_name IS NOT NULL THEN dense_rank() OVER (ORDER BY jobs.user_name IS NULL, jobs.first_of_user) END AS user_id,
     CASE WHEN jobs.group_name IS NOT NULL THEN dense_rank() OVER (ORDER BY jobs.group_name IS NULL, jobs.first_of_group) END
         AS group_id,

@@ -1,5 +1,5 @@
 -- Canonical jobs of one Slurm source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
--- index $first_index. A job that was cancelled before it started has no start; it waited until its end. A job that was requeued
+-- index $first_index. A job that left the queue before it started has no start; it waited until its end. A job that was requeued
 -- (`requeued_lines`, of core.requeued_slurm) is its last attempt, submitted when the first one was.
 WITH lines AS (
     SELECT jobs.* EXCLUDE (cluster), coalesce(jobs.cluster, '') AS cluster_name, jobs.submit_s AS job_submit_s
@@ -71,14 +71,20 @@ final AS (
         CASE
             WHEN state = 'COMPLETED' THEN 'completed'
             WHEN state IN ('CANCELLED', 'REVOKED') THEN 'cancelled'
-            WHEN state IN ('FAILED', 'TIMEOUT', 'NODE_FAIL', 'BOOT_FAIL', 'LAUNCH_FAILED', 'RECONFIG_FAIL', 'OUT_OF_MEMORY', 'DEADLINE',
-                'PREEMPTED') THEN 'failed'
+            WHEN state IN ('FAILED', 'LAUNCH_FAILED', 'RECONFIG_FAIL') THEN 'failed'
+            WHEN state = 'TIMEOUT' THEN 'timeout'
+            WHEN state = 'OUT_OF_MEMORY' THEN 'out_of_memory'
+            WHEN state IN ('NODE_FAIL', 'BOOT_FAIL') THEN 'node_failure'
+            WHEN state = 'PREEMPTED' THEN 'preempted'
+            WHEN state = 'REQUEUED' THEN 'requeued'
+            WHEN state = 'DEADLINE' THEN 'deadline'
             ELSE 'unknown'
         END AS status,
         CASE WHEN requeues > 0 THEN requeues + (start_s IS NOT NULL)::BIGINT END AS run_count,
         coalesce(requeued_s, 0) AS requeued_s,
         file,
-        line
+        line,
+        qos
     FROM slurm
 )
 

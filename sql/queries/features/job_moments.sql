@@ -14,7 +14,7 @@ final AS (
         jobs.procs,
         coalesce(jobs.requested_procs, jobs.procs) AS requested_procs,
         jobs.requested_walltime_s,
-        coalesce(jobs.status IN ('failed', 'cancelled'), false) AS failed,
+        coalesce(jobs.status NOT IN ('completed', 'unknown'), false) AS failed,
         users.number::INTEGER AS user_number,
         groups.number::INTEGER AS group_number,
         executables.number::INTEGER AS executable_number

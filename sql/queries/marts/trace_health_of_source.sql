@@ -10,7 +10,10 @@ WITH here AS (
 ),
 
 jobs AS (
-    SELECT jobs.*, timezone(here.time_zone, timezone('UTC', jobs.submit_time)) AS local_time
+    SELECT
+        jobs.*,
+        timezone(here.time_zone, timezone('UTC', jobs.submit_time)) AS local_time,
+        jobs.start_time IS NULL AND jobs.wait_s IS NOT NULL AS left_queue -- without a start
     FROM core.jobs AS jobs, here
     WHERE jobs.source = $source
 ),
@@ -18,8 +21,8 @@ jobs AS (
 of_jobs AS (
     SELECT
         count(*) AS jobs,
-        count(*) FILTER (runtime_s = 0 AND status <> 'cancelled') AS zero_length,
-        min_by('job ' || job_id || ' in ' || file || ':' || line, job_index) FILTER (runtime_s = 0 AND status <> 'cancelled')
+        count(*) FILTER (runtime_s = 0 AND status <> 'cancelled' AND NOT left_queue) AS zero_length,
+        min_by('job ' || job_id || ' in ' || file || ':' || line, job_index) FILTER (runtime_s = 0 AND status <> 'cancelled' AND NOT left_queue)
             AS zero_example,
         count(*) FILTER (runtime_s > requested_walltime_s + 60) AS over_limit,
         max_by(
@@ -28,7 +31,7 @@ of_jobs AS (
         ) FILTER (runtime_s > requested_walltime_s + 60) AS over_example,
         count(*) FILTER (requested_walltime_s IS NULL) AS no_request,
         count(*) FILTER (user_name IS NULL) AS no_user,
-        -- a job that was cancelled while it waited has no start, but a wait
+        -- a job that left the queue without a start has a wait
         count(*) FILTER (start_time IS NULL AND wait_s IS NULL) AS no_start,
         count(*) - count(DISTINCT job_id) AS ids_again
     FROM jobs

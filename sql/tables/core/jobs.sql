@@ -5,8 +5,8 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     job_id VARCHAR NOT NULL, -- identifier in the log; may repeat when a system reuses ids
     submit_time TIMESTAMP NOT NULL, -- submission, UTC
     eligible_time TIMESTAMP, -- when the job could have started, UTC
-    start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know, and for a job cancelled while it waited
-    end_time TIMESTAMP, -- end on the real system, UTC, or when a waiting job was cancelled; NULL where the log does not know
+    start_time TIMESTAMP, -- start on the real system, UTC; NULL where the log does not know, and for a job that left the queue without a start
+    end_time TIMESTAMP, -- end on the real system, UTC, or when a waiting job left the queue; NULL where the log does not know
     wait_s BIGINT, -- start minus submission, seconds; of the last attempt, where a job was requeued
     eligible_wait_s BIGINT, -- wait in which nothing but resources held the job back, seconds: as the system counts it, else from eligible_time
     runtime_s BIGINT, -- end minus start, seconds
@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     account VARCHAR, -- account that pays
     queue VARCHAR, -- queue or partition, by name or number
     executable VARCHAR, -- application number (SWF) or job name (PBS, Slurm)
-    status VARCHAR, -- completed, failed, cancelled or unknown
+    status VARCHAR, -- completed, failed, cancelled, timeout, out_of_memory, node_failure, preempted, requeued, deadline or unknown
     run_count BIGINT, -- times the job was started; NULL where the log does not know
     requeued_s BIGINT NOT NULL, -- run time of attempts that ended in a requeue, seconds (core.requeues); not in runtime_s
     file VARCHAR NOT NULL, -- log file that the job comes from
     line BIGINT NOT NULL, -- line number in that file, from 1
+    qos VARCHAR, -- quality of service (Slurm); NULL where the log has none
 );

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     job_name VARCHAR, -- JobName
     submit_s BIGINT NOT NULL, -- Submit, Unix seconds
     eligible_s BIGINT, -- Eligible, Unix seconds
-    start_s BIGINT, -- Start, Unix seconds; NULL for a job that never started
+    start_s BIGINT, -- Start, Unix seconds; NULL for a job that never started, whatever its state
     end_s BIGINT NOT NULL, -- End, Unix seconds
     local_times BOOLEAN, -- whether the log has local times, and no Unix seconds; NULL where the reader did not note it
     elapsed_s BIGINT, -- Elapsed, seconds, without time suspended
@@ -28,8 +28,16 @@ CREATE TABLE IF NOT EXISTS raw.slurm_jobs (
     procs BIGINT NOT NULL, -- processors allocated, or requested where the job never started
     requested_procs BIGINT, -- processors requested
     gpus BIGINT, -- GPUs allocated (gres/gpu); NULL where the log has no trackable resources
-    requested_memory_kb BIGINT, -- ReqMem of the whole job, kilobytes
+    requested_memory_kb BIGINT, -- ReqMem of the whole job, kilobytes; NULL for 0, which is all memory of the nodes, or is not tracked
     used_memory_kb BIGINT, -- largest MaxRSS of any step, kilobytes; NULL without steps
     used_cpu_s DOUBLE, -- TotalCPU, seconds
     node_list VARCHAR, -- NodeList, as logged
+    priority BIGINT, -- Priority when the log was written
+    reason VARCHAR, -- Reason, why the job waited last
+    constraints VARCHAR, -- Constraints, features of nodes that the job asked for
+    reservation VARCHAR, -- Reservation
+    usage_in_total VARCHAR, -- TRESUsageInTot, summed over the steps: cpu in seconds, sizes in K
+    consumed_energy_j BIGINT, -- ConsumedEnergyRaw, joules
+    admin_comment VARCHAR, -- AdminComment
+    submit_line VARCHAR, -- SubmitLine
 );

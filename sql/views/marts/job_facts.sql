@@ -29,7 +29,8 @@ SELECT
         WHEN runtime_s >= 28800 THEN '8 h and more'
         ELSE 'unknown'
     END AS runtime_class, -- by run time
-    status AS status, -- completed, failed, cancelled or unknown
+    status AS status, -- completed, failed, cancelled, timeout, out_of_memory, node_failure, preempted, requeued, deadline or unknown
+    qos AS qos, -- quality of service (Slurm); NULL where the log has none
     wait_s AS wait_s, -- start minus submission, seconds
     eligible_wait_s AS eligible_wait_s, -- wait in which nothing but resources held the job back, seconds
     runtime_s AS runtime_s, -- run time, seconds

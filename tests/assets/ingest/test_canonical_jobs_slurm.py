@@ -5,6 +5,7 @@ The states and times are those of Slurm's sacct manual: a requeued job has a new
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.assets.ingest.incremental import Log, OpenWarehouse
 from tests.studies import size
 from tests.tiny import assert_same_tables
 from tests.traces.slurm.slurm_lines import document, job_line
+from traces.common.ends import END_STATES
 
 ZERO = datetime(2024, 1, 15, tzinfo=UTC)
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -86,7 +88,7 @@ def test_an_attempt_and_what_follows_it_are_one_job_with_one_requeue(log: Log, s
 def test_a_job_that_was_not_requeued_does_not_say_how_often_it_started(log: Log) -> None:
     """Without --duplicates sacct prints the last attempt alone."""
     ingest(log, line(7, 100, 200, 1100, "NODE_FAIL"), line(8, 100, 200, 1100))
-    assert jobs(log) == [("7", 100, 100, 900, "failed", None, 0), ("8", 100, 100, 900, "completed", None, 0)]
+    assert jobs(log) == [("7", 100, 100, 900, "node_failure", None, 0), ("8", 100, 100, 900, "completed", None, 0)]
     assert requeues(log) == []
 
 
@@ -235,3 +237,34 @@ def test_random_histories_like_one_ingest(log: Log, seed: int, monkeypatch: pyte
         log.write(f"{rng.integers(6)}.psv", document(*(lines[k] for k in chosen)))
         log.ingest()
         assert_same_tables(log.tables(), log.fresh())
+
+
+ENDS = {
+    "COMPLETED": "completed", "FAILED": "failed", "LAUNCH_FAILED": "failed", "CANCELLED by 7": "cancelled", "REVOKED": "cancelled",
+    "TIMEOUT": "timeout", "OUT_OF_MEMORY": "out_of_memory", "NODE_FAIL": "node_failure", "BOOT_FAIL": "node_failure",
+    "PREEMPTED": "preempted", "DEADLINE": "deadline", "NEVER_HEARD_OF": "unknown",
+}  # fmt: skip
+
+
+def test_every_end_has_its_word_and_qos_is_kept(log: Log) -> None:
+    ingest(log, *(line(number, 0, 10, 70, state) for number, state in enumerate(ENDS, start=1)))
+    assert log.jobs("status", "qos") == [(status, "normal") for status in ENDS.values()]
+    assert set(ENDS.values()) | {"requeued"} == set(END_STATES)
+
+
+@pytest.mark.parametrize("state", ["FAILED", "DEADLINE", "CANCELLED by 0"])
+def test_a_job_that_left_the_queue_without_a_start_waited_until_then(log: Log, state: str) -> None:
+    ingest(log, OTHER, line(7, 100, 400, 400, state, NodeList="None assigned"))
+    assert log.jobs("job_id", "start_time IS NULL", "wait_s", "runtime_s")[1] == ("7", True, 300, 0)
+
+
+def test_a_json_document_is_ingested(log: Log) -> None:
+    times = {"submission": 1_705_276_900, "start": 1_705_277_000, "end": 1_705_277_900, "elapsed": 900, "limit": 60}
+    job = {
+        "job_id": 7, "name": "a", "association": {"user": "ann"}, "allocation_nodes": 1, "state": {"current": ["TIMEOUT"]},
+        "required": {"CPUs": 4}, "qos": "long", "time": times, "nodes": "n1",
+    }  # fmt: skip
+    log.write("0.json", json.dumps({"meta": {}, "jobs": [job, job | {"job_id": 8}]}, indent=1))
+    log.ingest()
+    columns = ("job_id", "wait_s", "runtime_s", "requested_walltime_s", "procs", "status", "qos")
+    assert log.jobs(*columns) == [(each, 100, 900, 3600, 4, "timeout", "long") for each in ("7", "8")]

@@ -105,13 +105,14 @@ def test_walltime_accuracy(warehouse: Warehouse) -> None:
 
 def test_failures(warehouse: Warehouse) -> None:
     columns = (
-        "jobs, failed, cancelled, failed_share, failed_core_hours, cancelled_core_hours, requeued, requeued_core_hours"
+        "jobs, failed, cancelled, failed_share, failed_core_hours, cancelled_core_hours, requeued, requeued_core_hours, "
+        "timeout, lost_share, timeout_core_hours, lost_core_hours"
     )
     found = rows(warehouse, f"SELECT queue, month, {columns}, core_hours FROM marts.failures ORDER BY ALL")
     assert found == [
-        ("long", MARCH, 1, 1, 0, 1.0, 320.0, 0.0, 0, 0.0, 320.0),
-        ("long", APRIL, 1, 0, 1, 0.0, 0.0, 0.0, 0, 0.0, 0.0),
-        ("short", MARCH, 2, 1, 0, 0.5, 4.0, 0.0, 0, 0.0, 12.0),
+        ("long", MARCH, 1, 0, 0, 0.0, 0.0, 0.0, 0, 0.0, 1, 1.0, 320.0, 320.0, 320.0),
+        ("long", APRIL, 1, 0, 1, 0.0, 0.0, 0.0, 0, 0.0, 0, 1.0, 0.0, 0.0, 0.0),
+        ("short", MARCH, 2, 1, 0, 0.5, 4.0, 0.0, 0, 0.0, 0, 0.5, 0.0, 4.0, 12.0),
     ]
 
 

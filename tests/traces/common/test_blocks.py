@@ -202,7 +202,9 @@ def test_next_to_nothing(tmp_path: Path, log_format: str, suffix: str, content: 
     for block_bytes in (2, 1000):
         read_whole_and_in_blocks(path, log_format, content, block_bytes)
     parse = parser(log_format, path, content)
-    assert read_log(path, log_format, parse, cutter(log_format, path, content)).lines == lines_in(content)
+    assert read_log(path, log_format, parse, LogStream(path, cutter(log_format, path, content))).lines == lines_in(
+        content
+    )
     assert first_bytes(path, 5) == content[:5]
 
 

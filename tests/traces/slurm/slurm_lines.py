@@ -12,6 +12,11 @@ from tests.traces.common.logs import assert_adds_up, written
 from traces.common.log import ParsedLog
 from traces.slurm.reader import read_slurm
 
+MORE = (
+    "priority", "reason", "constraints", "reservation", "usage_in_total", "consumed_energy_j", "admin_comment", "submit_line",
+)  # fmt: skip
+"""Columns of a record that JOB has no word for."""
+
 JOB = {
     "JobID": "12", "JobIDRaw": "12", "Cluster": "alps", "Partition": "short", "QOS": "normal", "Account": "chem",
     "Group": "staff", "User": "ann", "Submit": "2024-01-15T10:00:00", "Eligible": "2024-01-15T10:00:05",
@@ -29,6 +34,7 @@ RECORD: dict[str, Any] = {
     "elapsed_s": 3600, "suspended_s": 0, "time_limit_s": 7200, "state": "COMPLETED", "exit_code": 0, "signal": 0, "nodes": 2,
     "procs": 8, "requested_procs": 6, "gpus": 0, "requested_memory_kb": 16_777_216, "used_memory_kb": None,
     "used_cpu_s": 12_600.0, "node_list": "n[1-2]",
+    **dict.fromkeys(MORE),
 }  # fmt: skip
 """The record of JOB, where it is on the second line."""
 
@@ -100,12 +106,12 @@ LOCAL_TIMES = [
 """Time zone, time there, time in UTC."""
 
 _MEMORY = {
-    "1024K": 1024, "500M": 512_000, "16G": 2**24, "1T": 2**30, "1P": 2**40, "4000": 4_096_000, "62.50G": 65_536_000, "0": 0,
-    "0n": 0, "0c": 0, "16Gn": 2**25, ".50Gn": 2**20, "62.50Gn": 131_072_000, "500Mn": 1_024_000, "2Gc": 2**24,
+    "1024K": 1024, "500M": 512_000, "16G": 2**24, "1T": 2**30, "1P": 2**40, "4000": 4_096_000, "62.50G": 65_536_000, "0": 2**24,
+    "0n": 2**24, "0c": 2**24, "16Gn": 2**25, ".50Gn": 2**20, "62.50Gn": 131_072_000, "500Mn": 1_024_000, "2Gc": 2**24,
     "3000Mc": 24_576_000, ".50Gc": 2**22, "2000c": 16_384_000, "": 2**24, "lots": 2**24, "G": 2**24,
 }  # fmt: skip
 """ReqMem of a job on 2 nodes and 8 processors, kilobytes: n is of a node, c of a processor; a bare number is megabytes.
-Where it is none, ReqTRES has 16G."""
+Where it is none or 0, which is all memory of the nodes, ReqTRES has 16G."""
 _DURATIONS = {
     "00:00:00": 0, "00:01:05": 65, "01:00:00": 3600, "23:59:59": 86_399, "1-00:00:00": 86_400, "05:07": 307, "00:05:07": 307,
     "20-20:00:00": 1_800_000, "125-00:00:00": 10_800_000, "1-02:03:04": 93_784,

@@ -6,22 +6,57 @@ from pathlib import Path
 
 import pytest
 
+from tests.traces.slurm.slurm_lines import document, job_line, read, step_line
 from traces.common.log import LogError
-from traces.slurm.columns import SACCT_COLUMNS, columns_of, first_lines, is_header_line, looks_like_sacct, text_lines
+from traces.slurm.columns import (
+    SACCT_COLUMNS,
+    Columns,
+    columns_of,
+    first_lines,
+    is_header_line,
+    looks_like_sacct,
+    text_lines,
+)
 
 LOG = Path("a.psv")
 
 
 def test_a_header_line_counts_more_than_what_is_given() -> None:
-    assert columns_of(LOG, ["JobID|JobName%30|State|"], "jobid,submit") == (
-        ["jobid", "jobname", "state"],
-        "JobID|JobName%30|State|",
-    )
+    header = "JobID|JobName%30|State|"
+    assert columns_of(LOG, [header], "jobid,submit") == Columns(["jobid", "jobname", "state"], header, "|")
 
 
 def test_columns_that_are_given_or_usual() -> None:
-    assert columns_of(LOG, ["1|2"], "JobIDRaw, Submit") == (["jobid", "submit"], "")
-    assert columns_of(LOG, ["1|2"], "") == ([name.lower() for name in SACCT_COLUMNS], "")
+    assert columns_of(LOG, ["1|2"], "JobIDRaw, Submit") == Columns(["jobid", "submit"], "", "|")
+    assert columns_of(LOG, ["1|2"], "") == Columns([name.lower() for name in SACCT_COLUMNS], "", "|")
+
+
+def test_a_name_may_be_shortened_as_sacct_takes_it() -> None:
+    """Of several columns that begin with it sacct takes the first of its list."""
+    given = "USER,Jobname,jobidr,time,elapsed,N,nn,reqc,Unheard"
+    names = ["user", "jobname", "jobidraw", "timelimit", "elapsed", "ncpus", "nnodes", "reqcpufreq", "unheard"]
+    found = columns_of(LOG, [], given)
+    assert found == Columns(["jobid" if name == "jobidraw" else name for name in names], "", "|", ("unheard",))
+
+
+@pytest.mark.parametrize("delimiter", ["|", "|#", "\t", ";", ",", "||", "#", "@"])
+def test_any_delimiter(tmp_path: Path, delimiter: str) -> None:
+    """sacct --delimiter."""
+    plain = {"ReqTRES": "", "AllocTRES": "gres/gpu=0"}  # no comma in a value
+    lines = [job_line(**plain), step_line("12.0", MaxRSS="7M"), job_line(JobID="13", **plain)]
+    log = read(tmp_path, document(*lines).replace("|", delimiter))
+    assert log.rejects.rows() == []
+    assert log.records.select("job_id", "used_memory_kb", "job_name").rows() == [
+        ("12", 7168, "run.sh"),
+        ("13", None, "run.sh"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["JobID SubmitTime WaitTime", "jobID,workload_name,submission_time,success", "a;jobid;b;c"]
+)
+def test_other_tables_with_a_jobid_are_no_sacct(text: str) -> None:
+    assert not is_header_line(text)
 
 
 @pytest.mark.parametrize(

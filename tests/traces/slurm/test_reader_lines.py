@@ -207,7 +207,7 @@ def test_from_a_log_to_a_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert rows == [
         ["12", 60, 3600, "completed", "short", 7200, 8, submit, submit + 60, submit + 5],
         ["13", 1200, 0, "cancelled", "short", 7200, 8, submit, None, submit + 5],
-        ["14", 60, 3600, "failed", "long", None, 8, submit, submit + 60, submit],
+        ["14", 60, 3600, "timeout", "long", None, 8, submit, submit + 60, submit],
         ["15", 60, 3600, "unknown", "short", 7200, 8, submit, submit + 60, submit + 5],
     ]
     replayed = json.loads(succeed("replay", "alps", "--cancelled", "--json"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces.slurm.slurm_lines import document, job_line, one_job, read, step_line
+from tests.traces.slurm.slurm_lines import JOB, MORE, document, job_line, one_job, read, step_line, table, unix
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA
 
 
@@ -40,3 +40,68 @@ def test_a_job_that_was_cancelled_while_it_waited_never_started(tmp_path: Path) 
 def test_reasons(tmp_path: Path, changes: dict[str, str], reason: str) -> None:
     log = read(tmp_path, document(job_line(**changes)))
     assert log.rejects["reason"].to_list() == [reason] and dict(log.records.schema) == SLURM_RECORD_SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("state", "nodes", "start"),
+    [
+        ("FAILED", "None assigned", None),
+        ("DEADLINE", "None assigned", None),
+        ("CANCELLED by 0", "None assigned", None),
+        ("FAILED", "n1", 1_705_314_000),  # it failed in the second in which it started
+        ("FAILED", "", 1_705_314_000),  # a log without NodeList does not tell
+    ],
+)
+def test_jobs_without_nodes_never_started(tmp_path: Path, state: str, nodes: str, start: int | None) -> None:
+    end = "2024-01-15T10:20:00"
+    record = one_job(tmp_path, document(job_line(State=state, Start=end, End=end, Elapsed="00:00:00", NodeList=nodes)))
+    assert (record["start_s"], record["end_s"]) == (start, 1_705_314_000)
+
+
+@pytest.mark.parametrize(("memory", "kilobytes"), [("0", None), ("0n", None), ("0c", None), ("4G", 4 << 20)])
+def test_memory_of_0_is_not_known(tmp_path: Path, memory: str, kilobytes: int | None) -> None:
+    """It is all memory of the nodes, or Slurm keeps no track of it."""
+    assert one_job(tmp_path, document(job_line(ReqMem=memory, ReqTRES="")))["requested_memory_kb"] == kilobytes
+
+
+def test_more_columns_are_read_where_they_are_there(tmp_path: Path) -> None:
+    more = {
+        "Priority": "4294901", "Reason": "Dependency", "Constraints": "a100&ib", "Reservation": "course",
+        "TRESUsageInTot": "", "ConsumedEnergyRaw": "0", "AdminComment": "moved by root", "SubmitLine": "sbatch run.sh",
+    }  # fmt: skip
+    job = {name: JOB[name] for name in ("JobID", "Submit", "Start", "End", "State", "NCPUS")}
+    steps = [
+        {"JobID": "12.batch", "TRESUsageInTot": "cpu=00:01:00,energy=5,fs/disk=10,mem=2M", "ConsumedEnergyRaw": "5"},
+        {"JobID": "12.0", "TRESUsageInTot": "cpu=1-00:00:00,mem=1024K", "ConsumedEnergyRaw": "7"},
+    ]
+    empty = dict.fromkeys(job | more, "")
+    record = one_job(tmp_path, table(job | more, *(empty | step for step in steps)))
+    assert {name: record[name] for name in MORE} == {
+        "priority": 4_294_901, "reason": "Dependency", "constraints": "a100&ib", "reservation": "course",
+        "usage_in_total": "cpu=86460,energy=5,fs/disk=10,mem=3072K", "consumed_energy_j": 12,
+        "admin_comment": "moved by root", "submit_line": "sbatch run.sh",
+    }  # fmt: skip
+
+
+TWICE = [
+    # clocks were put back from 3 to 2 o'clock on 27 October; 02:30 was at 00:30 and at 01:30 in UTC
+    ("01:00:00", "01:30:00", "02:30:00", "01:00:00", "23:00:00", "23:30:00", "00:30:00"),
+    ("01:00:00", "01:30:00", "02:30:00", "02:00:00", "23:00:00", "23:30:00", "01:30:00"),
+    ("01:00:00", "02:30:00", "03:30:00", "02:00:00", "23:00:00", "00:30:00", "02:30:00"),
+    ("01:00:00", "02:30:00", "03:30:00", "01:00:00", "23:00:00", "01:30:00", "02:30:00"),
+    ("02:50:00", "02:10:00", "02:20:00", "00:10:00", "00:50:00", "01:10:00", "01:20:00"),  # rejected before
+    ("02:10:00", "02:50:00", "02:20:00", "00:30:00", "00:10:00", "00:50:00", "01:20:00"),
+]
+"""Local Submit, Start, End, and Elapsed; and the three times in UTC."""
+
+
+@pytest.mark.parametrize("times", TWICE)
+def test_elapsed_says_which_of_two_hours_it_was(tmp_path: Path, times: tuple[str, ...]) -> None:
+    submit, start, end, elapsed, *utc = times
+    local = {"Submit": submit, "Eligible": submit, "Start": start, "End": end}
+    line = job_line(**{name: f"2024-10-27T{time}" for name, time in local.items()}, Elapsed=elapsed)
+    record = one_job(tmp_path, document(line), time_zone="Europe/Berlin")
+    days = ["2024-10-26" if time.startswith("23") else "2024-10-27" for time in utc]
+    expected = [unix(f"{day}T{time}") for day, time in zip(days, utc, strict=True)]
+    assert [record[f"{name}_s"] for name in ("submit", "start", "end")] == expected
+    assert record["eligible_s"] == expected[0]

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
+from traces.slurm.clock import seconds_of_local
 from traces.slurm.values import (
     array_tasks,
     duration_seconds,
     gpu_count,
+    local_time,
     positive_count,
     requested_memory,
     size_kilobytes,
@@ -60,7 +62,8 @@ def test_durations(text: str, seconds: float | None) -> None:
     ],
 )
 def test_times(text: str, zone: str, time: datetime | None) -> None:
-    assert value(unix_seconds(pl.col("in_x"), zone), x=text) == (time and time.timestamp())
+    local = seconds_of_local(local_time(pl.col("in_x")), zone)
+    assert value(pl.coalesce(local, unix_seconds(pl.col("in_x"))), x=text) == (time and time.timestamp())
 
 
 @pytest.mark.parametrize(
