@@ -23,7 +23,7 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (1, "d5c2a2e0db6e"),
-    "slurm": (3, "c64bbf7c3be7"),
+    "slurm": (3, "ac0e924ad2b5"),
     "pbs": (2, "8c135dd97348"),
     "vasp": ("3", "6fe9cf79d117"),
 }
