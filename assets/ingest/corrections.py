@@ -15,10 +15,9 @@ from assets.ingest.rows import RECORDS, Corrected
 from assets.ingest.settings import ReadingSettings
 from traces.common.log import LogError
 from traces.common.pseudonyms import replace_names
-from traces.slurm.clock import TIMES as SACCT_TIMES
-from traces.slurm.clock import with_settled_times
+from traces.slurm.clock import LOCAL_TIMES, with_settled_times
 
-TIMES = tuple(f"{name}_s" for name in SACCT_TIMES)
+TIMES = tuple(f"{name}_s" for name in LOCAL_TIMES)
 """Columns of Slurm records that are local times in the log."""
 WIDE = "wider than the cluster's"
 """How the reason of a job begins that is too wide."""

@@ -16,16 +16,16 @@ from traces.vasp.runs import VASP_READER_VERSION
 PROJECT = Path(__file__).resolve().parents[2]
 READERS = {
     "swf": ("traces.swf.reader",),
-    "slurm": (3, "c64bbf7c3be7"),
-    "pbs": (2, "8c135dd97348"),
-    "vasp": ("4", "8e67b5e9265d"),
+    "slurm": ("traces.slurm.reader", "traces.common.pseudonyms"),
+    "pbs": ("traces.pbs.reader", "traces.common.pseudonyms"),
+    "vasp": ("traces.vasp.runs", "traces.vasp.folders"),
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (1, "d5c2a2e0db6e"),
-    "slurm": (3, "x"),
-    "pbs": (2, "x"),
-    "vasp": ("4", "x"),
+    "slurm": (3, "ac0e924ad2b5"),
+    "pbs": (2, "8c135dd97348"),
+    "vasp": ("4", "8e67b5e9265d"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-TIMES = ("submit", "eligible", "start", "end")
+LOCAL_TIMES = ("submit", "eligible", "start", "end")
 """sacct's columns of local times."""
 _DISORDER_S = 10**9
 """Counts more than any difference of durations."""
@@ -28,28 +28,28 @@ def _seconds(local: pl.Expr, time_zone: str, ambiguous: str) -> pl.Expr:
 def with_settled_times(jobs: pl.DataFrame, local: Mapping[str, pl.Expr], time_zone: str) -> pl.DataFrame:
     """The jobs with `submit_s`, `eligible_s`, `start_s` and `end_s` from their local times.
 
-    local: an expression for each of TIMES, null where there is none; such times keep the value that the jobs have.
+    local: an expression for each of LOCAL_TIMES, null where there is none; such times keep the value that the jobs have.
     Of the readings of times that the clock shows twice that one is taken in which submission, start and end are in order and the run
     time is nearest to elapsed_s and suspended_s. Of equals it is the earliest.
     """
     first = {f"{name}_s": seconds_of_local(time, time_zone) for name, time in local.items()}
     last = {f"_last_{name}": seconds_of_local(time, time_zone, "latest") for name, time in local.items()}
-    jobs = jobs.with_columns(**last, **{f"_first_{name}": first[f"{name}_s"] for name in TIMES})
-    jobs = jobs.with_columns(pl.coalesce(f"_first_{name}", f"{name}_s").alias(f"{name}_s") for name in TIMES)
-    is_twofold = pl.any_horizontal(pl.col(f"_first_{name}") != pl.col(f"_last_{name}") for name in TIMES).fill_null(
-        False
-    )
+    jobs = jobs.with_columns(**last, **{f"_first_{name}": first[f"{name}_s"] for name in LOCAL_TIMES})
+    jobs = jobs.with_columns(pl.coalesce(f"_first_{name}", f"{name}_s").alias(f"{name}_s") for name in LOCAL_TIMES)
+    is_twofold = pl.any_horizontal(
+        pl.col(f"_first_{name}") != pl.col(f"_last_{name}") for name in LOCAL_TIMES
+    ).fill_null(False)
     rows = jobs.with_row_index("_row")
     twofold = rows.filter(is_twofold)
     if twofold.height:
         settled = pl.concat([rows.filter(~is_twofold), _settled(twofold)]).sort("_row")
         jobs = settled.drop("_row")
-    return jobs.drop(*last, *(f"_first_{name}" for name in TIMES))
+    return jobs.drop(*last, *(f"_first_{name}" for name in LOCAL_TIMES))
 
 
 def _settled(jobs: pl.DataFrame) -> pl.DataFrame:
     """The jobs with their likeliest times. Columns `_first_...` and `_last_...` hold both readings of each time."""
-    other = {name: pl.coalesce(f"_last_{name}", f"{name}_s") for name in TIMES}
+    other = {name: pl.coalesce(f"_last_{name}", f"{name}_s") for name in LOCAL_TIMES}
     readings = list(product((False, True), repeat=3))  # the earliest first
     faults = []
     for submit_later, start_later, end_later in readings:

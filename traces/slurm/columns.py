@@ -43,7 +43,7 @@ SACCT_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Columns:
+class SacctColumns:
     """Which columns a log has.
 
     names: as sacct calls them, in lower case and in their order; other names as they are. header: the line that names them, or "".
@@ -72,7 +72,7 @@ def looks_like_sacct(text: str) -> bool:
     return "T" in submit or (submit.isdigit() and len(submit) >= 9)
 
 
-def columns_of(path: Path, first: list[str], given: str) -> Columns:
+def columns_of(path: Path, first: list[str], given: str) -> SacctColumns:
     """The columns of a log.
 
     first: the first lines of the file. given: the columns that the catalogue names, for a log without a line that names them.
@@ -99,7 +99,7 @@ def columns_of(path: Path, first: list[str], given: str) -> Columns:
         )
     if "jobid" not in names:
         names[names.index("jobidraw")] = "jobid"
-    return Columns(names, header, delimiter, tuple(word for word in words if field_of(word) is None))
+    return SacctColumns(names, header, delimiter, tuple(word for word in words if field_of(word) is None))
 
 
 def _delimiter_of_lines(first: list[str], num_columns: int) -> str:

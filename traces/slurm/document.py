@@ -120,11 +120,11 @@ class _Text:
 
     def take(self, sign: str) -> None:
         """Goes behind a sign that has to be here."""
-        found = self.next_sign()
-        if not found:
+        sign_here = self.next_sign()
+        if not sign_here:
             raise _Cut
-        if found != sign:
-            raise self._fault(f"expected {sign!r}, found {found!r}", self._place)
+        if sign_here != sign:
+            raise self._fault(f"expected {sign!r}, found {sign_here!r}", self._place)
         self._place += 1
 
     def value(self) -> Any:

@@ -203,7 +203,7 @@ def _number(value: Any, *names: str) -> str:
 
 
 def _text(value: Any, *names: str) -> str:
-    """A text; a list of texts is joined by commas."""
+    """A text. A list of texts is joined by commas."""
     value = _at(value, *names)
     if isinstance(value, list):
         return ",".join(each for each in value if isinstance(each, str))
@@ -216,7 +216,7 @@ def _list(value: Any, *names: str) -> list[Any]:
 
 
 def _at(value: Any, *names: str) -> Any:
-    """What is below names within names; None where there is none."""
+    """What is below names within names, None where there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -26,7 +26,7 @@ _DELIMITER = re.compile(r"^\s*[A-Za-z]+(?:%-?\d+)?\s*?([^\w\s%-][^\w\s%]*|\t)\s*
 
 
 def field_of(name: str) -> str | None:
-    """The column that sacct takes a name for: of that name in any case, else the first of its list that begins with it; None for none."""
+    """The column that sacct takes a name for, in any case. It is the first of its list that begins with the name, None for none."""
     name = name.lower()
     if name in SACCT_FIELDS:
         return name
@@ -54,5 +54,5 @@ def delimiter_of(text: str) -> str:
     names = names_between(text, delimiter)
     if len(names) < 2 or not {"jobid", "jobidraw"} & set(names):
         return ""
-    known = sum(name in SACCT_FIELDS for name in names)
-    return delimiter if delimiter == "|" or (known >= _FEWEST_KNOWN and 2 * known > len(names)) else ""
+    num_known = sum(name in SACCT_FIELDS for name in names)
+    return delimiter if delimiter == "|" or (num_known >= _FEWEST_KNOWN and 2 * num_known > len(names)) else ""

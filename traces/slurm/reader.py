@@ -17,7 +17,7 @@ import polars as pl
 
 from traces.common.blocks import LogStream, Parse, first_bytes, read_log
 from traces.common.log import REJECT_SCHEMA, LogError, ParsedLines, ParsedLog
-from traces.slurm.columns import Columns, columns_of, first_lines, text_lines
+from traces.slurm.columns import SacctColumns, columns_of, first_lines, text_lines
 from traces.slurm.document import HEADER, document_lines, is_document
 from traces.slurm.records import READ_COLUMNS, SLURM_RECORD_SCHEMA, fault_of, is_attempt, records_of
 
@@ -125,7 +125,7 @@ def slurm_parser(path: Path, head: bytes, time_zone: str = "UTC", columns: str =
     return lambda content, first_line: _parse(content, first_line, of_log, closed, time_zone)
 
 
-def _parse(content: bytes, first_line: int, columns: Columns, closed: bool, time_zone: str) -> ParsedLines:
+def _parse(content: bytes, first_line: int, columns: SacctColumns, closed: bool, time_zone: str) -> ParsedLines:
     """closed: whether lines end with a delimiter."""
     header = columns.header
     texts = text_lines(content)
@@ -165,13 +165,13 @@ def _parse(content: bytes, first_line: int, columns: Columns, closed: bool, time
     )
 
 
-def _notes(columns: Columns) -> list[tuple[str, str]]:
+def _notes(columns: SacctColumns) -> list[tuple[str, str]]:
     """What raw.log_headers keeps of a file: the line that names its columns, and the names that are none of sacct's."""
     notes = [("Columns", columns.header)] if columns.header else []
     return [*notes, (UNKNOWN_COLUMNS, ", ".join(columns.unknown))] if columns.unknown else notes
 
 
-def _split(filled: pl.DataFrame, columns: Columns, closed: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _split(filled: pl.DataFrame, columns: SacctColumns, closed: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The lines with their words in columns `in_...`, one for each of READ_COLUMNS at least, and the rejects among them.
 
     filled: line and text of the lines that are neither blank nor headers. A line of another number of columns is a reject.

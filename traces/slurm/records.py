@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from traces.common.log import LARGEST_S
-from traces.slurm.clock import TIMES, with_settled_times
+from traces.slurm.clock import LOCAL_TIMES, with_settled_times
 from traces.slurm.values import (
     array_tasks,
     duration_seconds,
@@ -132,12 +132,12 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         priority=whole_number("priority", 18),
         consumed_energy_j=_energy("consumedenergyraw"),
         **{name: text_of(name) for name in _WORDS},
-        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}")) for name in TIMES},
+        **{f"{name}_s": unix_seconds(pl.col(f"in_{name}")) for name in LOCAL_TIMES},
         **{
             column: duration_seconds(pl.col(f"in_{name}")).cast(SLURM_RECORD_SCHEMA[column])
             for column, name in _DURATIONS.items()
         },
-        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in TIMES),
+        local_times=pl.any_horizontal(pl.col(f"in_{name}").str.contains("T", literal=True) for name in LOCAL_TIMES),
         exit_code=pl.col("in_exitcode").str.extract(r"^(\d{1,9}):\d{1,9}$", 1).cast(pl.Int64),
         signal=pl.col("in_exitcode").str.extract(r"^\d{1,9}:(\d{1,9})$", 1).cast(pl.Int64),
         nodes=pl.coalesce(positive_count("nnodes"), tres_count("alloctres", "node"), tres_count("reqtres", "node")),
@@ -151,8 +151,8 @@ def records_of(jobs: pl.DataFrame, steps: pl.DataFrame, time_zone: str) -> pl.Da
         elapsed_s=pl.coalesce("elapsed_s", whole_number("elapsedraw")),
         time_limit_s=pl.coalesce("time_limit_s", positive_count("timelimitraw") * 60),
     )
-    jobs = with_settled_times(jobs, {name: local_time(pl.col(f"in_{name}")) for name in TIMES}, time_zone)
-    in_calendar = {f"{name}_s": pl.col(f"{name}_s").is_between(0, LARGEST_S) for name in TIMES}
+    jobs = with_settled_times(jobs, {name: local_time(pl.col(f"in_{name}")) for name in LOCAL_TIMES}, time_zone)
+    in_calendar = {f"{name}_s": pl.col(f"{name}_s").is_between(0, LARGEST_S) for name in LOCAL_TIMES}
     jobs = jobs.with_columns(pl.when(is_sound).then(name).alias(name) for name, is_sound in in_calendar.items())
     return _with_steps(_with_start(jobs), steps)
 
@@ -180,7 +180,7 @@ def _with_start(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """With what the steps of each job used: used_memory_kb, the most of any, and usage_in_total; and the energy where the job has none."""
+    """With what the steps of each job used: the most memory of any, and the sums of use and energy."""
     steps = steps.with_columns(job_id=pl.col("in_jobid").str.extract(r"^([^.]*)", 1))
     used = steps.group_by("job_id").agg(
         used_memory_kb=size_kilobytes(pl.col("in_maxrss"), bare=1 / 1024).max().cast(pl.Int64),
@@ -197,8 +197,8 @@ def _with_steps(jobs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 def _usage_of(steps: pl.DataFrame) -> pl.DataFrame:
     """job_id, and usage_in_total, the sums of TRESUsageInTot over the steps of a job, such as `cpu=57,mem=77460K`."""
-    told = steps.filter(pl.col("in_tresusageintot").str.contains("=", literal=True))
-    pairs = told.select("job_id", pair=usage_amounts(pl.col("in_tresusageintot"))).explode("pair").unnest("pair")
+    with_usage = steps.filter(pl.col("in_tresusageintot").str.contains("=", literal=True))
+    pairs = with_usage.select("job_id", pair=usage_amounts(pl.col("in_tresusageintot"))).explode("pair").unnest("pair")
     sums = pairs.group_by("job_id", "resource").agg(pl.col("amount").sum(), pl.col("is_size").any()).sort("resource")
     unit = pl.when(pl.col("is_size")).then(pl.lit("K")).otherwise(pl.lit(""))
     words = pl.format("{}={}{}", "resource", pl.col("amount").round().cast(pl.Int64, strict=False), unit)
@@ -213,7 +213,7 @@ def _energy(name: str) -> pl.Expr:
 def fault_of() -> Any:
     """Why a row of `records_of` is not a finished job, as an expression. Null for a sound row."""
     faults: Any = pl.when(pl.col("job_id").is_null()).then(pl.lit("no JobID"))
-    for name in TIMES:
+    for name in LOCAL_TIMES:
         column = "logged_start_s" if name == "start" else f"{name}_s"
         wrong = ~pl.col(f"in_{name}").str.strip_chars().is_in(_UNKNOWN) & pl.col(column).is_null()
         faults = faults.when(wrong).then(pl.format(f"{name.capitalize()} is no time: {{}}", f"in_{name}"))
