@@ -16,10 +16,7 @@ def why_unchanged(base: ReplayRun, run: ReplayRun, waits: pl.DataFrame) -> str |
     """Why all jobs wait as long as in the base, None where one does not. waits: of assets.what_if.scenarios.pairing.paired_waits."""
     if not waits["wait_s"].equals(waits["base_wait_s"]):
         return None
-    if not base.settings.portable_backfill.endswith(".json") and (base.settings, base.policy) == (
-        run.settings,
-        run.policy,
-    ):
+    if _settings(base) == _settings(run):
         return "its settings are those of the base"
     if not waits["base_wait_s"].max():
         return "no job waits in the base, so nothing can be gained"
