@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import sql
 from models.runtime.estimates import Estimates
 from models.waits.clock import LogClock
+from models.waits.periods import complete_from
 from simulator.jobs.cluster import RunningJobs
 from simulator.jobs.facts import LazyFacts
 from simulator.jobs.jobs import NEVER, Jobs, jobs_from_log
@@ -267,6 +268,23 @@ def load_clock(warehouse: Warehouse, source: str) -> LogClock:
     if row is None:
         raise ValueError(f"source {source!r} is not in the warehouse: load it with `tracehouse run {source}`")
     return LogClock(*row[3:])
+
+
+def load_extent(warehouse: Warehouse, source: str) -> tuple[int, float, int]:
+    """First submission, from when on the log has all jobs, and last submission, in seconds of the log's clock. Raises ValueError for a
+    source without jobs."""
+    with warehouse.read() as connection:
+        row = first_row(
+            connection,
+            "SELECT epoch(min(submit_time - clock_zero)), epoch(min(start_time + to_seconds(coalesce(runtime_s, 0)) - clock_zero)), "
+            "epoch(max(submit_time - clock_zero)) FROM core.jobs AS jobs "
+            "INNER JOIN core.sources AS sources ON jobs.source = sources.source WHERE jobs.source = ?",
+            [source],
+        )
+    if row is None or row[0] is None:
+        raise ValueError(f"source {source!r} has no job in the warehouse: load it with `tracehouse run {source}`")
+    first, first_end, last = row
+    return int(first), complete_from(first, first_end, last), int(last)
 
 
 def load_trained_trace(warehouse: Warehouse, source: str) -> tuple[Trace, int]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, TRADES, WORSE
-
-ORDER = (DOMINATES, NO_DIFFERENCE, TRADES, HARMS, WORSE)
-"""Verdicts, best first."""
+from models.judging.verdict import BEST_FIRST, NO_DIFFERENCE
 
 
 def rank_policies(scores: pl.DataFrame) -> pl.DataFrame:
@@ -17,11 +14,11 @@ def rank_policies(scores: pl.DataFrame) -> pl.DataFrame:
     Nothing is ranked where every verdict is that there is no difference.
     """
     word = pl.col("verdict").str.split(", ").list.first()
-    place = word.replace_strict({name: k for k, name in enumerate(ORDER)}, return_dtype=pl.Int64)
+    place = word.replace_strict({name: k for k, name in enumerate(BEST_FIRST)}, return_dtype=pl.Int64)
     gain = pl.col("bounded_slowdown_ratio") * pl.col("wait_ratio")
     ranked = scores.with_columns(place=place, gain=gain).sort("place", "gain", "policy", "estimates", "backfill")
     rank = pl.struct("place", "gain").rank("min").cast(pl.Int64)
-    differ = bool((ranked["place"] != ORDER.index(NO_DIFFERENCE)).any())
+    differ = bool((ranked["place"] != BEST_FIRST.index(NO_DIFFERENCE)).any())
     return ranked.with_columns(rank=rank if differ else pl.lit(None, dtype=pl.Int64))
 
 

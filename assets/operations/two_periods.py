@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 import sql
-from assets.common.trace import load_clock
+from assets.common.trace import load_clock, load_extent
 from models.waits.clock import LogClock
-from models.waits.periods import DAY_S, period_span, span_before
+from models.waits.periods import DAY_S, partial_text, period_span, span_before
 from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
@@ -68,12 +68,12 @@ def compare_periods(
         row = first_row(connection, "SELECT cluster_procs FROM core.sources WHERE source = ?", [source])
     if facts.is_empty() or row is None:
         raise ValueError(f"source {source!r} has no jobs: load it with `tracehouse run {source}`")
-    first, last = int(facts["submit_s"].min()), int(facts["submit_s"].max())
-    after = _span(*period_span(later, clock, first, last), clock)
+    first, complete, last = load_extent(warehouse, source)
+    after = _span(*period_span(later, clock, first, last, complete), clock, (complete, last))
     before = (
-        _span(*span_before(after.begin, after.end, clock), "", clock)
+        _span(*span_before(after.begin, after.end, clock), "", clock, (complete, last))
         if earlier is None
-        else _span(*period_span(earlier, clock, first, last), clock)
+        else _span(*period_span(earlier, clock, first, last, complete), clock, (complete, last))
     )
     if before.begin > after.begin:
         before, after = after, before
@@ -85,9 +85,10 @@ def compare_periods(
     return TwoPeriods(before, after, whole, _groups(*parts), since, before_h, after_h)
 
 
-def _span(begin: int, end: int, name: str, clock: LogClock) -> Span:
-    dates = clock.span(begin, end)
-    return Span(begin, end, f"{name}, {dates}" if name else dates)
+def _span(begin: int, end: int, name: str, clock: LogClock, covered: tuple[float, int]) -> Span:
+    """covered: from which second on the log has all jobs, and its last submission."""
+    words = [name, clock.span(begin, end), partial_text(begin, end, clock, *covered)]
+    return Span(begin, end, ", ".join(filter(None, words)))
 
 
 def _part(facts: pl.DataFrame, span: Span, clock: LogClock, first: int, last: int) -> pl.DataFrame:

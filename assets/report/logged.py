@@ -15,14 +15,13 @@ import sql
 from assets.operations.waits_and_waste import WaitsAndWaste, waits_and_waste
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S, duration_text
 from models.waits.clock import LogClock
+from models.waits.periods import complete_from
 from traces.common.ends import FAULTS
 from warehouse import Warehouse, first_row
 
 BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
 MOST_BACKLOG_STEPS = 500
 """Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more."""
-LEAD_IN = 0.05
-"""If the first job ends after more than this share of the log, and more than a day, use and backlog are told without this time."""
 PAYERS = {"account": "account", "group_name": "group", "user_name": "user"}
 """Columns of core.jobs that tell who used the cluster, the best one first, and what a row is called."""
 
@@ -62,9 +61,7 @@ class LogExtent:
     def complete_from_s(self) -> float:
         """From when on the log has all jobs, epoch, UTC: whoever ended before the first one that it has is not in it. An accounting tool
         that is asked for some days leaves such jobs out, and gives older ones that still ran."""
-        begin = self.first_s if self.first_end_s is None else max(self.first_end_s, self.first_s)
-        least_s = max(LEAD_IN * (self.last_s - self.first_s), DAY_S)
-        return begin if least_s < begin - self.first_s < self.last_s - self.first_s else self.first_s
+        return complete_from(self.first_s, self.first_end_s, self.last_s)
 
     @property
     def unfinished_months(self) -> dict[date, str]:

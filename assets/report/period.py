@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 from pathlib import Path
 
-from assets.common.trace import load_clock
+from assets.common.trace import load_clock, load_extent
 from assets.report.logged import LoggedSystem, read_backlog, read_logged
 from assets.what_if.scored_part import PartOptions, span_of
 from warehouse import Warehouse, first_row, replace_partition
@@ -30,14 +30,8 @@ class ReportPeriod:
 def period_of(warehouse: Warehouse, source: str, options: PartOptions) -> ReportPeriod:
     """The period of a source that the options name. Raises ValueError, with the remedy, where no job was submitted then."""
     clock = load_clock(warehouse, source)
-    with warehouse.read() as connection:
-        extent = first_row(
-            connection, "SELECT min(submit_time), max(submit_time) FROM core.jobs WHERE source = ?", [source]
-        )
-    if extent is None or extent[0] is None:
-        raise ValueError(f"source {source!r} has no job in the warehouse: `tracehouse run {source}`")
-    first, last = (int((moment - clock.zero).total_seconds()) for moment in extent)
-    begin, end, words = span_of(options, clock, first, last)
+    first, complete, last = load_extent(warehouse, source)
+    begin, end, words = span_of(options, clock, (first, last), complete)
     begin, end = max(begin, first), min(end, last + 1)  # so long is the log
     name = options.period or "_".join(
         filter(None, (options.begin and f"from-{options.begin}", options.end and f"to-{options.end}"))

@@ -8,7 +8,15 @@ from typing import Any
 
 from assets.report.look.style import STYLE
 from assets.what_if.run import engine_version
-from assets.what_if.scenarios.columns import CHANGE_COLUMNS, WAIT_COLUMNS, Column, hours
+from assets.what_if.scenarios.columns import (
+    CHANGE_COLUMNS,
+    RANK_COLUMNS,
+    RANKS_ALONE,
+    WAIT_COLUMNS,
+    Column,
+    by_rank,
+    hours,
+)
 from assets.what_if.scenarios.fate import most_changed
 from assets.what_if.scenarios.results import ScenarioResults
 from simulator.metrics.metrics import SEMANTICS
@@ -25,33 +33,45 @@ def scenario_page(results: ScenarioResults) -> str:
     """The whole document; the same results give the same bytes."""
     plan = results.plan
     rows = results.rows.to_dicts()
-    facts = {"base": [results.base_words], "jobs": [results.scored_words], "trust": plan.configuration.trust} | {
+    jobs = [results.scored_words, *([results.left_out_words] if results.left_out_words else [])]
+    facts = {"base": [results.base_words], "jobs": jobs, "trust": plan.configuration.trust} | {
         "scenarios": results.scenario_words
     }
     listed = "".join(f"<dt>{key}</dt><dd>{'<br>'.join(map(html.escape, lines))}</dd>" for key, lines in facts.items())
     remarks = "".join(f"<li>{html.escape(text)}</li>" for text in results.remarks)
-    compared = [row for row in rows if row["verdict"] is not None]
+    remarks = f"<ul>{remarks}</ul>" if remarks else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>What if: {html.escape(plan.source)}</title><style>{STYLE}{OWN_STYLE}</style></head><body>"
         f"<h1>What if: {html.escape(plan.source)}</h1><dl>{listed}</dl>"
-        f"<h2>Waits</h2><p>Hours, over the jobs above. The log is what users waited; all other rows are replays.</p>"
-        f"{_waits(rows)}"
-        f"<h2>Against the base</h2><p>Over the jobs that are in both. The typical block is one of 16 blocks of jobs, with its 95 % "
-        f"interval.</p>{_changes(compared)}{f'<ul>{remarks}</ul>' if remarks else ''}"
-        f"<h2>Whose waits change most</h2><p>By hours of all their jobs. The last column counts jobs whose wait changes by more than "
-        f"an hour in that direction.</p>{_fates(results)}"
+        f"{_figures(results, rows, remarks) if plan.configuration.has_figures else _ranks(rows, remarks)}"
         f"<footer>tracehouse {html.escape(engine_version())}, semantics {SEMANTICS}: docs/guides/what-if.md says how to read this.</footer>"
         "</body></html>\n"
     )
 
 
+def _figures(results: ScenarioResults, rows: Sequence[dict[str, Any]], remarks: str) -> str:
+    compared = [row for row in rows if row["verdict"] is not None or row["failed_because"] is not None]
+    return (
+        f"<h2>Waits</h2><p>Hours, over the jobs above. The log is what users waited; all other rows are replays.</p>"
+        f"{_waits(rows)}"
+        f"<h2>Against the base</h2><p>Over the jobs that are in both. The typical block is one of 16 blocks of jobs, with its 95 % "
+        f"interval.</p>{_changes(compared)}{remarks}"
+        f"<h2>Whose waits change most</h2><p>By hours of all their jobs. The last column counts jobs whose wait changes by more than "
+        f"an hour in that direction.</p>{_fates(results)}"
+    )
+
+
+def _ranks(rows: Sequence[dict[str, Any]], remarks: str) -> str:
+    ranked = by_rank(rows)
+    return f"<h2>Against the base</h2><p>{RANKS_ALONE}</p>{_table(ranked, RANK_COLUMNS, [''] * len(ranked))}{remarks}"
+
+
 def _waits(rows: Sequence[dict[str, Any]]) -> str:
-    longest = max(row["average_wait_h"] for row in rows) or 1.0
-    bars = [
-        f'<td class="bar"><span style="width:{100 * row["average_wait_h"] / longest:.1f}%"></span></td>' for row in rows
-    ]
+    waits = [row["average_wait_h"] or 0.0 for row in rows]
+    longest = max(waits) or 1.0
+    bars = [f'<td class="bar"><span style="width:{100 * wait / longest:.1f}%"></span></td>' for wait in waits]
     return _table(rows, WAIT_COLUMNS, bars)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 import sql
-from assets.common.trace import load_clock
+from assets.common.trace import load_clock, load_extent
 from assets.common.writing.outputs import write_output
 from assets.ingest.export import export_swf
 from assets.sharing.processors import first_idle_processors
@@ -72,7 +72,7 @@ def export_jobs(
         raise ValueError(f"source {source!r} has no jobs")
     zero = int(clock.zero.replace(tzinfo=UTC).timestamp())
     placed = jobs.with_columns(submit_s=pl.col("submit_time").dt.epoch("s") - zero)
-    scored = part_of(placed, clock, part)
+    scored = part_of(placed, clock, part, load_extent(warehouse, source)[1])
     chosen, words = pl.Series(scored.mask), "" if part.is_all else scored.words
     if file_format == "swf":
         lines = None if part.is_all else jobs.filter(chosen).select("job_index", "file", "line")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import sql
-from assets.common.trace import load_clock
+from assets.common.trace import load_clock, load_extent
 from assets.what_if.judged import verdict_of_runs
 from assets.what_if.scored_part import PartOptions, part_of
 from simulator.metrics.metrics import METRICS, SIZE_CLASSES, bounded_slowdown, size_classes
@@ -63,7 +63,8 @@ def compare_runs(
     if part is not None and not part.is_all:
         clock = load_clock(warehouse, source)
         zero = int(clock.zero.replace(tzinfo=UTC).timestamp())
-        scored = part_of(jobs.with_columns(pl.col("submit_s") - zero), clock, part)
+        complete = load_extent(warehouse, source)[1]
+        scored = part_of(jobs.with_columns(pl.col("submit_s") - zero), clock, part, complete)
     compared = jobs if scored is None else jobs.filter(pl.Series(scored.mask))
     metrics = {name: {"a": a[name], "b": b[name], "difference": b[name] - a[name]} for name in METRICS}
     return {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from models.waits.clock import LogClock
-from models.waits.periods import PERIODS, period_span, second_in_log
+from models.waits.periods import PERIODS, complete_from, partial_text, period_span, second_in_log
 
 LABELS = {"queue": "queue", "user": "user_name", "account": "account"}
 """Options, and the columns of the jobs that they choose by."""
@@ -49,17 +49,21 @@ class ScoredPart:
     words: str
 
 
-def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions) -> ScoredPart:
+def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions, complete: float | None = None) -> ScoredPart:
     """The part of the jobs that the options choose.
 
-    jobs: submit_s and the columns that the options name, in replay order. Raises ValueError that names the option, what it takes, and
+    jobs: submit_s and the columns that the options name, in replay order. complete: from which second on the log has all jobs, None where
+    the jobs' start_s and runtime_s tell, or where their first submission does. Raises ValueError that names the option, what it takes, and
     what there is instead.
     """
     submit = jobs["submit_s"]
-    begin, end, words = span_of(options, clock, int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
+    first, last = int(submit.min()), int(submit.max())  # type: ignore[arg-type]
+    if complete is None and {"start_s", "runtime_s"} <= set(jobs.columns):
+        complete = complete_from(first, jobs.select((pl.col("start_s") + pl.col("runtime_s")).min()).item(), last)
+    begin, end, words = span_of(options, clock, (first, last), complete)
     chosen = (submit >= begin) & (submit < end)
     if not chosen.any():
-        between = clock.span(int(submit.min()), int(submit.max()))  # type: ignore[arg-type]
+        between = clock.span(first, last)
         raise ValueError(f"no job was submitted in this time ({words[0]}): jobs were submitted from {between}")
     for name, column in LABELS.items():
         value = getattr(options, name)
@@ -72,13 +76,29 @@ def part_of(jobs: pl.DataFrame, clock: LogClock, options: PartOptions) -> Scored
     return ScoredPart(chosen.to_numpy(), ", ".join(words))
 
 
-def span_of(options: PartOptions, clock: LogClock, first: int, last: int) -> tuple[int, int, list[str]]:
-    """First second, the second behind the last, and words for both; without words where no time is asked for. first, last: submissions,
-    seconds. Raises ValueError that names the option and what it takes."""
+def span_of(
+    options: PartOptions, clock: LogClock, submissions: tuple[int, int], complete: float | None = None
+) -> tuple[int, int, list[str]]:
+    """First second, the second behind the last, and words for both; without words where no time is asked for. The words say where the log
+    covers the time in part only.
+
+    submissions: the first and the last, seconds. complete: from which second on the log has all jobs, None for the first. Raises
+    ValueError that names the option and what it takes.
+    """
+    begin, end, words = _span_in_words(options, clock, submissions, complete)
+    first, last = submissions
+    partial = partial_text(begin, end, clock, first if complete is None else complete, last) if words else ""
+    return begin, end, [*words, partial] if partial else words
+
+
+def _span_in_words(
+    options: PartOptions, clock: LogClock, submissions: tuple[int, int], complete: float | None
+) -> tuple[int, int, list[str]]:
+    first, last = submissions
     if options.period is not None:
         if options.begin is not None or options.end is not None:
             raise ValueError("--period says from when to when: leave --from and --to out, or --period")
-        begin, end, name = period_span(options.period, clock, first, last)
+        begin, end, name = period_span(options.period, clock, first, last, complete)
         return begin, end, [f"{name}, {clock.span(begin, end)}" if name else clock.span(begin, end)]
     begin = first if options.begin is None else second_in_log("--from", options.begin, clock)
     end = last + 1 if options.end is None else second_in_log("--to", options.end, clock)

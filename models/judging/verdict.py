@@ -13,6 +13,24 @@ from models.judging.intervals import WAIT_OFFSET_S, RatioInterval
 from models.judging.panel import Panel
 
 DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms", "worse", "no difference"
+NOT_SIGNIFICANT = "no significant difference"
+CERTAIN = "certain"
+"""Behind DOMINATES, after a comma."""
+BASELINE = "baseline"
+"""In a column of verdicts, where the row is what the others are compared with."""
+MEANING = {
+    DOMINATES: "mean wait and mean bounded slowdown fall, and nobody pays. The wait that 99 % of the jobs do not exceed, and the mean "
+    "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing",
+    f"{DOMINATES}, {CERTAIN}": "the same, and chance explains such a result in fewer than 1 of 40 logs",
+    NOT_SIGNIFICANT: "it would dominate or be worse, but the 95 % intervals of both changes include 0",
+    NO_DIFFERENCE: "all measures are within 1 %",
+    TRADES: "some gain, and others wait longer for it",
+    HARMS: "some gain, and others wait more than twice as long",
+    WORSE: "neither mean wait nor mean bounded slowdown falls",
+}
+"""Every verdict that is stored or printed, and what it says: docs/reference/semantics.md, "Verdicts"."""
+BEST_FIRST = (DOMINATES, NO_DIFFERENCE, NOT_SIGNIFICANT, TRADES, HARMS, WORSE)
+"""The order in which policies are ranked."""
 MOST_OF_A_GUARD = 1.10
 """No guard of a policy that dominates is above this ratio."""
 MOST_LOST = 0.01
@@ -79,7 +97,22 @@ class PolicyVerdict:
         return sum(math.log(each.bounded_slowdown) + math.log(each.wait) for each in self.ratios) / len(self.ratios)
 
     def __str__(self) -> str:
-        return f"{self.word}{', certain' if self.is_certain else ''}"
+        return verdict_text(self.word, self.is_certain)
+
+
+def verdict_text(word: str, is_certain: bool) -> str:
+    """A verdict as it is stored and printed everywhere, such as "dominates, certain"."""
+    return f"{word}, {CERTAIN}" if is_certain else word
+
+
+def word_of(text: str) -> str:
+    """The word of a verdict that is stored or printed, without its certainty."""
+    return text.partition(",")[0]
+
+
+def who_pays(payers: Sequence[str], most: int | None = None) -> str:
+    """Those who pay for a verdict, worst first, for people. most: how many are named."""
+    return "; ".join(payers[:most]) or "nobody by more than the limits of a verdict"
 
 
 def ratios_of(ours: Panel, theirs: Panel) -> Ratios:
@@ -112,16 +145,25 @@ def verdict_of(
             f"a verdict needs panels of both policies in the same shifts, got {len(ours)} and {len(incumbent)}"
         )
     ratios = tuple(ratios_of(*pair) for pair in zip(ours, incumbent, strict=True))
-    payers = _payers(ours, incumbent, ratios)
+    payers, intervals = _payers(ours, incumbent, ratios), (bounded_slowdown, wait)
     if all(_hardly_differ(*pair) for pair in zip(ours, incumbent, strict=True)):
         return PolicyVerdict(NO_DIFFERENCE, False, ratios, ())
     if all(each.dominates for each in ratios):
-        certain = all(interval is not None and interval.is_certain_below_one for interval in (bounded_slowdown, wait))
+        if _may_be_chance(intervals):
+            return PolicyVerdict(NOT_SIGNIFICANT, False, ratios, ())
+        certain = all(interval is not None and interval.is_certain_below_one for interval in intervals)
         return PolicyVerdict(DOMINATES, certain, ratios, payers)
     if not any(each.has_gain for each in ratios):
-        return PolicyVerdict(WORSE, False, ratios, payers)
+        return PolicyVerdict(NOT_SIGNIFICANT if _may_be_chance(intervals) else WORSE, False, ratios, payers)
     harms = any(max(each.guards.values()) > HARMFUL for each in ratios)
     return PolicyVerdict(HARMS if harms else TRADES, False, ratios, payers)
+
+
+def _may_be_chance(intervals: Sequence[RatioInterval | None]) -> bool:
+    """Whether there are intervals, and all of them include 1."""
+    known = [(each.low, each.high) for each in intervals if each is not None]
+    ends = [(low, high) for low, high in known if low is not None and high is not None]
+    return bool(ends) and all(low <= 1 <= high for low, high in ends)
 
 
 def _ratio(ours: float, theirs: float) -> float:
@@ -155,19 +197,30 @@ _NAMES = {
 
 
 def _payers(ours: Sequence[Panel], incumbent: Sequence[Panel], ratios: Sequence[Ratios]) -> tuple[str, ...]:
-    """What grows by more than a policy that dominates may let it grow, in the shift where it grows most."""
+    """What grows by more than a policy that dominates may let it grow, in the shift where it grows most. So whatever neither dominates
+    nor makes no difference has at least one."""
     payers: list[tuple[float, str]] = []
     for name, (field, words) in _NAMES.items():
-        most = 1 + HARDLY if name in ("bounded_slowdown", "wait") else MOST_OF_A_GUARD
+        must_fall = name in ("bounded_slowdown", "wait")
         grown = [(ratio, k) for k, each in enumerate(ratios) if (ratio := getattr(each, name)) is not None]
-        if grown and max(grown)[0] > most:
-            ratio, k = max(grown)
-            a, b = getattr(ours[k], field), getattr(incumbent[k], field)
-            amounts = f"{a:,.1f} instead of {b:,.1f}"
-            if field.endswith("_s"):
-                amounts = f"{a / 3600:,.1f} h instead of {b / 3600:,.1f} h"
-            payers.append((ratio, f"{words} {amounts}"))
+        if not grown:
+            continue
+        ratio, k = max(grown)
+        if ratio > MOST_OF_A_GUARD or (must_fall and ratio >= 1):
+            payers.append((ratio, f"{words} {_amounts(getattr(ours[k], field), getattr(incumbent[k], field), field)}"))
     lost = max(each.lost_capacity for each in ratios)
     if lost > MOST_LOST:
         payers.append((1 + lost, f"{lost:.1%} more of the capacity lost"))
     return tuple(text for _, text in sorted(payers, reverse=True))
+
+
+def _amounts(ours: float, theirs: float, field: str) -> str:
+    """Such as "5.0 h instead of 4.2 h", with as many decimals as tell the two apart."""
+    if ours == theirs:
+        return "unchanged"
+    divisor, unit = (3600, " h") if field.endswith("_s") else (1, "")
+    for decimals in range(1, 6):
+        texts = [f"{x / divisor:,.{decimals}f}{unit}" for x in (ours, theirs)]
+        if texts[0] != texts[1]:
+            break
+    return " instead of ".join(texts)

@@ -9,15 +9,20 @@ from zoneinfo import ZoneInfo
 from models.waits.clock import LogClock
 
 DAY_S = 86_400
+LEAD_IN = 0.05
+"""Share of a log, at least a day, by which its first submission may lie before it has all jobs."""
 PERIODS = (
     "last-month, a month such as 2026-03, the last days such as last-30-days, or days such as 2026-03-01..2026-03-15"
 )
 
 
-def period_span(text: str, clock: LogClock, first: int, last: int) -> tuple[int, int, str]:
+def period_span(
+    text: str, clock: LogClock, first: int, last: int, complete: float | None = None
+) -> tuple[int, int, str]:
     """First second, the second behind the last, and what the period is called, empty where its dates say it.
 
-    text: one of PERIODS. first, last: seconds of the log's first and last submission. Raises ValueError, with what is expected.
+    text: one of PERIODS. first, last: seconds of the log's first and last submission. complete: from which second on it
+    has all jobs, None for its first. Raises ValueError, with what is expected.
     """
     text = text.strip().lower()
     days = re.fullmatch(r"last-(\d{1,5})-days?", text)
@@ -43,7 +48,38 @@ def period_span(text: str, clock: LogClock, first: int, last: int) -> tuple[int,
     start = month_before(this)
     if _seconds(clock, start, this)[1] <= first:  # nothing was submitted before this month
         return *_seconds(clock, this, _next_month(this)), f"the only month that there is, {this:%Y-%m}"
-    return *_seconds(clock, start, this), f"the last complete month, {start:%Y-%m}"
+    begin, end = _seconds(clock, start, this)
+    called = (
+        "the month before the log's last"
+        if complete is not None and complete - begin > DAY_S
+        else "the last complete month"
+    )
+    return begin, end, f"{called}, {start:%Y-%m}"
+
+
+def complete_from(first: float, first_end: float | None, last: float) -> float:
+    """From which second on a log has all jobs: whoever ended before the first one that it has is not in it. An accounting tool that is
+    asked for some days leaves such jobs out, and gives older ones that still ran.
+
+    first, last: submissions. first_end: when the first job ended, None where the log does not say.
+    """
+    begin = first if first_end is None else max(first_end, first)
+    return begin if max(LEAD_IN * (last - first), DAY_S) < begin - first < last - first else first
+
+
+def partial_text(begin: int, end: int, clock: LogClock, complete: float, last: float) -> str:
+    """That a log covers a period in part only, such as "of which the log covers 2 of 31 days, ...". Empty where it covers all, but for a
+    day at each end at most.
+
+    complete: from which second on the log has all jobs. last: its last submission.
+    """
+    if complete - begin <= DAY_S and end - 1 - last <= DAY_S:
+        return ""
+    since, until = max(begin, complete), min(end, last + 1)
+    whole = max(1, round((end - begin) / DAY_S))
+    days = min(whole, max(0.0, (until - since) / DAY_S))
+    shown = f"{days:.0f}" if days >= 10 else f"{days:.1f}"
+    return f"a partial period: the log covers {shown} of its {whole:,} days, {clock.span(since, max(since, until))}"
 
 
 def span_before(begin: int, end: int, clock: LogClock) -> tuple[int, int]:

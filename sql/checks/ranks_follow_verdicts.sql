@@ -2,7 +2,9 @@
 WITH ordered AS (
     SELECT
         policy, estimates, rank, verdict,
-        list_position(['dominates', 'no difference', 'trades', 'harms', 'worse'], split_part(verdict, ',', 1)) AS place,
+        list_position(
+            ['dominates', 'no difference', 'no significant difference', 'trades', 'harms', 'worse'], split_part(verdict, ',', 1)
+        ) AS place,
         bounded_slowdown_ratio,
         wait_ratio
     FROM marts.leaderboard

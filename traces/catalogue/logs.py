@@ -63,6 +63,7 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
         **cluster,
         topology=_topology(check, name, table),
         partitions=_partitions(check, name, table, procs),
+        scheduler=_scheduler(check, name, table),
         queue_command=check.typed(table, "queue_command", str, name) or "",
         generator=generator,
         declared_at=f"{check.path}:{check.line(name, None)}",
@@ -83,6 +84,18 @@ def _partitions(check: Checker, name: str, table: dict[str, Any], procs: int | N
             name, "partitions", f"the queues own {sum(owned.values())} processors, the cluster has {procs}: correct one"
         )
     return dict(owned)
+
+
+def _scheduler(check: Checker, name: str, table: dict[str, Any]) -> dict[str, str]:
+    """Policy and backfill of the scheduler that wrote the log, as `tracehouse replay` takes them."""
+    given = table.get("scheduler", {})
+    is_table = isinstance(given, dict) and given.keys() <= {"policy", "backfill"}
+    if not is_table or not all(isinstance(word, str) and word for word in given.values()):
+        expected = (
+            'policy and backfill as `tracehouse replay` takes them, such as { policy = "FCFS", backfill = "easy" }'
+        )
+        check.fail(name, "scheduler", f"expected {expected}, found {given!r}")
+    return dict(given)
 
 
 def _topology(check: Checker, name: str, table: dict[str, Any]) -> str | None:

@@ -34,6 +34,7 @@ class Source:
     topology: tree of switches above the nodes, in words such as 16x8x3, or the path of a topology.conf or topology.yaml.
     procs_per_node: processors of a node of that tree. Without it the log says so.
     partitions: queues and the processors that each owns; jobs of other queues have the rest.
+    scheduler: policy and backfill of the scheduler that wrote the log, where it is known.
     queue_command: prints the queue as it is now, as `squeue --json` does; "" where there is none.
     generator: options of a generated source, else empty. With `model` they describe a computing centre
         (`traces.synthetic.centre`), else a workload of Lublin and Feitelson's model (`traces.synthetic.workload`).
@@ -55,6 +56,7 @@ class Source:
     topology: str | None = None
     procs_per_node: int | None = None
     partitions: dict[str, int] = field(default_factory=dict)
+    scheduler: dict[str, str] = field(default_factory=dict)
     queue_command: str = ""
     generator: dict[str, Any] = field(default_factory=dict)
     declared_at: str = ""

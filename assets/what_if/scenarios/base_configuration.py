@@ -1,20 +1,30 @@
-"""What scenarios are compared with: the scheduler that fits the log best, or FCFS with EASY, and why."""
+"""What scenarios are compared with, and how far the answer can be trusted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from assets.common.storage import open_warehouse
 from assets.what_if.grade import SourceGrade, grade_of
-from assets.what_if.loading import is_loaded
+from assets.what_if.loading import catalogue_source, is_loaded
+from assets.what_if.scenarios.base_scheduler import (
+    GOOD_GRADES,
+    NO_FIGURES,
+    base_scheduler,
+    header_of_beginning,
+    stored_header,
+)
 from assets.what_if.settings import Outage, RunSettings
+from traces.common.blocks import first_bytes
+from traces.common.log import log_files
 
 NOT_IN_LOG = (
     "A log does not tell everything: partitions, reservations, holds, weights of accounts, limits of users, GPUs and memory are not in "
     "the replay. Read changes as a direction, and try what matters on the cluster."
 )
 """What to know where the grade is poor or missing."""
-GOOD_GRADES = ("A", "B")
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,11 @@ class BaseConfiguration:
         return self.grade is not None and self.grade.grade in GOOD_GRADES
 
     @property
+    def has_figures(self) -> bool:
+        """Whether figures and verdicts may be said. With grade D only the order of the scenarios and their direction may."""
+        return self.grade is None or self.grade.grade != NO_FIGURES
+
+    @property
     def trust(self) -> list[str]:
         """What to know of the figures, in sentences: the grade, and what a log does not tell where it is not good."""
         said = self.grade.words if self.grade is not None and not self.no_grade else f"no grade: {self.no_grade}"
@@ -43,28 +58,25 @@ class BaseConfiguration:
 
 def base_configuration(source: str, is_log: bool) -> BaseConfiguration:
     """The base of a source of the catalogue, or of a log. Jobs that are wider than a cluster are left out and counted."""
-    usual, why = RunSettings(drop_wider=True), "the usual rules, since the source has no grade"
+    grade, remedy = None, f"`tracehouse run {source}` gives it one"
     if is_log:
-        why = "the usual rules, since a log by its path has no grade"
+        header = header_of_beginning(first_bytes(log_files(Path(source))[0]))
         remedy = f"`tracehouse ingest {source} --name NAME` and `tracehouse run NAME` give it one"
-        return BaseConfiguration(usual, None, why, None, remedy)
-    if not is_loaded(source):
-        remedy = f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
-        return BaseConfiguration(usual, None, why, None, remedy)
-    grade = grade_of(open_warehouse(), source)
-    if grade is None:
-        remedy = f"replay/fidelity has not looked at this source; `tracehouse run {source}` makes it do so"
-        return BaseConfiguration(usual, None, why, None, remedy)
-    machine = grade.machine
-    if grade.grade is None or grade.policy is None or grade.backfill is None or machine is None:
-        return BaseConfiguration(usual, None, why, grade, grade.no_grade_because or "")
-    sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
-    changes = {
-        "policy": grade.policy,
-        "backfill": grade.backfill,
-        "outages": [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes],
-        "partitions": dict(machine.partitions),
-    }
-    fitted = usual.model_copy(update=changes)
-    why = "the scheduler that fits the log best (replay/fidelity)"
-    return BaseConfiguration(fitted, grade.procs, why, grade)
+    elif is_loaded(source):
+        header, grade = stored_header(open_warehouse(), source), grade_of(open_warehouse(), source)
+    else:
+        header, remedy = [], f"the source is not in the warehouse; `tracehouse run {source}` loads and grades it"
+        path = catalogue_source(source).path
+        if path is not None and path.exists():
+            header = header_of_beginning(first_bytes(log_files(path)[0]))
+    scheduler = base_scheduler(grade, source, header)
+    values: dict[str, Any] = {"policy": scheduler.policy, "backfill": scheduler.backfill, "drop_wider": True}
+    machine = scheduler.machine
+    if machine is not None:
+        sizes = machine.size_over_time.missing if machine.size_over_time is not None else []
+        values["outages"] = [Outage(start=start, end=end, procs=procs) for start, end, procs in sizes]
+        values["partitions"] = dict(machine.partitions)
+    no_grade = remedy if grade is None else (grade.no_grade_because or "") if grade.grade is None else ""
+    return BaseConfiguration(
+        RunSettings(**values), None if machine is None else machine.procs, scheduler.why, grade, no_grade
+    )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+from assets.what_if.scenarios.scenario_file import BASE
+from models.judging.verdict import BASELINE
+
+FAILED = "failed"
+"""In the column of verdicts, of a scenario that could not be replayed."""
 
 
 class Column(NamedTuple):
@@ -43,7 +49,11 @@ def typical_change(row: dict[str, Any]) -> str:
 
 def verdict_cell(row: dict[str, Any]) -> str:
     """The verdict, with a star where jobs are not in both replays."""
-    words = row["in_words"] or ""
+    if row["failed_because"] is not None:
+        return FAILED
+    if row["scenario"] == BASE:
+        return BASELINE
+    words = row["verdict"] or ""
     return f"{words} *" if row["base_only_jobs"] or row["scenario_only_jobs"] else words
 
 
@@ -59,6 +69,18 @@ WAIT_COLUMNS = (
 CHANGE_COLUMNS = (
     Column("change", 8, lambda row: percent(row["change_share"], "+")),
     Column("typical block", 23, typical_change),
-    Column("verdict", 20, verdict_cell),
+    Column("verdict", 28, verdict_cell),
 )
 """The change of the mean wait against the base, of all paired jobs and in the typical block, and the verdict."""
+RANK_COLUMNS = (
+    Column("rank", 6, lambda row: str(row["rank"] or "")),
+    Column("mean wait", 24, lambda row: FAILED if row["failed_because"] is not None else row["direction"] or ""),
+)
+"""All that is said where no figure is to be trusted."""
+RANKS_ALONE = "Grade D: only the order of the scenarios and the direction against the base are said, least wait first."
+
+
+def by_rank(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The scenarios among the rows of results, least wait first, and those that failed last."""
+    scenarios = [row for row in rows if row["rank"] is not None or row["failed_because"] is not None]
+    return sorted(scenarios, key=lambda row: (row["rank"] is None, row["rank"] or 0))

@@ -1,8 +1,10 @@
-"""A scenario beside its base over the jobs that are in both: waits, intervals, a verdict in words."""
+"""A scenario beside its base over the jobs that are in both: waits, intervals, a verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,15 +12,15 @@ from numpy.typing import NDArray
 
 from assets.what_if.run import ReplayRun
 from models.judging.blocks import cut_into_blocks
-from models.judging.intervals import WAIT_OFFSET_S, RatioInterval, ratio_interval
+from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement
 from models.judging.panel import panel_of
-from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, WORSE, PolicyVerdict, verdict_of
+from models.judging.verdict import HARDLY, verdict_of
 from simulator.metrics.metrics import bounded_slowdown
 
 SECONDS_PER_HOUR = 3600
-BETTER, IS_WORSE, MIXED, NOT_SIGNIFICANT = "better", "worse", "mixed", "not significant"
-"""Words for analysts, beside those of models.judging.verdict: docs/guides/what-if.md says when each is printed."""
+SHORTER_WAITS, LONGER_WAITS, SAME_WAITS = "shorter waits", "longer waits", "about the same waits"
+"""Directions of the mean wait. It is about the same within HARDLY of it."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,17 @@ def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgemen
     return Judgement(ours, theirs, *intervals, verdict_of(ours, theirs, *intervals))
 
 
-def verdict_in_words(verdict: PolicyVerdict, wait: RatioInterval, is_live: bool) -> str:
-    """A verdict as analysts read it. wait: the interval of the mean wait in the typical block. is_live: whether one of the two replays
-    is one of many that another start would have given, so that nothing is certain."""
-    if verdict.word == NO_DIFFERENCE:
-        return NO_DIFFERENCE
-    if verdict.word not in (DOMINATES, WORSE):
-        return f"{MIXED}, harms" if verdict.word == HARMS else MIXED
-    word = BETTER if verdict.word == DOMINATES else IS_WORSE
-    if wait.low is None or wait.high is None:
-        return f"{word}, uncertain"
-    if wait.low <= 1 <= wait.high:
-        return NOT_SIGNIFICANT
-    is_certain = verdict.is_certain if verdict.word == DOMINATES else wait.low > 1
-    return word if is_certain and not is_live else f"{word}, uncertain"
+def ranked_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the rank of each by its change of the mean wait, and the direction of that change. Those with the same wait share a
+    rank."""
+    changes = [row["change_h"] for row in rows]
+    return [
+        row | {"rank": 1 + sum(change < row["change_h"] for change in changes), "direction": _direction(row)}
+        for row in rows
+    ]
+
+
+def _direction(row: dict[str, Any]) -> str:
+    if abs(row["change_h"]) <= HARDLY * row["paired_base_wait_h"]:
+        return SAME_WAITS
+    return SHORTER_WAITS if row["change_h"] < 0 else LONGER_WAITS

@@ -44,8 +44,10 @@ class PlannedReplay:
 
 @dataclass(frozen=True)
 class ScenarioPlan:
-    """Replays of one trace, checked. scored: job_index of the jobs that are scored, int64, ascending. scored_words: which these are,
-    empty for all jobs. overridden: keys of [base]."""
+    """Replays of one trace, checked.
+
+    failures: why further scenarios of the file cannot be replayed, by name. scored: job_index of the jobs that are scored,
+    int64, ascending. scored_words: which these are, empty for all jobs. overridden: keys of [base]."""
 
     file: ScenarioFile
     source: str
@@ -56,6 +58,7 @@ class ScenarioPlan:
     scored: NDArray[np.int64]
     scored_words: str
     overridden: tuple[str, ...]
+    failures: dict[str, str]
 
 
 class _AskedReplay(NamedTuple):
@@ -68,7 +71,8 @@ class _AskedReplay(NamedTuple):
 def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOptions | None = None) -> ScenarioPlan:
     """The replays of a file. source: a source or the path of a log, instead of the file's. part: what is scored, instead of the file's.
 
-    Raises ValueError, CatalogueError and LogError with the remedy. Faults of a scenario name file and scenario.
+    A scenario that cannot be replayed takes no other along: it is in `failures`. Raises ValueError, CatalogueError and LogError with the
+    remedy where the base is wrong, or every scenario. Faults of a scenario name file and scenario.
     """
     source = source or file.source
     if source is None:
@@ -80,9 +84,9 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
     configuration = base_configuration(source, is_log)
     with file.naming(BASE):
         asked_base = _asked((BASE,), file.base, configuration.settings, source, is_log, configuration.settings)
-    usual, asked = asked_base.settings, []
+    usual, asked, failures = asked_base.settings, [], dict(file.faults)
     for name, changes in file.scenarios.items():
-        with file.naming("scenarios", name):
+        with file.keeping_fault(name, failures):
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
     trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
@@ -93,10 +97,13 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
         base = _ready(trace, asked_base, configuration, None, node_procs, scored_jobs)
     scenarios = []
     for each in asked:
-        with file.naming(*each.path):
+        with file.keeping_fault(each.path[-1], failures):
             scenarios.append(_ready(trace, each, configuration, base.procs, node_procs, scored_jobs))
+    if not scenarios:
+        raise ValueError("\n".join(failures.values()))
     words = "" if part.is_all else scored.words
-    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, tuple(file.base))
+    overridden = tuple(file.base)
+    return ScenarioPlan(file, source, trace, configuration, base, scenarios, scored_jobs, words, overridden, failures)
 
 
 def _settings(changes: Changes, base: RunSettings, fitted: RunSettings) -> tuple[RunSettings, AskedProcs | None]:

@@ -13,20 +13,22 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
+from assets.what_if.left_out import left_out_text
 from assets.what_if.run import ReplayRun, engine_version, replay_run
 from assets.what_if.scenarios.fate import fate_of_groups, labelled_jobs
 from assets.what_if.scenarios.pairing import (
-    MIXED,
     SECONDS_PER_HOUR,
     PairedJobs,
     judge_pair,
     pair_jobs,
     paired_waits,
-    verdict_in_words,
+    ranked_rows,
 )
 from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
+from assets.what_if.scenarios.unchanged import why_unchanged
 from models.judging.judge import Judgement, corrected_for_many
+from models.judging.verdict import HARMS, TRADES, verdict_text, who_pays, word_of
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import partitions_text
@@ -66,10 +68,13 @@ ROW_SCHEMA = {
     "typical_ratio_high": pl.Float64,
     "no_interval_because": pl.Utf8,
     "verdict": pl.Utf8,
-    "in_words": pl.Utf8,
     "who_pays": pl.Utf8,
     "jobs_longer_by_1h": pl.Int64,
     "jobs_shorter_by_1h": pl.Int64,
+    "rank": pl.Int64,
+    "direction": pl.Utf8,
+    "unchanged_because": pl.Utf8,
+    "failed_because": pl.Utf8,
 }
 
 
@@ -78,13 +83,14 @@ class ScenarioResults:
     """What came of a plan. Waits are in hours.
 
     rows: the log (where it knows starts), the base and the scenarios, with the columns of ROW_SCHEMA. groups: those of GROUP_SCHEMA, in
-    the order of the scenarios. waits: of assets.what_if.scenarios.pairing.paired_waits, by scenario.
+    the order of the scenarios. waits: of assets.what_if.scenarios.pairing.paired_waits, by scenario. counts: of the base's replay.
     """
 
     plan: ScenarioPlan
     rows: pl.DataFrame
     groups: pl.DataFrame
     waits: dict[str, pl.DataFrame]
+    counts: dict[str, int]
 
     @cached_property
     def jobs(self) -> pl.DataFrame:
@@ -98,6 +104,11 @@ class ScenarioResults:
         base, plan = self.plan.base, self.plan
         own = f", with {', '.join(plan.overridden)} from [base]" if plan.overridden else ""
         return f"{_words_of(base, procs=True)}: {plan.configuration.why}{own}"
+
+    @property
+    def left_out_words(self) -> str:
+        """Which jobs no replay has, in one line; empty where all are replayed."""
+        return left_out_text(self.counts)
 
     @property
     def scenario_words(self) -> list[str]:
@@ -121,8 +132,11 @@ class ScenarioResults:
             for each in (self.plan.base, *self.plan.scenarios)
             if each.node_procs
         ]
+        has_figures = self.plan.configuration.has_figures
         return said + [
-            f"{row['scenario']}: {text}" for row in self.rows.iter_rows(named=True) for text in _remarks_of(row)
+            f"{row['scenario']}: {text}"
+            for row in self.rows.iter_rows(named=True)
+            for text in _remarks_of(row, has_figures)
         ]
 
     def summary(self) -> dict[str, Any]:
@@ -132,6 +146,7 @@ class ScenarioResults:
             "source": self.plan.source,
             "base": self.base_words,
             "scored": self.scored_words,
+            "left_out": self.left_out_words,
             "grade": None if grade is None else grade.grade,
             "trust": self.plan.configuration.trust,
             "scenarios": self.rows.to_dicts(),
@@ -157,26 +172,51 @@ class ScenarioResults:
 
 
 def replay_scenarios(plan: ScenarioPlan) -> ScenarioResults:
-    """Replays the base and all scenarios, with a progress bar. Raises ValueError that names the scenario where a replay fails."""
+    """Replays the base and all scenarios, with a progress bar. A scenario that fails has a row that says why. Raises ValueError where the
+    base fails, or every scenario."""
     planned = iter(progress([plan.base, *plan.scenarios], "scenarios"))
     base = _replayed(plan, next(planned))
-    rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
+    failures, compared = dict(plan.failures), {}
     labels = labelled_jobs(base.logged_rows, base.cluster.procs)
-    others, judgements, groups, waits_by_name = [], [], [], {}
     for scenario in planned:
-        run = _replayed(plan, scenario)
-        with plan.file.naming(*scenario.path):
-            pairs = pair_jobs(base, run, plan.scored)
-        waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
-        others.append(_row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs))
-        judgements.append(judgement)
-        groups.append(fate_of_groups(scenario.name, waits, labels))
-        waits_by_name[scenario.name] = waits
-    for scenario, row, judgement in zip(plan.scenarios, others, corrected_for_many(judgements), strict=True):
-        is_live = any(settings.believed.is_live for settings in (plan.base.settings, scenario.settings))
-        rows.append(row | _judged_columns(judgement, is_live))
+        with plan.file.keeping_fault(scenario.name, failures):
+            compared[scenario.name] = _compared(plan, base, scenario, labels)
+    if not compared:
+        raise ValueError("\n".join(failures.values()))
+    judgements = corrected_for_many([each.judgement for each in compared.values()])
+    others = [
+        each.row | _judged_columns(judgement, each.is_live, plan.configuration.has_figures)
+        for each, judgement in zip(compared.values(), judgements, strict=True)
+    ]
+    ranked = {row["scenario"]: row for row in ranked_rows(others)}
+    rows = [row for row in (_logged_row(plan, base), _row(plan, BASE, base)) if row is not None]
+    rows += [ranked.get(name) or {"scenario": name, "failed_because": failures[name]} for name in plan.file.order]
     table = pl.DataFrame([dict.fromkeys(ROW_SCHEMA) | row for row in rows], schema=ROW_SCHEMA)
-    return ScenarioResults(plan, table, pl.concat(groups), waits_by_name)
+    groups = pl.concat([each.groups for each in compared.values()])
+    waits = {name: each.waits for name, each in compared.items()}
+    return ScenarioResults(plan, table, groups, waits, base.counts)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A scenario beside the base. row: without the columns of its verdict. is_live: whether either replay has live estimates."""
+
+    row: dict[str, Any]
+    judgement: Judgement
+    groups: pl.DataFrame
+    waits: pl.DataFrame
+    is_live: bool
+
+
+def _compared(plan: ScenarioPlan, base: ReplayRun, scenario: PlannedReplay, labels: pl.DataFrame) -> _Compared:
+    run = replay_run(plan.trace, scenario.settings, scenario.policy)
+    pairs = pair_jobs(base, run, plan.scored)
+    waits, judgement = paired_waits(base, run, pairs), judge_pair(base, run, pairs)
+    row = _row(plan, scenario.name, run) | _paired_columns(plan, base, waits, pairs)
+    row["unchanged_because"] = why_unchanged(base, run, waits)
+    groups = fate_of_groups(scenario.name, waits, labels)
+    is_live = any(each.believed.is_live for each in (plan.base.settings, scenario.settings))
+    return _Compared(row, judgement, groups, waits, is_live)
 
 
 def _words_of(planned: PlannedReplay, procs: bool) -> str:
@@ -261,17 +301,17 @@ def _paired_columns(plan: ScenarioPlan, base: ReplayRun, waits: pl.DataFrame, pa
     }
 
 
-def _judged_columns(judgement: Judgement, is_live: bool) -> dict[str, Any]:
-    """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given."""
+def _judged_columns(judgement: Judgement, is_live: bool, has_figures: bool) -> dict[str, Any]:
+    """is_live: whether estimates of either replay are live. Such a replay is one of many that another start would have given, so that
+    nothing is certain. has_figures: whether there is a verdict at all."""
     verdict, wait = judgement.verdict, judgement.wait
     return {
         "typical_ratio": wait.ratio,
         "typical_ratio_low": wait.low,
         "typical_ratio_high": wait.high,
         "no_interval_because": wait.why_none,
-        "verdict": verdict.word,
-        "in_words": verdict_in_words(verdict, wait, is_live),
-        "who_pays": "; ".join(verdict.payers) or None,
+        "verdict": verdict_text(verdict.word, verdict.is_certain and not is_live) if has_figures else None,
+        "who_pays": ("; ".join(verdict.payers) or None) if has_figures else None,
     }
 
 
@@ -294,10 +334,14 @@ def _jobs_of(plan: ScenarioPlan, scenario: str, waits: pl.DataFrame) -> pl.DataF
     )
 
 
-def _remarks_of(row: dict[str, Any]) -> list[str]:
+def _remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
+    if row["failed_because"] is not None:
+        return [f"failed: {row['failed_because']}"]
     said = []
-    if row["verdict"] is not None and row["in_words"].startswith(MIXED):
-        said.append(f"who pays: {'; '.join(row['who_pays'].split('; ')[:MOST_PAYERS])}")
+    if row["unchanged_because"] is not None:
+        said.append(f"changes nothing: {row['unchanged_because']}")
+    if row["verdict"] is not None and word_of(row["verdict"]) in (TRADES, HARMS):
+        said.append(f"who pays: {who_pays((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
         said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")
@@ -310,9 +354,14 @@ def _remarks_of(row: dict[str, Any]) -> list[str]:
     if row["scenario_only_jobs"]:
         without.append(f"{_jobs(row['scenario_only_jobs'])} of its own")
     if without:
+        waits = (
+            f": mean wait {row['paired_wait_h']:,.2f} h instead of {row['paired_base_wait_h']:,.2f} h"
+            if has_figures
+            else ""
+        )
         said.append(
-            f"* over the {_jobs(row['paired_jobs'])} in both, without {' and '.join(without)}: mean wait {row['paired_wait_h']:,.2f} h "
-            f"instead of {row['paired_base_wait_h']:,.2f} h. Who is left out makes nobody wait"
+            f"* over the {_jobs(row['paired_jobs'])} in both, without {' and '.join(without)}{waits}. "
+            f"Who is left out makes nobody wait"
         )
     return said
 

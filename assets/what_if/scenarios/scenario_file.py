@@ -35,7 +35,8 @@ Changes = dict[str, Any]
 class ScenarioFile:
     """What a file of scenarios says, with keys and types checked, and amounts as texts.
 
-    where: the file, as messages name it. lines: of tables and keys, by path. scenarios: in the order of the file.
+    where: the file, as messages name it. lines: of tables and keys, by path. scenarios: in the order of the file. faults: what is wrong
+    with further scenarios, by name. order: all names.
     """
 
     where: str
@@ -44,6 +45,8 @@ class ScenarioFile:
     base: Changes
     scenarios: dict[str, Changes]
     lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
 
     def at(self, *path: str) -> str:
         """Where something is, as messages begin: the file, the line, and the scenario. path: of the table or key."""
@@ -60,6 +63,15 @@ class ScenarioFile:
             yield
         except ValueError as error:
             raise ValueError(f"{self.at(*path)}: {error}") from error
+
+    @contextmanager
+    def keeping_fault(self, name: str, failures: dict[str, str]) -> Iterator[None]:
+        """Whatever goes wrong with a scenario is kept by its name, so that the others go on."""
+        try:
+            yield
+        except Exception as error:
+            said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            failures[name] = f"{self.at('scenarios', name)}: {said}"
 
 
 def read_scenarios(path: Path) -> ScenarioFile:
@@ -81,7 +93,8 @@ def read_scenarios(path: Path) -> ScenarioFile:
 def scenarios_of(
     document: Mapping[str, Any], where: str = "scenarios", lines: Mapping[tuple[str, ...], int] | None = None
 ) -> ScenarioFile:
-    """The scenarios of a document as TOML has it. Raises ValueError that says where the fault is."""
+    """The scenarios of a document as TOML has it. Raises ValueError that says where the fault is, if it is not of one scenario alone, or if
+    no scenario is right."""
     empty = ScenarioFile(where, None, PartOptions(), {}, {}, lines or {})
     for key in document:
         _check_key(empty, key, FILE_KEYS, key)
@@ -92,9 +105,16 @@ def scenarios_of(
     tables = document.get("scenarios", {})
     if not isinstance(tables, Mapping) or not tables:
         raise ValueError(f"{where}: no scenario; write one such as {EXAMPLE}")
-    scenarios = {_name(empty, name): _changes(empty, table, "scenarios", name) for name, table in tables.items()}
+    scenarios, faults = {}, {}
+    for name, table in tables.items():
+        try:
+            scenarios[_name(empty, name)] = _changes(empty, table, "scenarios", name)
+        except ValueError as error:
+            faults[name] = str(error)
+    if not scenarios:
+        raise ValueError("\n".join(faults.values()))
     base = _changes(empty, document.get("base", {}), "base")
-    return ScenarioFile(where, source, PartOptions(**part), base, scenarios, empty.lines)
+    return ScenarioFile(where, source, PartOptions(**part), base, scenarios, empty.lines, faults, tuple(tables))
 
 
 def _name(file: ScenarioFile, name: str) -> str:

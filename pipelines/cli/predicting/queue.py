@@ -75,7 +75,8 @@ def queue(
 
     FILE is what `squeue --json` (Slurm) or `qstat -f -F json` (PBS) printed, and - is standard input. Without FILE the source's
     queue_command of the catalogue is run. The queue is replayed many times with run times that the champion predicts. The scheduler is
-    the one that fits the log best, or FCFS with EASY backfilling. Nobody comes later.
+    the one that fits the log best where its grade is A or B, else that of the catalogue or the log's header, or FCFS with EASY. Nobody
+    comes later.
 
     \b
     squeue --json | tracehouse queue mycluster -
@@ -130,6 +131,7 @@ def answer_queue(
     from assets.predictions.queue_now import load_queue_now, snapshot_moment
     from assets.predictions.waits import load_wait_source
     from assets.what_if.grade import grade_of
+    from assets.what_if.scenarios.base_scheduler import base_scheduler, stored_header
     from assets.what_if.settings import usual_backfill
     from models.waits.answers import QueueReplays
     from models.waits.queue_starts import correction_of, queue_quantiles
@@ -138,7 +140,8 @@ def answer_queue(
 
     warehouse, (samples, seed) = open_warehouse(), drawn
     grade = grade_of(warehouse, source)
-    base = QueueReplays(samples, seed, (grade and grade.policy) or "FCFS", (grade and grade.backfill) or "easy")
+    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
+    base = QueueReplays(samples, seed, scheduler.policy, scheduler.backfill)
     other = None
     if rival != (None, None):
         other = base._replace(policy=rival[0] or base.policy, backfill=usual_backfill(rival[1] or base.backfill))
@@ -158,10 +161,12 @@ def answer_queue(
         rivals = None if other is None else queue_start_times(now.state, samples, seed, other.policy, other.backfill)
     quantiles = queue_quantiles(starts, correction)[now.first]
     lines.append(
-        _scheduler_line(base, grade.words if grade else "no grade: `tracehouse run` looks for the scheduler that fits")
+        _scheduler_line(
+            base, f"{scheduler.why}; {grade.words if grade else f'no grade: `tracehouse run {source}` gives it one'}"
+        )
     )
-    if grade is not None and grade.machine is not None and grade.machine.partitions:
-        owned = partitions_text(dict(grade.machine.partitions))
+    if scheduler.machine is not None and scheduler.machine.partitions:
+        owned = partitions_text(dict(scheduler.machine.partitions))
         lines.append(f"by the log, queues own processors ({owned}): these replays let all jobs share all of them")
     lines.append(
         "80 % intervals are of the model only: the log has too few queues to correct them by"

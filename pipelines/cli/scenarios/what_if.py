@@ -68,8 +68,9 @@ def what_if_command(
 ) -> None:
     """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today.
 
-    Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The base is the
-    scheduler that fits the log best. docs/guides/what-if.md shows every key of the file.
+    Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The first line says
+    what the base is, and why. A scenario that fails has a row that says why, and the others are answered. Only if all fail the command
+    does. docs/guides/what-if.md shows every key of the file.
 
     \b
     [scenarios."10 % more processors"]

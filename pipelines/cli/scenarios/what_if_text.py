@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assets.what_if.scenarios.columns import CHANGE_COLUMNS, WAIT_COLUMNS, Column, hours
+from assets.what_if.scenarios.columns import (
+    CHANGE_COLUMNS,
+    RANK_COLUMNS,
+    RANKS_ALONE,
+    WAIT_COLUMNS,
+    Column,
+    by_rank,
+    hours,
+)
 from pipelines.cli.tables import cut, folded
 
 if TYPE_CHECKING:
@@ -22,10 +30,14 @@ def what_if_text(results: ScenarioResults, width: int | None, top: int) -> str:
     are shown for each scenario."""
     width = None if width is None else max(width, LEAST_WIDTH)
     rows = results.rows.to_dicts()
-    words = [f"{results.plan.source}: {results.scored_words}", f"base: {results.base_words}"]
+    words = [f"base: {results.base_words}", f"{results.plan.source}: {results.scored_words}"]
+    words += [results.left_out_words] if results.left_out_words else []
     words += [f"trust: {sentence}" for sentence in results.plan.configuration.trust]
     words += results.scenario_words
-    parts = [words, *_tables(rows, width), results.remarks, _fate(results, width, top)]
+    if results.plan.configuration.has_figures:
+        parts = [words, *_tables(rows, width), results.remarks, _fate(results, width, top)]
+    else:
+        parts = [words, _ranks(rows, width), results.remarks]
     return "\n\n".join(folded("\n".join(line.rstrip() for line in part), width) for part in parts if part)
 
 
@@ -35,11 +47,19 @@ def _tables(rows: Sequence[dict[str, Any]], width: int | None) -> list[list[str]
     longest = max(SHORTEST_NAME, *(len(row["scenario"]) for row in rows))
     if width is None or longest + _total(every) <= width:
         return [_table(rows, every, "waits", longest)]
-    compared = [row for row in rows if row["verdict"] is not None]
+    compared = [row for row in rows if row["verdict"] is not None or row["failed_because"] is not None]
     return [
         _table(rows, WAIT_COLUMNS, "waits", min(longest, width - _total(WAIT_COLUMNS))),
         _table(compared, CHANGE_COLUMNS, "against the base", min(longest, width - _total(CHANGE_COLUMNS))),
     ]
+
+
+def _ranks(rows: Sequence[dict[str, Any]], width: int | None) -> list[str]:
+    """The scenarios, least wait first, where no figure is to be trusted."""
+    ranked = by_rank(rows)
+    longest = max(SHORTEST_NAME, *(len(row["scenario"]) for row in ranked))
+    name_width = longest if width is None else min(longest, width - _total(RANK_COLUMNS))
+    return [RANKS_ALONE, *_table(ranked, RANK_COLUMNS, "scenario", name_width)]
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], heading: str, name_width: int) -> list[str]:

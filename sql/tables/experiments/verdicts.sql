@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS experiments.verdicts (
     jobs BIGINT NOT NULL, -- jobs scored
 {{ replay_metrics }}
     wide_wait_s DOUBLE, -- mean wait of jobs wider than a quarter of the cluster, seconds; NULL where there is none
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md
+    verdict VARCHAR NOT NULL, -- a word of docs/reference/semantics.md, Verdicts, with a comma and certain behind it
     payers VARCHAR NOT NULL, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
     bounded_slowdown_ratio DOUBLE NOT NULL, -- of the mean bounded slowdowns
     wait_ratio DOUBLE NOT NULL, -- of the mean waits

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS marts.leaderboard (
     policy VARCHAR NOT NULL, -- as in replay.period_scores
     backfill VARCHAR NOT NULL, -- backfilling rule
     estimates VARCHAR NOT NULL, -- requested, predicted or live
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md
+    verdict VARCHAR NOT NULL, -- a word of docs/reference/semantics.md, Verdicts, with a comma and certain behind it
     payers VARCHAR NOT NULL, -- who waits longer, worst first; empty if nobody does
     jobs BIGINT NOT NULL, -- jobs scored
     average_bounded_slowdown DOUBLE NOT NULL, -- mean over these jobs

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS replay.period_scores (
     jobs BIGINT NOT NULL, -- jobs scored
 {{ replay_metrics }}
     wide_wait_s DOUBLE, -- mean wait of jobs wider than a quarter of the cluster, seconds; NULL where there is none
-    verdict VARCHAR, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md; NULL in rows of older releases, as all below
+    verdict VARCHAR, -- a word of docs/reference/semantics.md, Verdicts, with a comma and certain behind it; NULL in rows of older releases, as all below
     payers VARCHAR, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
     bounded_slowdown_ratio DOUBLE, -- of the mean bounded slowdowns
     wait_ratio DOUBLE, -- of the mean waits

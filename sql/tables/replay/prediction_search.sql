@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS replay.prediction_search (
     underestimated_share DOUBLE NOT NULL, -- share of jobs that ran longer than estimated at their start; none is killed for it
     reservations_delayed_share DOUBLE NOT NULL, -- share of blocked heads that started later than first promised; 0 under conservative backfilling, which has no heads
     mean_reservation_delay_s DOUBLE NOT NULL, -- mean delay of those, seconds
-    verdict VARCHAR NOT NULL, -- dominates (certain), trades, harms, worse or no difference, by docs/reference/semantics.md, over all trials or starts
+    verdict VARCHAR NOT NULL, -- a word of docs/reference/semantics.md, Verdicts, with a comma and certain behind it, over all trials or starts
     payers VARCHAR NOT NULL, -- what is worse than the verdict's limits allow, worst first; empty if nothing is
     bounded_slowdown_ratio DOUBLE NOT NULL, -- of the mean bounded slowdowns
     wait_ratio DOUBLE NOT NULL, -- of the mean waits

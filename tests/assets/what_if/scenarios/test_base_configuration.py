@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from assets.common.storage import open_warehouse
 from assets.what_if.scenarios.base_configuration import NOT_IN_LOG, base_configuration
 from tests.assets.what_if.scenarios.examples import write_grade
 
@@ -17,7 +20,7 @@ def test_a_grade_gives_the_scheduler_that_fits_best(busy: Path) -> None:
         "requested",
         12,
     )
-    assert base.why == "the scheduler that fits the log best (replay/fidelity)"
+    assert base.why == "the scheduler that fits the log best, with grade B"
     assert base.is_trusted and base.settings.drop_wider
     assert [said[:8] for said in base.trust] == ["grade B:"]
 
@@ -37,19 +40,40 @@ def test_queues_that_own_processors_own_them_in_the_base(busy: Path) -> None:
     assert "SAF with backfilling none, with queues that own processors (7=4))" in base.trust[0]
 
 
-def test_a_poor_grade_says_what_a_log_does_not_tell(busy: Path) -> None:
+@pytest.mark.parametrize("grade", ["C", "D"])
+def test_a_poor_fit_is_no_base(busy: Path, grade: str) -> None:
+    """The same question had another base after `tracehouse run`."""
+    before = base_configuration("mine", is_log=False)
+    write_grade(grade)
+    base = base_configuration("mine", is_log=False)
+    assert base.settings == before.settings and base.procs is None and not base.is_trusted
+    assert base.why.endswith(f"the best fit, SAF with backfilling none, has only grade {grade}")
+    assert base.trust[0].startswith(f"grade {grade}: ") and base.trust[1] == NOT_IN_LOG
+    assert base.has_figures == (grade == "C")
+
+
+def test_catalogue_and_header_name_the_base(busy: Path) -> None:
+    with open_warehouse().write() as connection:
+        connection.execute("UPDATE raw.log_headers SET value = 'uses the EASY scheduler'")
     write_grade("D")
     base = base_configuration("mine", is_log=False)
-    assert base.settings.policy == "SAF" and not base.is_trusted
-    assert base.trust[0].startswith("grade D: the replay has little to do with what happened")
-    assert base.trust[1] == NOT_IN_LOG
+    assert (base.settings.policy, base.settings.backfill) == ("FCFS", "easy")
+    assert base.why.startswith("the scheduler that the log's header names; the best fit, ")
+    log = busy / "plan.swf"
+    log.write_text("; Note: conservative backfilling\n" + (busy / "mine.swf").read_text())
+    assert base_configuration(str(log), is_log=True).settings.backfill == "conservative"
+    with (busy / "home" / "sources.toml").open("a") as catalogue:
+        catalogue.write('scheduler = { policy = "SJF", backfill = "none" }\n')
+    named = base_configuration("mine", is_log=False)
+    assert (named.settings.policy, named.settings.backfill) == ("SJF", "none")
+    assert named.why == "the scheduler that the catalogue names"
+    write_grade("A")
+    assert base_configuration("mine", is_log=False).settings.policy == "SAF"
 
 
 def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     ungraded = base_configuration("mine", is_log=False)
-    assert ungraded.trust[0] == (
-        "no grade: replay/fidelity has not looked at this source; `tracehouse run mine` makes it do so"
-    )
+    assert ungraded.trust[0] == ("no grade: `tracehouse run mine` gives it one")
     write_grade(None)
     refused = base_configuration("mine", is_log=False)
     assert refused.trust[0] == "no grade: hardly anybody waited"
@@ -60,4 +84,7 @@ def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:
     for base in (ungraded, refused, log, absent):
         assert (base.settings.policy, base.settings.backfill, base.settings.estimates) == ("FCFS", "easy", "requested")
         assert base.procs is None and base.trust[-1] == NOT_IN_LOG
-        assert base.why.startswith("the usual rules, since ") and base.why.endswith(" has no grade")
+        assert (
+            base.why
+            == "what most centres run, since neither catalogue nor header name a scheduler, and no fitted scheduler has a grade"
+        )

@@ -38,6 +38,9 @@ def test_a_typical_change_has_its_interval_or_none() -> None:
 
 
 def test_a_star_says_that_jobs_are_missing() -> None:
-    row = {"in_words": "better", "base_only_jobs": 0, "scenario_only_jobs": 0}
-    assert verdict_cell(row) == "better" and verdict_cell(row | {"base_only_jobs": 3}) == "better *"
-    assert verdict_cell(dict.fromkeys(row)) == ""
+    row = {"scenario": "x", "verdict": "trades", "base_only_jobs": 0, "scenario_only_jobs": 0, "failed_because": None}
+    assert verdict_cell(row) == "trades" and verdict_cell(row | {"base_only_jobs": 3}) == "trades *"
+    assert (
+        verdict_cell(dict.fromkeys(row)) == "" and verdict_cell(dict.fromkeys(row) | {"scenario": "base"}) == "baseline"
+    )
+    assert verdict_cell(dict.fromkeys(row) | {"failed_because": "no such file"}) == "failed"

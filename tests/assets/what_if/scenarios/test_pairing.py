@@ -10,11 +10,9 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
 from assets.what_if.run import ReplayRun, choose_policy, replay_run
-from assets.what_if.scenarios.pairing import judge_pair, pair_jobs, paired_waits, verdict_in_words
+from assets.what_if.scenarios.pairing import judge_pair, pair_jobs, paired_waits, ranked_rows
 from assets.what_if.settings import RunSettings, check_settings
-from models.judging.intervals import RatioInterval
 from models.judging.judge import Replayed, judge
-from models.judging.verdict import PolicyVerdict
 
 
 @pytest.fixture
@@ -71,28 +69,11 @@ def test_another_load_keeps_jobs_side_by_side(trace: Trace) -> None:
     assert judgement.wait.ratio > 1 and judgement.wait.blocks in (8, 16)
 
 
-def interval(low: float | None, high: float | None) -> RatioInterval:
-    return RatioInterval(1.0, low, high, 0.1, 16, 16.0, None if low is not None else "3 blocks")
-
-
-@pytest.mark.parametrize(
-    ("word", "is_certain", "ends", "is_live", "said"),
-    [
-        ("dominates", True, (0.8, 0.9), False, "better"),
-        ("dominates", True, (0.8, 0.9), True, "better, uncertain"),
-        ("dominates", False, (0.8, 0.9), False, "better, uncertain"),  # the bounded slowdown, or many scenarios
-        ("dominates", False, (0.8, 1.1), False, "not significant"),
-        ("dominates", False, (None, None), False, "better, uncertain"),
-        ("worse", False, (1.1, 1.2), False, "worse"),
-        ("worse", False, (1.1, 1.2), True, "worse, uncertain"),
-        ("worse", False, (0.9, 1.2), False, "not significant"),
-        ("worse", False, (0.8, 0.9), False, "worse, uncertain"),  # the mean says otherwise than the typical block
-        ("trades", False, (0.8, 0.9), False, "mixed"),
-        ("harms", False, (0.8, 0.9), False, "mixed, harms"),
-        ("no difference", False, (0.99, 1.01), False, "no difference"),
-    ],
-)
-def test_verdicts_in_words(
-    word: str, is_certain: bool, ends: tuple[float | None, float | None], is_live: bool, said: str
-) -> None:
-    assert verdict_in_words(PolicyVerdict(word, is_certain, (), ()), interval(*ends), is_live) == said
+def test_scenarios_are_ranked_by_their_waits_and_have_a_direction() -> None:
+    rows = [{"change_h": change, "paired_base_wait_h": 10.0} for change in (2.0, -1.0, 0.05, -1.0)]
+    assert [(row["rank"], row["direction"]) for row in ranked_rows(rows)] == [
+        (4, "longer waits"),
+        (1, "shorter waits"),
+        (3, "about the same waits"),
+        (1, "shorter waits"),
+    ]

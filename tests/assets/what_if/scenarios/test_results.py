@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.results import ROW_SCHEMA, ScenarioResults
+from models.judging.verdict import MEANING, TRADES
+from pipelines.cli.scenarios.what_if_text import what_if_text
 from tests.assets.what_if.scenarios.examples import SIX, results_of, write_grade
 from tests.pipelines.command_line import told_of
 
@@ -93,19 +97,24 @@ def test_the_comparison_is_over_pairs(busy: Path) -> None:
     assert set(totals.filter(scenario="without 7")["jobs"]) == {360}
 
 
-def test_verdicts_are_in_words(busy: Path) -> None:
+def test_verdicts_are_words_of_the_one_vocabulary(busy: Path) -> None:
     answer = results_of(
         {"twice": {"load": 2}, "same": {"backfill": "easy"}, "huge": {"procs": "+200%"}, "SAF": {"policy": "SAF"}}
     )
-    words = {name: row_of(answer, name)["in_words"] for name in ("twice", "same", "huge", "SAF")}
-    assert words["twice"].startswith("worse") and words["same"] == "no difference"
-    assert (
-        words["huge"] in ("better", "better, uncertain", "not significant", "mixed")
-        and row_of(answer, "huge")["change_share"] < -0.5
-    )
+    words = {name: row_of(answer, name)["verdict"] for name in ("twice", "same", "huge", "SAF")}
+    assert words["twice"] == "worse" and words["same"] == "no difference"
+    assert set(words.values()) <= MEANING.keys() and row_of(answer, "huge")["change_share"] < -0.5
     assert row_of(answer, "same")["change_h"] == 0
-    live = results_of({"live": {"estimates": "live", "procs": "+100%"}})
-    assert row_of(live, "live")["in_words"] in ("better, uncertain", "not significant", "mixed")
+    live = row_of(results_of({"live": {"estimates": "live", "procs": "+100%"}}), "live")
+    assert "certain" not in live["verdict"]
+
+
+def test_a_gain_that_nobody_pays_for_by_much_still_says_what_does_not_fall(busy: Path) -> None:
+    """`who_pays` was None where bounded slowdown hardly grew, and the whole answer was lost."""
+    answer = results_of({"SAF": {"policy": "SAF"}})
+    row = row_of(answer, "SAF") | {"verdict": TRADES, "who_pays": None}
+    unpaid = replace(answer, rows=pl.DataFrame([row], schema=ROW_SCHEMA))
+    assert unpaid.remarks == ["SAF: who pays: nobody by more than the limits of a verdict"]
 
 
 def test_scenarios_that_differ_are_told_apart(busy: Path) -> None:
@@ -131,17 +140,17 @@ def test_scenarios_that_differ_are_told_apart(busy: Path) -> None:
 
 
 def test_the_base_says_what_it_is_and_why(busy: Path) -> None:
-    write_grade("C", "SAF", 14)
+    write_grade("B", "SAF", 14)
     answer = results_of({"x": {"procs": "+10%"}}, base={"backfill": "easy"})
     assert answer.base_words == (
-        "SAF, backfilling easy, requested times, 14 processors: the scheduler that fits the log best (replay/fidelity), with backfill "
-        "from [base]"
+        "SAF, backfilling easy, requested times, 14 processors: the scheduler that fits the log best, with grade B, with "
+        "backfill from [base]"
     )
     assert answer.scenario_words == ["x: SAF, backfilling easy, requested times, 15 processors"]
     assert answer.scored_words == "all 400 jobs"
     summary = json.loads(json.dumps(answer.summary()))
-    assert summary["grade"] == "C" and [row["scenario"] for row in summary["scenarios"]] == ["log", "base", "x"]
-    assert len(summary["trust"]) == 2 and summary["groups"][0]["scenario"] == "x"
+    assert summary["grade"] == "B" and [row["scenario"] for row in summary["scenarios"]] == ["log", "base", "x"]
+    assert len(summary["trust"]) == 1 and summary["groups"][0]["scenario"] == "x"
     part = results_of({"x": {"procs": 20}}, user="3")
     count = len(part.plan.scored)
     assert part.scored_words == f"user 3, {count} of 400 jobs; every replay begins with the first job of the log"
@@ -163,7 +172,56 @@ def test_tables_are_written(busy: Path) -> None:
     ]
 
 
-def test_a_replay_that_fails_names_its_scenario(busy: Path) -> None:
+def test_a_scenario_that_fails_takes_no_other_along(busy: Path) -> None:
+    """Wrong in the file, wrong for the trace, wrong in the replay: each has its row, in the order of the file."""
     (busy / "o.csv").write_text("start,end,procs\n0,,16\n")
+    (busy / "odd.py").write_text("def odd(wait):\n    raise KeyError('nothing')\n")
+    wrong = {
+        "misspelt": ({"proc": 20}, "unknown key 'proc'"),
+        "unknown": ({"policy": "SAFE"}, "unknown policy 'SAFE'"),
+        "empty": ({"procs": "-16"}, "scenario 'empty': "),
+        "down": ({"outages": "o.csv"}, "can never start"),
+        "odd": ({"policy": "odd.py:odd"}, "nothing"),
+    }
+    answer = results_of({"more": {"procs": 20}} | {name: changes for name, (changes, _) in wrong.items()})
+    assert answer.rows["scenario"].to_list() == ["log", "base", "more", *wrong]
+    assert row_of(answer, "more")["verdict"] in MEANING and row_of(answer, "more")["failed_because"] is None
+    for name, (_, why) in wrong.items():
+        assert why in row_of(answer, name)["failed_because"], name
+        assert any(text.startswith(f"{name}: failed: ") for text in answer.remarks)
+    assert json.dumps(answer.summary()) and scenario_page(answer).count("failed") >= len(wrong)
     with pytest.raises(ValueError, match=r"scenario 'down': .* can never start"):
         results_of({"down": {"outages": "o.csv"}})
+
+
+def test_below_trust_no_figure_there_is_only_an_order_and_a_direction(busy: Path) -> None:
+    scenarios: dict[str, dict[str, object]] = {"busier": {"load": 2}, "more": {"procs": 32}, "lost": {"policy": "x"}}
+    write_grade("D")
+    answer = results_of(scenarios)
+    assert "the best fit, SAF with backfilling none, has only grade D" in answer.base_words
+    said = what_if_text(answer, 100, 1)
+    assert said.startswith("base: FCFS, backfilling easy")
+    for text in (said, scenario_page(answer)):
+        assert not any(word in text for word in ("dominates", "better", "mean h", "typical"))
+        assert text.index("more") < text.index("shorter waits") < text.index("longer waits") < text.index("failed")
+    assert answer.rows["verdict"].null_count() == answer.rows.height
+    write_grade("C")
+    assert "mean h" in what_if_text(results_of({"more": {"procs": 32}}), 100, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"backfill": "easy"}, "its settings are those of the base"),
+        ({"round_walltimes": "1s"}, "all requested times are multiples of 1s already"),
+        ({"policy": "bounded-key:cap_hours=0.01"}, "meet its cap of 36 s"),
+        ({"policy": "formula:-submit"}, "orders the jobs as they were submitted"),
+    ],
+    ids=str,
+)
+def test_a_scenario_that_changes_nothing_says_why(busy: Path, changes: dict[str, object], why: str) -> None:
+    answer = results_of({"x": changes, "more": {"procs": 20}})
+    assert why in row_of(answer, "x")["unchanged_because"] and row_of(answer, "more")["unchanged_because"] is None
+    assert any(text.startswith("x: changes nothing: ") for text in answer.remarks)
+    idle = results_of({"x": {"procs": 2000}}, base={"procs": 1000})
+    assert row_of(idle, "x")["unchanged_because"] == "no job waits in the base, so nothing can be gained"

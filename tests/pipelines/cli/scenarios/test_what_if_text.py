@@ -38,11 +38,12 @@ def test_nothing_is_cut_for_a_file_or_a_pipe(results: ScenarioResults) -> None:
 
 def test_the_answer_begins_with_base_and_trust(results: ScenarioResults) -> None:
     lines = what_if_text(results, 200, 1).splitlines()
-    assert lines[0] == "mine: all 400 jobs"
-    assert lines[1].startswith(
-        "base: FCFS, backfilling easy, requested times, 16 processors: the usual rules, since the source has no grade"
+    assert lines[0] == (
+        "base: FCFS, backfilling easy, requested times, 16 processors: what most centres run, since neither catalogue nor header name a "
+        "scheduler, and no fitted scheduler has a grade"
     )
-    assert lines[2].startswith("trust: no grade: replay/fidelity has not looked at this source")
+    assert lines[1] == "mine: all 400 jobs"
+    assert lines[2] == "trust: no grade: `tracehouse run mine` gives it one"
     assert lines[3].startswith("trust: A log does not tell everything: partitions, reservations")
 
 

@@ -1,0 +1,22 @@
+"""Which jobs of a log no replay has, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REASONS = {
+    "jobs_left_out": "without a start, a run time or processors in the log",
+    "jobs_wider_than_cluster": "wider than the cluster",
+    "jobs_of_queues_left_out": "of queues that are left out",
+}
+"""Counts of a replay, and what such jobs are."""
+
+
+def left_out_text(counts: Mapping[str, int]) -> str:
+    """Such as "left out: 12 jobs wider than the cluster". Empty where every job of the log is replayed."""
+    parts = [
+        f"{counts[name]:,} {'job' if counts[name] == 1 else 'jobs'} {why}"
+        for name, why in REASONS.items()
+        if counts.get(name)
+    ]
+    return f"left out: {', '.join(parts)}" if parts else ""
