@@ -27,6 +27,7 @@ from pipelines.automation import register_sources
 from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.terminal import printable
+from simulator.policies.plugins import free_plugins
 from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError, WarehouseError
 
@@ -167,7 +168,7 @@ def run_job(
     """
 
     failures: dict[str, str] = {}
-    with without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
+    with free_plugins(), without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
         if partitions:
             register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)
