@@ -29,6 +29,7 @@ from pipelines.definitions import defs
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.step_log import StepWatch, asset_name, saying_what_runs
 from pipelines.terminal import printable
+from simulator.policies.plugins import free_plugins
 from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError, WarehouseError
 
@@ -169,7 +170,7 @@ def run_job(
     """
 
     failures: dict[str, str] = {}
-    with without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
+    with free_plugins(), without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
         if partitions:
             register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)

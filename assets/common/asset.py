@@ -17,6 +17,7 @@ from assets.common.partitions import OWNERS
 from assets.common.progress import progress_logged_by
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.metrics.metrics import SEMANTICS
+from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
@@ -58,9 +59,11 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
 
 @contextmanager
 def plain_failures(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> Iterator[None]:
-    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again."""
+    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again. Runs that no
+    command executes take plug-ins from one folder only."""
     try:
-        yield
+        with confined_plugins():
+            yield
     except WarehouseBusy as error:
         if not _may_retry(context):
             raise dg.Failure(str(error), allow_retries=False) from None

@@ -33,6 +33,7 @@ from simulator.jobs.words import TOGETHER, unknown_word
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
 from simulator.partitions import replay_partitions, shares_of
+from simulator.policies.plugins import plugin_file
 from simulator.policies.registry import Policy, assisted, parse_policy
 from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
 from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
@@ -194,7 +195,7 @@ def _choose_order(settings: RunSettings, warehouse: Warehouse | None, source: st
         return _from_policy_file(text, None if warehouse is None else source)
     if head.endswith(".py"):
         policy = parse_policy(text)
-        return ChosenPolicy(f"{head}:{tail}", policy, hashlib.sha256(Path(head).read_bytes()).hexdigest())
+        return ChosenPolicy(f"{head}:{tail}", policy, hashlib.sha256(plugin_file(Path(head)).read_bytes()).hexdigest())
     try:
         policy = parse_policy(text)
     except ValueError as error:

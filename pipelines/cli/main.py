@@ -25,7 +25,7 @@ COMMANDS = {
     "metrics": ("keeping.metrics", "Print the last results for Prometheus."),
     "sql": ("query", "Run a read-only SQL query over the warehouse."),
     "report": ("run", "Write the HTML reports again."),
-    "ui": ("run", "Open the Dagster UI."),
+    "ui": ("ui", "Open the Dagster UI."),
     "train": ("learning.train", "Train a scheduling policy for a source."),
     "distil": ("learning.distil", "Write a trained policy as a formula."),
     "replay": ("replay", "Replay a log or a source under a policy."),

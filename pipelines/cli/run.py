@@ -1,8 +1,5 @@
-"""The commands `tracehouse run`, `tracehouse report` and `tracehouse ui`."""
+"""The commands `tracehouse run` and `tracehouse report`."""
 
-import errno
-import socket
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ from pipelines.cli.parameters.sources import source_argument
 from pipelines.cli.parts import TIME, part_options, take_part
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
-from traces.catalogue.places import inbox
 
 JOBS_OF_SOURCES = (
     *("ingest", "train", "predict", "evaluate", "replay_runs", "population", "ddppo", "ddppo_transfer"),
@@ -189,57 +185,3 @@ def _print_results(names: list[str]) -> None:
         click.echo(f"report       {report_path(name)}")
     click.echo(f"all sources  {index_path()}")
     click.echo('\nNext: tracehouse sql "FROM marts.leaderboard"  |  make ui  |  tracehouse ingest YOUR_LOG --name mine')
-
-
-def _check_port(host: str, port: int) -> None:
-    """Raises ValueError, with a port that is free, where nobody can listen there."""
-    try:
-        _listen(host, port)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise ValueError(
-                f"{host}:{port}: cannot be listened on ({error.strerror}): give another --host or --port"
-            ) from None
-        free = next((other for other in range(port + 1, min(port + 100, 65_536)) if _is_free(host, other)), None)
-        advice = f"--port {free} is free" if free else "give another --port"
-        raise ValueError(f"port {port} of {host} is in use, perhaps by another `tracehouse ui`: {advice}") from None
-
-
-def _listen(host: str, port: int) -> None:
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family, kind, protocol) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that has just ended does not count
-        listener.bind(address)
-        listener.listen()
-
-
-def _is_free(host: str, port: int) -> bool:
-    try:
-        _listen(host, port)
-    except OSError:
-        return False
-    return True
-
-
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", "-p", type=click.IntRange(1, 65_535), default=3000, show_default=True)
-@plain_errors
-def ui(host: str, port: int) -> None:
-    """Open the Dagster UI on this project (offline, no telemetry): assets, runs, schedule, inbox sensor."""
-    import os
-
-    from pipelines.automation import declared_sources, register_sources
-    from pipelines.processes import close_dead_runs
-    from pipelines.running import dagster_instance
-
-    catalogue = load_catalogue()  # a fault in the catalogue is an error here, and not a line in a server's log
-    _check_port(host, port)
-    with dagster_instance() as instance:
-        register_sources(instance, declared_sources(catalogue))
-        register_sources(instance, list(catalogue.vasp), "vasp")
-        close_dead_runs(instance)
-    inbox().mkdir(exist_ok=True)
-    dagster = str(Path(sys.executable).with_name("dagster"))
-    click.echo(f"http://{host}:{port} (stop with Ctrl-C). Drop logs into {inbox()}", err=True)
-    os.execv(dagster, [dagster, "dev", "-m", "pipelines.definitions", "-h", host, "-p", str(port)])

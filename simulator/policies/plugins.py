@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +34,14 @@ from simulator.jobs.jobs import Jobs
 
 READS = ("now", "submit", "wait", "estimate", "procs", "free", "cluster", "user")
 CHANGING_READS = frozenset({"now", "wait", "free"})
+
+FOLDER_VARIABLE = "TRACEHOUSE_PLUGINS"
+"""The environment variable of the one folder whose plug-ins runs of the UI may use."""
+_CONFINED_VARIABLE = "TRACEHOUSE_PLUGINS_ONLY_FROM"
+"""Set while plug-ins are confined, so that processes that are started meanwhile are confined, too. Empty: to no folder."""
+_is_free = [False]
+
+_is_free = [False]
 
 _FILL = """
 def fill(queue, queued, now, free, cluster, submit_of, estimate_of, procs_of, user_of, score):
@@ -130,8 +140,56 @@ def plugin(name: str) -> PlugIn | None:
     return _registered.get(name)
 
 
+@contextmanager
+def confined_plugins() -> Iterator[None]:
+    """Inside, plug-ins come from the folder that TRACEHOUSE_PLUGINS names, and from nowhere where it names none.
+
+    A plug-in is code. Who may start a run must not thereby choose which file of this machine is executed.
+    """
+    before = os.environ.get(_CONFINED_VARIABLE)
+    if not _is_free[-1]:
+        os.environ[_CONFINED_VARIABLE] = os.environ.get(FOLDER_VARIABLE, "")
+    try:
+        yield
+    finally:
+        os.environ.pop(_CONFINED_VARIABLE, None)
+        if before is not None:
+            os.environ[_CONFINED_VARIABLE] = before
+
+
+@contextmanager
+def free_plugins() -> Iterator[None]:
+    """Inside, `confined_plugins` confines nothing: a command that the user gave executes the runs of this process. No tag of a run
+    can say so, since whoever starts a run chooses its tags."""
+    _is_free.append(True)
+    try:
+        yield
+    finally:
+        _is_free.pop()
+
+
+def plugin_file(file: Path) -> Path:
+    """Where the file of a plug-in is. While plug-ins are confined, names are those of their folder.
+
+    Raises ValueError for a file that may not be used.
+    """
+    folder = os.environ.get(_CONFINED_VARIABLE)
+    if folder is None:
+        return file
+    if not folder:
+        raise ValueError(
+            f"{file}: runs of the UI use no plug-in, since no folder is named for them: start it with "
+            f"`tracehouse ui --plug-ins FOLDER` (or {FOLDER_VARIABLE}), or use the command line"
+        )
+    place = (Path(folder) / file).resolve()
+    if not place.is_relative_to(Path(folder).resolve()):
+        raise ValueError(f"{file}: runs of the UI use plug-ins of {folder} only")
+    return place
+
+
 def load_plugin(file: Path, name: str) -> PlugIn:
     """The function `name` of a Python file. Raises ValueError that says what is missing or wrong."""
+    file = plugin_file(file)
     if not file.exists():
         raise ValueError(f"{file}: no such file (policy {file}:{name})")
     spec = importlib.util.spec_from_file_location(f"policy {file}", file)

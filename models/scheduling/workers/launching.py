@@ -26,6 +26,7 @@ from models.scheduling.workers.ray_launcher import check_ray
 from models.scheduling.workers.task_folder import CHECKPOINT, FAILURE, PROGRESS, write_task
 from models.scheduling.workers.worker import die_with_parent, raise_failure
 from simulator.policies.network import KernelWeights
+from simulator.policies.registry import parse_policy
 
 ENTRY = "pipelines.worker"
 """The module that torchrun starts in each worker process, and that has Ray start them."""
@@ -68,6 +69,8 @@ def train_on_workers(
     """
     if task.workers.launcher == "ray":
         check_ray()
+    if task.workers.backlog_policy is not None:
+        parse_policy(task.workers.backlog_policy)  # one that is none, or may not be used here, reaches no other machine
     state_at_first(LoneWorker(), folder / CHECKPOINT, task.fingerprint())  # workers would only find out seconds later
     write_task(folder, task)
     (folder / FAILURE).unlink(missing_ok=True)

@@ -1,0 +1,44 @@
+"""The services of `tracehouse ui`: code location, daemon, and the web server behind the guard. `python -m pipelines.web.services`.
+
+They are those of `dagster dev`, except for the guard.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from dagster._cli import dev  # not exported
+from dagster._cli.workspace.cli_target import WorkspaceOpts
+
+DAGSTERS, OURS = "dagster_webserver", "pipelines.web.server"
+_START_PROCESS = dev.open_ipc_subprocess
+
+
+def start_guarded(command: Sequence[str], **options: Any) -> Any:
+    """Starts a service. In place of Dagster's web server ours is started."""
+    words = [OURS if word == DAGSTERS else word for word in command]
+    if words == list(command) and "dagster._daemon" not in words:
+        raise RuntimeError(f"this Dagster starts its web server in another way, without the guard: {' '.join(command)}")
+    return _START_PROCESS(words, **options)
+
+
+def main(host: str, port: str) -> None:
+    """Serves until it is stopped."""
+    dev.open_ipc_subprocess = start_guarded
+    dev.dev_command_impl(
+        code_server_log_level="warning",
+        log_level="info",
+        log_format="colored",
+        port=port,
+        host=host,
+        use_legacy_code_server_behavior=False,
+        shutdown_pipe=None,
+        verbose=False,
+        workspace_opts=WorkspaceOpts(module_name=("pipelines.definitions",)),
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
