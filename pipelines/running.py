@@ -26,12 +26,13 @@ from assets.common.storage import write_whole
 from assets.sharing.refresh import refresh_readers
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
+from pipelines.faults import kept_fault, shows_tracebacks
 from pipelines.processes import close_dead_runs, this_process
 from pipelines.step_log import StepWatch, asset_name, saying_what_runs
 from pipelines.terminal import printable
 from simulator.policies.plugins import free_plugins
 from traces.catalogue.places import PROJECT, home
-from warehouse import DiskError, WarehouseError
+from warehouse import DiskError, WarehouseError, disk_fault
 
 KEPT = "what is done is kept, and the same command goes on from there"
 """What an interrupted command prints."""
@@ -199,6 +200,10 @@ def run_job(
                 failures[source] = failure.description or str(failure)
             except dg.DagsterExecutionInterruptedError:  # Ctrl-C
                 raise KeyboardInterrupt(KEPT) from None
+            except Exception as error:
+                if shows_tracebacks() or isinstance(error, OSError | WarehouseError) or disk_fault(error, home()):
+                    raise
+                failures[source] = kept_fault(error)
             else:
                 if not result.success:
                     failures[source] = f"run {result.run_id} failed: the UI (`make ui`) shows why"
@@ -269,6 +274,8 @@ def read_config(path: Path | None) -> dict[str, Any]:
         config = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not valid YAML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: not valid YAML: brackets are nested too deep") from None
     if not isinstance(config, dict):
         raise ValueError(
             f"{path}: expected a mapping such as `ops: {{policies__scheduling_policy: {{config: {{epochs: 5}}}}}}`"

@@ -42,6 +42,7 @@ OWN = {
     "models.scheduling.workers.worker": "the folder of a training with workers",
     "pipelines.cli.reproducing.reproduce": "what a benchmark prints, in the data folder",
     "pipelines.cli.run": "a report of a period, in the data folder",
+    "pipelines.faults": "a traceback, in the data folder or among temporary files",
     "pipelines.running": "Dagster's settings and a lock of the home",
     "traces.catalogue.editing": "the catalogue itself, and its lock",
     "traces.common.pseudonyms": "a new key of pseudonyms",

@@ -26,6 +26,8 @@ def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
     except json.JSONDecodeError as error:
         what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
         raise LogError(f"{place}: {_EXPECTED}, but {what}") from None
+    except RecursionError:
+        raise LogError(f"{place}: {_EXPECTED}, but its brackets are nested too deep") from None
     if isinstance(document, dict) and "jobs" in document:
         return read_slurm_queue(document, place)
     if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):

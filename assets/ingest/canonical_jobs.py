@@ -19,6 +19,7 @@ from assets.common.progress import progress_bar
 from assets.ingest.reading import SUBMITTED
 from assets.ingest.rows import MEMORY_LIMIT, RECORDS
 from assets.ingest.staging import overlay, quoted, source_lock, staging_folder
+from traces.catalogue.sources import LARGEST_CLUSTER
 from traces.common.log import LARGEST_S
 from warehouse import Warehouse, first_row
 
@@ -236,6 +237,11 @@ def _write_cluster(connection: duckdb.DuckDBPyConnection, source: str) -> int:
             raise ValueError(
                 f"source {source!r} needs `procs` (or --procs): its log does not say how large the cluster is"
             )
+    if procs > LARGEST_CLUSTER:
+        raise ValueError(
+            f"source {source!r}: {procs:,} processors (from the {procs_from}) are more than a cluster has, at most {LARGEST_CLUSTER:,}. "
+            "Correct the log, or give the true size with --procs, and --drop-wider or `drop_wider` for jobs that are wider"
+        )
     # the clock counts from 1970, so policies count from the first submission instead
     origin_s = 0 if log_format == "swf" else first_submit_s or 0
     connection.execute(

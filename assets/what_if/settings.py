@@ -18,6 +18,7 @@ from simulator.jobs.cluster import FOREVER, Outages
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, RESERVE_BY, RULE_SETS, one_of
 from simulator.policies.agents import parse_inspecting, parse_picking, picking_text
 from simulator.policies.registry import parse_options
+from traces.catalogue.sources import LARGEST_CLUSTER
 
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
 LEAST_LOAD, MOST_LOAD = 0.01, 100.0
@@ -180,8 +181,8 @@ def check_settings(settings: RunSettings) -> RunSettings:
         parse_window(settings.window)
     if not 0 <= settings.trim < 0.5:
         raise ValueError(f"trim must be at least 0 and below 0.5 (a share cut at either end), got {settings.trim}")
-    if settings.procs is not None and settings.procs < 1:
-        raise ValueError(f"procs must be at least 1, got {settings.procs}")
+    if settings.procs is not None and not 1 <= settings.procs <= LARGEST_CLUSTER:
+        raise ValueError(f"procs must be at least 1 and at most {LARGEST_CLUSTER:,}, got {settings.procs}")
     if not LEAST_LOAD <= settings.load <= MOST_LOAD:
         raise ValueError(f"load must be between {LEAST_LOAD:g} and {MOST_LOAD:g}, got {settings.load:g}")
     if settings.rounding_s is not None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import duckdb
 
+from pipelines.faults import FAULT
+
 IGNORED = {"modified_ns"}
 """Columns that tell when a log was written, which is the home's own."""
 Tables = dict[str, Counter[str]]
@@ -62,7 +64,7 @@ class Result:
 
     def look_at(self, what: str, text: str) -> None:
         """Counts what a user would see of a fault of the program."""
-        if "Traceback (most recent call last)" in text:
+        if "Traceback (most recent call last)" in text or FAULT in text:
             self.tracebacks += 1
             self.findings.append(f"{what}: traceback: {text.strip().splitlines()[-1][:200]}")
 

@@ -84,7 +84,7 @@ def load_placing(path: Path) -> PlacingAgent:
         return _agent_of(json.loads(path.read_bytes()))
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not an agent's file, or one that is cut short ({error})") from None
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: no agent that places jobs, or damaged ({error}): train it again") from None

@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from pipelines.cli.interrupts import INTERRUPTED, one_line_after_ctrl_c, watch_for_ctrl_c
+from pipelines.faults import no_traceback, show_tracebacks
 
 COMMANDS = {
     "sources": ("keeping.logs", "List the sources of the catalogue."),
@@ -76,12 +77,12 @@ class LazyCommands(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """The context of a command line. Raises Interrupted."""
-        with one_line_after_ctrl_c():
+        with no_traceback(), one_line_after_ctrl_c():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """What the command returns. Raises Interrupted."""
-        with one_line_after_ctrl_c():
+        """What the command returns. Raises Interrupted, and UnforeseenFault."""
+        with no_traceback(), one_line_after_ctrl_c():
             return super().invoke(ctx)
 
     def resolve_command(
@@ -119,12 +120,14 @@ class LazyCommands(click.Group):
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracehouse")
+@click.option("--debug", is_flag=True, help="Show the traceback of a fault, instead of keeping it in a file.")
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, debug: bool) -> None:
     """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
 
     Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
     """
+    show_tracebacks(debug)
     importlib.import_module("pipelines.cli.session").begin_session(context)
 
 

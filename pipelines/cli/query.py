@@ -31,6 +31,10 @@ OF_CATALOGUE = re.compile(
 """Functions that reach PostgreSQL past DuckDB's locks, or change a lake."""
 PREPARING = ("CREATE", "SET")
 """Kinds whose result need not be shown where others follow."""
+COARSE = ("timestamp_s", "timestamp_ms")
+"""Kinds of times whose infinite values would come out as finite ones."""
+MOST_YEARS = 200_000
+"""Before and after 1970. Polars writes no date that is much farther away."""
 TERMINAL_ROWS = 200
 """Rows that a terminal shows."""
 CELL_WIDTHS = (200, 60, 40, 30, 20)
@@ -234,9 +238,17 @@ def _rows_of(relation: Any, output_format: str) -> Any:
         as_text += ("list", "struct", "map", "array", "union")
     columns = []
     for name, kind in zip(relation.columns, relation.types, strict=True):
-        quoted = '"' + name.replace('"', '""') + '"'
-        columns.append(f"CAST({quoted} AS VARCHAR) AS {quoted}" if kind.id in as_text else quoted)
+        quoted = _quoted(name)
+        as_other = "VARCHAR" if kind.id in as_text else "TIMESTAMP" if kind.id in COARSE else ""
+        columns.append(f"CAST({quoted} AS {as_other}) AS {quoted}" if as_other else quoted)
     rows = relation.project(", ".join(columns)).pl()
+    if output_format != "parquet" and (far := [name for name in rows.columns if _has_far_dates(rows[name])]):
+        texts = [f"CAST({_quoted(name)} AS VARCHAR) AS {_quoted(name)}" for name in far]
+        columns = [
+            texts[far.index(name)] if name in far else column
+            for name, column in zip(rows.columns, columns, strict=True)
+        ]
+        rows = relation.project(", ".join(columns)).pl()
     if output_format == "json":  # sums are 128-bit numbers, which would be written as text
         wide = [name for name, kind in rows.schema.items() if kind == pl.Int128 or kind == pl.Decimal(38, 0)]
         for name in wide:
@@ -244,3 +256,25 @@ def _rows_of(relation: Any, output_format: str) -> Any:
             fits = narrow.null_count() == rows[name].null_count()
             rows = rows.with_columns(narrow if fits else rows[name].cast(pl.Float64))
     return rows
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _has_far_dates(column: pl.Series) -> bool:
+    """Whether there are dates that polars cannot write, also in lists and structures: infinite ones, and those beyond MOST_YEARS."""
+    import polars as pl
+
+    kind = column.dtype
+    if isinstance(kind, pl.List | pl.Array):
+        return _has_far_dates(column.explode())
+    if isinstance(kind, pl.Struct):
+        return any(_has_far_dates(column.struct.field(field.name)) for field in kind.fields)
+    if not isinstance(kind, pl.Date | pl.Datetime):
+        return False
+    per_second = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+    per_day = 86_400 * per_second[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
+    numbers = column.to_physical()
+    ends = [number for number in (numbers.min(), numbers.max()) if isinstance(number, int)]
+    return any(abs(number) > MOST_YEARS * 365 * per_day for number in ends)

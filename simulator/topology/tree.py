@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ HOPS_PER_LEVEL = 2
 """Hops between two nodes that each level of switches adds by default: 2 in a leaf, 4 in a pod and so on (section III-A)."""
 MOST_HOPS = 1_000_000
 """Most hops of a level that users may give, so that sums over pairs of nodes stay far from the largest number."""
+MOST_NODES = 10_000_000
+"""Nodes of a regular tree: more than any cluster has, and 80 MB a level."""
 
 _REGULAR = re.compile(r"\s*(\d+)\s*(?:[x*]\s*(\d+)\s*)*")
 
@@ -83,6 +86,10 @@ def regular_tree(sizes: tuple[int, ...], hops: tuple[int, ...] | None = None) ->
     """
     if not sizes or min(sizes) < 1:
         raise ValueError(f"every level of a tree needs at least 1 switch or node, got {sizes}")
+    if prod(sizes) > MOST_NODES:
+        raise ValueError(
+            f"a tree has at most {MOST_NODES:,} nodes, and {'x'.join(map(str, sizes))} has {prod(sizes):,}"
+        )
     below = np.cumprod(np.array(sizes, dtype=np.int64))
     switch = np.arange(below[-1])[None, :] // below[:, None]
     return SwitchTree(switch, np.array(hops if hops is not None else default_hops(len(sizes)), dtype=np.int64))

@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 from sqlalchemy import Engine, create_engine, event
 
 from pipelines.cli.main import main
+from pipelines.faults import FAULT
 from pipelines.terminal import _Printable
 
 GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
@@ -87,7 +88,7 @@ def call(*arguments: str | Path, arrange_pictures: bool = False) -> Result:
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         pytest.fail(f"traceback instead of a message: {type(result.exception).__name__}: {result.exception}")
-    assert "Traceback" not in result.output
+    assert "Traceback" not in result.output and FAULT not in result.output, result.output
     return result
 
 

@@ -46,6 +46,9 @@ def test_settings_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("ops: {raw__log: {config: {}}}\n")
     assert read_config(file) == {"ops": {"raw__log": {"config": {}}}}
+    file.write_text("[" * 5_000)
+    with pytest.raises(ValueError, match="nested too deep"):
+        read_config(file)
     file.write_text("[1, 2]\n")
     with pytest.raises(ValueError, match="expected a mapping"):
         read_config(file)

@@ -18,7 +18,13 @@ def test_the_scheduler_is_seen() -> None:
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "the text is empty"), ("{\n!", "line 2 is no JSON"), ("[]", "neither"), ('{"a": 1}', "neither")],
+    [
+        ("", "the text is empty"),
+        ("{\n!", "line 2 is no JSON"),
+        ("[" * 100_000, "nested too deep"),
+        ("[]", "neither"),
+        ('{"a": 1}', "neither"),
+    ],
 )
 def test_what_is_no_queue(text: str, reason: str) -> None:
     with pytest.raises(LogError, match=f"q: expected the JSON that `squeue --json` .*{reason}"):

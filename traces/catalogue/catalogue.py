@@ -143,6 +143,8 @@ def parse_catalogue(path: Path, text: str, defaults: Catalogue | None) -> Catalo
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise CatalogueError(f"{path}: not a catalogue: brackets are nested too deep. Correct it") from None
     check = Checker(path, text)
     check.keys(document, {"time_zone", "nightly_cron", "sources", "vasp", "readers"}, None)
     time_zone = check.time_zone(document.get("time_zone", defaults.time_zone if defaults else "UTC"), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.catalogue.checking import Checker
-from traces.catalogue.sources import FORMATS, Source
+from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER, Source
 from traces.common.pseudonyms import DEFAULT_KINDS, PSEUDONYM_KINDS
 from traces.synthetic.centre import Centre, CentreOptions
 from traces.synthetic.workload import WorkloadOptions
@@ -37,12 +37,16 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
     if (log_path is None) == (not generator):
         check.fail(name, None, "give either `path` (a log) or `generator` (options of a synthetic log)")
     procs = check.typed(table, "procs", int, name)
-    if procs is not None and procs < 1:
-        check.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}")
+    if procs is not None and not 1 <= procs <= LARGEST_CLUSTER:
+        check.fail(name, "procs", f"a cluster has at least 1 processor, found {procs}, and at most {LARGEST_CLUSTER:,}")
     cluster = {key: check.typed(table, key, int, name) for key in ("nodes", "gpus", "node_memory_gb", "procs_per_node")}
     for key, amount in cluster.items():
-        if amount is not None and amount < 1:
-            check.fail(name, key, f"{key} must be at least 1, found {amount}: leave it out where there are none")
+        if amount is not None and not 1 <= amount <= LARGEST_CLUSTER:
+            check.fail(
+                name,
+                key,
+                f"{key} must be at least 1, found {amount}, and at most {LARGEST_CLUSTER:,}: leave out what is not there",
+            )
     centre = _centre(check, name, generator, log_format, procs) if "model" in generator else None
     if centre:
         procs, cluster["nodes"], time_zone = centre.procs, centre.nodes, centre.time_zone
@@ -73,7 +77,9 @@ def declared_log(check: Checker, name: str, table: dict[str, Any], time_zone: st
 def _partitions(check: Checker, name: str, table: dict[str, Any], procs: int | None) -> dict[str, int]:
     """Processors by the queue that owns them."""
     owned = table.get("partitions", {})
-    if not isinstance(owned, dict) or not all(type(each) is int and each >= 1 for each in owned.values()):
+    if not isinstance(owned, dict) or not all(
+        type(each) is int and 1 <= each <= LARGEST_CLUSTER for each in owned.values()
+    ):
         check.fail(
             name,
             "partitions",

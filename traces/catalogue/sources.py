@@ -10,6 +10,8 @@ from typing import Any
 FORMATS = ("swf", "pbs", "slurm")
 
 
+LARGEST_CLUSTER = 10**9
+"""Processors of a cluster: more than any has. A century of them in seconds is still a 64-bit number."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from traces.catalogue.sources import LARGEST_CLUSTER
+
 
 class AskedProcs(NamedTuple):
     """How large a cluster a user wants: a number of processors or nodes, or a change of what the cluster has.
@@ -23,7 +25,7 @@ class AskedProcs(NamedTuple):
     def procs(self) -> int | None:
         """The processors where the text alone says how many, else None."""
         unit = (self.node_procs or 0) if self.in_nodes else 1
-        return self.number * unit if self.number is not None and unit else None
+        return _checked("procs", self.text, self.number * unit) if self.number is not None and unit else None
 
     def of(self, cluster_procs: int, node_procs: int | None = None) -> int:
         """The processors, for a cluster that has `cluster_procs`. node_procs: of its nodes, where the user does not say it.
@@ -44,7 +46,15 @@ class AskedProcs(NamedTuple):
             raise ValueError(
                 f"{name} {self.text!r}: nothing is left of the {cluster_procs} processors of the cluster: take fewer away"
             )
-        return procs
+        return _checked(name, self.text, procs)
+
+
+def _checked(name: str, text: str, procs: int) -> int:
+    if procs > LARGEST_CLUSTER:
+        raise ValueError(
+            f"{name} {text!r}: a cluster has at most {LARGEST_CLUSTER:,} processors, and these are {procs:,}"
+        )
+    return procs
 
 
 def parse_procs(text: str) -> AskedProcs:

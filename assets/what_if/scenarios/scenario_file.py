@@ -87,6 +87,8 @@ def read_scenarios(path: Path) -> ScenarioFile:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise ValueError(f"{path}{f':{line[1]}' if line else ''}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: no file of scenarios: brackets are nested too deep. Correct it") from None
     return scenarios_of(document, str(path), Checker(path, text, "scenarios").lines)
 
 

@@ -16,7 +16,7 @@ from sql import load as sql_text
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, declared_source, refuse_another
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
-from traces.catalogue.sources import FORMATS, Source
+from traces.catalogue.sources import FORMATS, LARGEST_CLUSTER, Source
 from traces.common import pseudonyms
 from traces.common.log import file_name, log_files
 from traces.common.pseudonyms import PSEUDONYM_KINDS
@@ -64,7 +64,9 @@ def source_row(source: Source) -> dict[str, Any]:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--format", "log_format", type=click.Choice(FORMATS), help="Format of the log. Default: it is guessed.")
 @click.option("--name", help="Name of the source. Default: the file's name.")
-@click.option("--procs", type=click.IntRange(min=1), help="Processors of the cluster. Default: from the log.")
+@click.option(
+    "--procs", type=click.IntRange(1, LARGEST_CLUSTER), help="Processors of the cluster. Default: from the log."
+)
 @click.option("--time-zone", help='Time zone of the cluster, such as "Europe/Berlin". Default: the catalogue\'s.')
 @click.option(
     "--columns", help="Columns of a Slurm log without a header line, in order, such as JobID,User,Submit,Start,End."

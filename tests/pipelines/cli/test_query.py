@@ -247,3 +247,14 @@ def test_nothing_is_cut_in_a_pipe(loaded: tuple[Path, str]) -> None:
     columns = ", ".join(f"repeat('x', 300) || {k} AS c{k}" for k in range(70))
     text = succeed("sql", f"SELECT {columns}")
     assert all(f"{'x' * 300}{k} " in text for k in range(70)) and "…" not in text
+
+
+def test_infinite_and_far_dates_are_texts(loaded: tuple[Path, str]) -> None:
+    """Polars panics at them, in a table, a file and a list."""
+    dates = "DATE 'infinity' AS a, TIMESTAMP '290000-01-01' AS b, [TIMESTAMPTZ '-infinity'] AS c, {d: DATE '-infinity'} AS d"
+    query = f"SELECT {dates}, TIMESTAMP_S 'infinity' AS e, TIMESTAMP_MS '-infinity' AS f, DATE '2026-03-01' AS g"
+    written = json.loads(succeed("sql", query, "--format", "json"))
+    expected = {"a": "infinity", "b": "290000-01-01 00:00:00", "c": "[-infinity]", "d": "{'d': -infinity}"}
+    assert written == [expected | {"e": "infinity", "f": "-infinity", "g": "2026-03-01"}]
+    for output_format in ("table", "csv", "parquet"):
+        assert call("sql", query, "--format", output_format).exit_code == 0

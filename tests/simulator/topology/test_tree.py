@@ -38,6 +38,12 @@ def test_words_that_are_no_tree(text: str) -> None:
         parse_tree(text)
 
 
+@pytest.mark.parametrize("text", ["99999x99999x99999", "10000001", "9999999999x9999999999x9999999999"])
+def test_trees_that_no_memory_holds(text: str) -> None:
+    with pytest.raises(ValueError, match="at most 10,000,000 nodes"):
+        parse_tree(text)
+
+
 @pytest.mark.parametrize(
     ("switch", "hops", "message"),
     [

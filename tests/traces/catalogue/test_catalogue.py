@@ -69,6 +69,12 @@ def test_good_crons(catalogue: Path, cron: str) -> None:
     assert load_catalogue().nightly_cron == cron
 
 
+def test_brackets_nested_too_deep(catalogue: Path) -> None:
+    catalogue.write_text(f"x = {'[' * 100_000}")
+    with pytest.raises(CatalogueError, match="nested too deep"):
+        load_catalogue()
+
+
 def test_tracehouse_sources_must_exist(catalogue: Path) -> None:
     with pytest.raises(CatalogueError) as error:
         load_catalogue()

@@ -45,6 +45,16 @@ FAULTS = {
         "nodes per leaf x .*'16x8x3', .*found '16 by 8'",
     ),
     "a tree that is a number": (BAD + 'path = "x"\ntopology = 16\n', 10, "topology must be a str"),
+    "more processors than any cluster has": (
+        BAD + 'path = "x"\nprocs = 100000000000000\n',
+        10,
+        "at most 1,000,000,000",
+    ),
+    "more nodes than any cluster has": (
+        BAD + 'path = "x"\nnodes = 99999999999999999999\n',
+        10,
+        "at most 1,000,000,000",
+    ),
     "processors of a node": (
         BAD + 'path = "x"\nprocs_per_node = 0\n',
         10,

@@ -33,6 +33,8 @@ def test_processors_are_a_number_or_a_change(text: str, procs: int) -> None:
         ("", "expected a number such as 300"),
         ("3.5", "or a change such as"),
         ("ten", "'ten'"),
+        ("99999999999999999", "at most 1,000,000,000 processors"),
+        ("+99999999999999999%", "at most 1,000,000,000 processors"),
         ("-256", "nothing is left of the 256"),
     ],
 )

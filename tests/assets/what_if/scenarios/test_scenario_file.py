@@ -88,6 +88,7 @@ FAULTS = {
     "": "{path}: no scenario; write one such as [scenarios.\"10 % more processors\"] and below it procs = \"+10%\"",
     "[scenarios]\n": "{path}: no scenario",
     "scenarios = 3\n": "{path}: no scenario",
+    f"x = {'[' * 100_000}": "{path}: no file of scenarios: brackets are nested too deep",
     'a = = 3\n': "{path}:1: not valid TOML: ",
     f"{ONE}procs = \n": "{path}:2: not valid TOML: ",
     f"{ONE}": "{path}:1: scenario 'x': changes nothing: give it a key such as procs = \"+10%\", or leave it out",
