@@ -12,6 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tracehouse.gym_ids import register_with_gymnasium
+
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
     from tracehouse.learning import AgentSettings, PolicyFile, load_policy, make_env, make_vec_env
@@ -82,3 +84,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """The public names, for completion in a notebook."""
     return sorted(__all__)
+
+
+register_with_gymnasium()
