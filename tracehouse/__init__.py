@@ -16,8 +16,9 @@ from tracehouse.gym_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
-    from tracehouse.learning import AgentSettings, PolicyFile, load_policy, make_env, make_vec_env
+    from tracehouse.learning import AgentSettings, make_env, make_vec_env
     from tracehouse.logs import Log, load_log, sources
+    from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs
     from tracehouse.replays import ReplaySettings, Run, replay
@@ -58,8 +59,9 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "tracehouse.comparisons": ("Comparison", "compare"),
-        "tracehouse.learning": ("AgentSettings", "PolicyFile", "load_policy", "make_env", "make_vec_env"),
+        "tracehouse.learning": ("AgentSettings", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
+        "tracehouse.policies": ("PolicyFile", "load_policy"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
