@@ -1,8 +1,8 @@
 """The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
 
 Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
-docs/guides/python.md is the guide. Tables are polars frames (`.to_arrow()` gives Arrow), and errors have the messages of the
-command line.
+docs/guides/python.md is the guide. Tables are polars frames (`.to_pandas()` gives pandas', `.to_arrow()` Arrow's), and errors have
+the messages of the command line.
 
 Nothing heavy is loaded before it is used: this module imports the others when one of their names is first asked for.
 """
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracehouse.queries import leaderboard, query, saved_runs
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
+    from tracehouse.training import TrainSettings, train
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -36,6 +37,7 @@ __all__ = [
     "PolicyFile",
     "ReplaySettings",
     "Run",
+    "TrainSettings",
     "WarehouseError",
     "WhatIf",
     "advise_walltime",
@@ -52,6 +54,7 @@ __all__ = [
     "replay",
     "saved_runs",
     "sources",
+    "train",
     "what_if",
 ]
 
@@ -66,6 +69,7 @@ _MODULE_OF = {
         "tracehouse.queries": ("leaderboard", "query", "saved_runs"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
+        "tracehouse.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),
         "warehouse": ("WarehouseError",),

@@ -109,6 +109,16 @@ def test_a_function_is_a_policy(log: Path) -> None:
         tracehouse.replay(loaded, type("saf", (), {"__call__": lambda self, jobs: jobs})())
 
 
+def test_tables_are_pandas_frames_where_it_is_installed(log: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    run = tracehouse.replay(log)
+    frame = run.jobs.to_pandas()
+    assert frame["wait_s"].mean() == pytest.approx(run.metrics["average_wait_s"])
+    assert pandas.api.types.is_datetime64_any_dtype(frame["start_time"])
+    frames = (run.series, run.by_class, tracehouse.sources(), tracehouse.what_if({"x": {"procs": 20}}, log).scenarios)
+    assert all(len(each.to_pandas()) == each.height for each in frames)
+
+
 def test_a_setting_that_there_is_not_is_no_setting(log: Path) -> None:
     with pytest.raises(TypeError, match="has no setting polcy: expected some of inspector, estimates, reserve_by"):
         tracehouse.replay(log, polcy="SAF")  # type: ignore[call-arg]

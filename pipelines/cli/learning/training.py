@@ -86,18 +86,20 @@ class TrainedPolicy:
     happened: str | None
 
 
-def read_jobs(log_or_source: str, estimates: str) -> JobsToTrain:
-    """The jobs of a log (an existing path) or of a source. Raises LogError, CatalogueError or ValueError with the remedy."""
+def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) -> JobsToTrain:
+    """The jobs of a log (an existing path) or of a source. trace: where they have been read already. Raises LogError, CatalogueError or
+    ValueError with the remedy."""
     from pipelines.cli.replaying import say_if_slow, warn_of_peak
 
     settings, is_log = RunSettings(estimates=estimates), is_path(log_or_source)
     if is_log:
         check_log_estimates(Path(log_or_source), settings)
     source = log_source(Path(log_or_source)) if is_log else catalogue_source(log_or_source)
-    with say_if_slow(f"reading {log_or_source}"):
-        trace = load_any_trace(source, settings, not is_log)
-    if is_log:
-        warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
+    if trace is None:
+        with say_if_slow(f"reading {log_or_source}"):
+            trace = load_any_trace(source, settings, not is_log)
+        if is_log:
+            warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
     return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name))
 
 
