@@ -1,8 +1,8 @@
 """The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
 
 Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
-docs/guides/python.md is the guide. Tables are polars frames (`.to_arrow()` gives Arrow), and errors have the messages of the
-command line.
+docs/guides/python.md is the guide. Tables are polars frames (`.to_pandas()` gives pandas', `.to_arrow()` Arrow's), and errors have
+the messages of the command line.
 
 Nothing heavy is loaded before it is used: this module imports the others when one of their names is first asked for.
 """
@@ -12,14 +12,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tracehouse.gym_ids import register_with_gymnasium
+
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
-    from tracehouse.learning import AgentSettings, PolicyFile, load_policy, make_env, make_vec_env
+    from tracehouse.learning import AgentSettings, make_env, make_vec_env
     from tracehouse.logs import Log, load_log, sources
+    from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs, who
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
+    from tracehouse.training import TrainSettings, train
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -33,6 +37,7 @@ __all__ = [
     "PolicyFile",
     "ReplaySettings",
     "Run",
+    "TrainSettings",
     "WarehouseError",
     "WhatIf",
     "advise_walltime",
@@ -49,6 +54,7 @@ __all__ = [
     "replay",
     "saved_runs",
     "sources",
+    "train",
     "what_if",
     "who",
 ]
@@ -57,12 +63,14 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "tracehouse.comparisons": ("Comparison", "compare"),
-        "tracehouse.learning": ("AgentSettings", "PolicyFile", "load_policy", "make_env", "make_vec_env"),
+        "tracehouse.learning": ("AgentSettings", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
+        "tracehouse.policies": ("PolicyFile", "load_policy"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
+        "tracehouse.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),
         "warehouse": ("WarehouseError",),
@@ -83,3 +91,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """The public names, for completion in a notebook."""
     return sorted(__all__)
+
+
+register_with_gymnasium()

@@ -1,14 +1,13 @@
-"""Learning: trained policies, and Gymnasium environments in which to train others."""
+"""Learning: Gymnasium environments in which other libraries train agents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from assets.policies.training import PolicyTask, arena_of_task, split_of
 from models.scheduling.arena import Windows
-from models.scheduling.policy_file import load_policy as read_policy
 from simulator.policies.agents import parse_agent
 from simulator.policies.observation import AGENT_LAYOUTS, LAYOUTS, Layout
 from tracehouse.logs import Log, load_log
@@ -55,53 +54,6 @@ class AgentSettings(TypedDict, total=False):
 
     agent: str | None
     policy: str
-
-
-@dataclass(frozen=True)
-class PolicyFile:
-    """A trained policy. `load_policy` makes it, and `replay` takes it.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        The file.
-    card : dict
-        What it was trained on and for, and how good it was on windows that it had not seen.
-    """
-
-    path: Path
-    card: dict[str, Any] = field(repr=False)
-
-    def __str__(self) -> str:
-        return str(self.path)
-
-
-def load_policy(file: str | Path) -> PolicyFile:
-    """Load a trained policy, checked, to look at its card and replay with it.
-
-    Parameters
-    ----------
-    file
-        A policy file, as `tracehouse train` writes it.
-
-    Returns
-    -------
-    PolicyFile
-
-    Raises
-    ------
-    ValueError
-        There is no such file, or it is damaged, or of another version of tracehouse.
-
-    Examples
-    --------
-    >>> import tracehouse
-    >>> tracehouse.load_policy("nothing-here.json")
-    Traceback (most recent call last):
-        ...
-    ValueError: nothing-here.json: no such policy file. Train one with `tracehouse train`
-    """
-    return PolicyFile(Path(file), read_policy(Path(file))[1])
 
 
 def make_env(

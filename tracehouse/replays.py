@@ -26,8 +26,8 @@ from pipelines.cli.replaying import (
     summary,
     write_plots,
 )
-from tracehouse.learning import PolicyFile
 from tracehouse.logs import Log
+from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
 
 JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_walltime_s")
 
@@ -175,8 +175,13 @@ class Run:
         """Keep the run of a source in the warehouse, as `tracehouse replay --save`. A run of that name is replaced.
 
         This loads Dagster, which records it. Raises ValueError for a bad name, for a log that is no source, and for a
-        source that is not in the warehouse.
+        source that is not in the warehouse. A function of this Python process is no policy of a saved run: write it into a file.
         """
+        if is_function(self.replayed.settings.policy):
+            raise ValueError(
+                f"policy {self.policy} is a function of this Python process, so that nobody could replay the saved run: write it into "
+                "a file, replay with the policy 'FILE.py:NAME', and save that"
+            )
         check_can_be_saved(self.log, name)
         ground = self.replayed.ground
         save_run(self.log, name, self.replayed.settings, None if ground is None else ground.settings)
@@ -184,7 +189,7 @@ class Run:
 
 def replay(
     log: Log | str | Path,
-    policy: str | Path | PolicyFile = "FCFS",
+    policy: AnyPolicy = "FCFS",
     backfill: str | Path | PolicyFile = "easy",
     **settings: Unpack[ReplaySettings],
 ) -> Run:
@@ -196,7 +201,8 @@ def replay(
         What `load_log` has loaded, or what it would load: the path of a log, or the name of a source.
     policy
         Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
-        for the source), or a trained policy (its file, or what `load_policy` returns).
+        for the source), or a trained policy (its file, or what `load_policy` returns). Or a Python function of waiting jobs, whose
+        lowest score goes first (docs/guides/plug-ins.md).
     backfill
         Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings
@@ -232,6 +238,10 @@ def replay(
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
+    >>> def widest_first(procs):
+    ...     return -procs
+    >>> tracehouse.replay(log, widest_first)
+    Run(lublin-256: widest_first(), easy, 20,000 jobs, average wait 145.7 h)
     """
     chosen, nodes = _settings_of(policy, backfill, settings, log.given if isinstance(log, Log) else str(log))
     if not isinstance(log, Log):
@@ -250,13 +260,13 @@ def _trace_of(log: Log, settings: RunSettings) -> Trace:
 
 
 def _settings_of(
-    policy: str | Path | PolicyFile, backfill: str | Path | PolicyFile, settings: ReplaySettings, log: str
+    policy: AnyPolicy, backfill: str | Path | PolicyFile, settings: ReplaySettings, log: str
 ) -> tuple[RunSettings, NodeSettings | None]:
     unknown = settings.keys() - ReplaySettings.__annotations__.keys()
     if unknown:
         expected = ", ".join(ReplaySettings.__annotations__)
         raise TypeError(f"replay() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
-    values: dict[str, Any] = {**settings, "policy": str(policy), "backfill": str(backfill)}
+    values: dict[str, Any] = {**settings, "policy": PolicyTexts().of(policy), "backfill": str(backfill)}
     if values.get("inspector") is not None:
         values["inspector"] = str(values["inspector"])
     if isinstance(values.get("window"), tuple):

@@ -16,6 +16,8 @@ from assets.what_if.scenarios.scenario_file import read_scenarios, scenarios_of
 from pipelines.cli.replaying import warn_of_peak
 from pipelines.cli.scenarios.what_if import merged_part
 from pipelines.cli.scenarios.what_if_text import what_if_text
+from tracehouse.logs import Log
+from tracehouse.policies import PolicyTexts
 
 TEXT_WIDTH = 120
 
@@ -74,7 +76,7 @@ class WhatIf:
 
 def what_if(
     scenarios: str | Path | Mapping[str, Mapping[str, Any]],
-    source: str | Path | None = None,
+    source: Log | str | Path | None = None,
     base: Mapping[str, Any] | None = None,
     **scored: Unpack[ScoredJobs],
 ) -> WhatIf:
@@ -83,9 +85,10 @@ def what_if(
     Parameters
     ----------
     scenarios
-        The path of a TOML file, or what each scenario changes by its name. docs/guides/what-if.md has a table of all keys.
+        The path of a TOML file, or what each scenario changes by its name. docs/guides/what-if.md has a table of all keys. A policy
+        may be anything that `replay` takes, a Python function too.
     source
-        A source, or the path of a log. By default that of the file.
+        A source, the path of a log, or what `load_log` has loaded. By default that of the file.
     base
         Changes of the base, where no file says them.
     **scored
@@ -112,12 +115,16 @@ def what_if(
         expected = ", ".join(ScoredJobs.__annotations__)
         raise TypeError(f"what_if() knows no {', '.join(sorted(unknown))}; expected some of {expected}")
     if isinstance(scenarios, Mapping):
-        file = scenarios_of({"scenarios": scenarios, **({"base": base} if base else {})})
+        texts = PolicyTexts()
+        changes = {name: texts.in_table(table, f"scenario {name!r}") for name, table in scenarios.items()}
+        file = scenarios_of({"scenarios": changes, **({"base": texts.in_table(base, "[base]")} if base else {})})
     elif base:
         raise ValueError("a file says what the base is, in its table [base]: leave base out")
     else:
         file = read_scenarios(Path(scenarios))
     given = {name: str(value) for name, value in scored.items() if value is not None}
+    if isinstance(source, Log):  # its jobs have been read, and it has said how large the cluster is
+        return WhatIf(replay_scenarios(plan_scenarios(file, source.given, merged_part(file, given), source.trace)))
     plan = plan_scenarios(file, None if source is None else str(source), merged_part(file, given))
     warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
     return WhatIf(replay_scenarios(plan))

@@ -84,6 +84,41 @@ def test_what_is_wrong_has_the_message_of_the_command_line(
     assert str(raised.value) == fail("replay", log, *options).strip()
 
 
+def test_a_function_is_a_policy(log: Path) -> None:
+    """Plain or compiled, with what it closes over, and again after it was defined anew, as in a notebook. No name is built in."""
+    import numba
+
+    Path("mine.py").write_text("def saf(estimate, procs):\n    return estimate * procs\n")
+    loaded, weight = tracehouse.load_log(log), 1.0
+
+    def saf(estimate, procs):
+        return weight * estimate * procs
+
+    expected = tracehouse.replay(loaded, "mine.py:saf").jobs
+    for policy in (saf, numba.njit(lambda estimate, procs: estimate * procs)):
+        assert tracehouse.replay(loaded, policy).jobs.equals(expected) and tracehouse.replay(log, policy).jobs.height
+    run = tracehouse.replay(loaded, saf)
+    assert run.policy == run.summary["policy"] == "saf()"
+    weight = -1.0
+    assert not tracehouse.replay(loaded, saf).jobs.equals(expected)
+    with pytest.raises(ValueError, match=r"'FILE\.py:NAME', and save that"):
+        run.save("mine")
+    with pytest.raises(
+        ValueError, match=r"policy saf\(\) has a parameter 'jobs', which is not known: expected some of now"
+    ):
+        tracehouse.replay(loaded, type("saf", (), {"__call__": lambda self, jobs: jobs})())
+
+
+def test_tables_are_pandas_frames_where_it_is_installed(log: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
+    run = tracehouse.replay(log)
+    frame = run.jobs.to_pandas()
+    assert frame["wait_s"].mean() == pytest.approx(run.metrics["average_wait_s"])
+    assert pandas.api.types.is_datetime64_any_dtype(frame["start_time"])
+    frames = (run.series, run.by_class, tracehouse.sources(), tracehouse.what_if({"x": {"procs": 20}}, log).scenarios)
+    assert all(len(each.to_pandas()) == each.height for each in frames)
+
+
 def test_a_setting_that_there_is_not_is_no_setting(log: Path) -> None:
     with pytest.raises(TypeError, match="has no setting polcy: expected some of inspector, estimates, reserve_by"):
         tracehouse.replay(log, polcy="SAF")  # type: ignore[call-arg]

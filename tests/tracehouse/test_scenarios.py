@@ -50,3 +50,23 @@ def test_what_is_wrong_has_the_message_of_the_command_line(log: Path) -> None:
         tracehouse.what_if("s.toml", log, base={"policy": "SAF"})
     with pytest.raises(TypeError, match="what_if\\(\\) knows no month; expected some of period, begin, end"):
         tracehouse.what_if({"x": {"procs": 3}}, log, month="2026-01")  # type: ignore[call-arg]
+
+
+def test_what_is_in_hand_is_a_log_a_function_and_a_file_of_a_plug_in(log: Path) -> None:
+    """A loaded log knows its cluster, which its path does not, and is not read again. Two functions may have one name."""
+    Path("mine.py").write_text("def narrow(procs):\n    return procs\n")
+    loaded = tracehouse.load_log(log, procs=24)
+    log.write_text("")
+    changes = {
+        "file": {"policy": "mine.py:narrow"},
+        "function": {"policy": lambda procs: procs},
+        "another": {"policy": lambda wait, procs: procs - wait},
+    }
+    answer = tracehouse.what_if(changes, loaded, base={"policy": lambda submit: submit})
+    rows = answer.scenarios.filter(pl.col("scenario") != "log")
+    assert rows["procs"].to_list() == [24] * 4
+    assert rows["policy"].to_list() == ["<lambda>() 3", "mine.py:narrow", "<lambda>()", "<lambda>() 2"]
+    waits = dict(rows.select("scenario", "average_wait_h").iter_rows())
+    assert waits["file"] == waits["function"] != waits["another"]
+    with pytest.raises(ValueError, match=r"scenario 'x': policy .*has a parameter 'job', which is not known"):
+        tracehouse.what_if({"x": {"policy": lambda job: job}}, loaded)

@@ -17,7 +17,7 @@ import tracehouse
 PROJECT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [name for name in tracehouse.__all__ if inspect.isfunction(getattr(tracehouse, name))]
 OF_TRAINED_SOURCES = {"query", "saved_runs", "leaderboard", "predicted_runtimes", "predict_wait", "predict_queued_wait",
-                      "advise_walltime"}  # fmt: skip
+                      "advise_walltime", "train"}  # fmt: skip
 LOADED_LATER = ("dagster", "numba", "torch", "polars", "duckdb", "sklearn", "xgboost", "gymnasium", "matplotlib")
 SLOWEST_IMPORT_S = 0.5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,8 +69,14 @@ class _AskedReplay(NamedTuple):
     policy: ChosenPolicy
 
 
-def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOptions | None = None) -> ScenarioPlan:
+def plan_scenarios(
+    file: ScenarioFile,
+    source: str | None = None,
+    part: PartOptions | None = None,
+    read_jobs: Callable[[bool, Sequence[str]], Trace] | None = None,
+) -> ScenarioPlan:
     """The replays of a file. source: a source or the path of a log, instead of the file's. part: what is scored, instead of the file's.
+    read_jobs: gives the trace, with or without cancelled jobs and with further columns, where the log has been read already.
 
     A scenario that cannot be replayed takes no other along: it is in `failures`. Raises ValueError, CatalogueError and LogError with the
     remedy where the base is wrong, or every scenario. Faults of a scenario name file and scenario.
@@ -89,7 +96,8 @@ def plan_scenarios(file: ScenarioFile, source: str | None = None, part: PartOpti
         with file.keeping_fault(name, failures):
             asked.append(_asked(("scenarios", name), changes, usual, source, is_log, configuration.settings))
     part = file.part if part is None else part
-    trace = load_any_trace(declared, usual, not is_log, list(dict.fromkeys([*GROUP_LABELS, *part.labels])))
+    labels = list(dict.fromkeys([*GROUP_LABELS, *part.labels]))
+    trace = read_jobs(usual.cancelled, labels) if read_jobs else load_any_trace(declared, usual, not is_log, labels)
     node_procs = declared.procs_per_node or trace.node_procs
     scored = part_of(trace.rows, trace.clock, part)
     scored_jobs = trace.rows["job_index"].to_numpy()[scored.mask]

@@ -38,11 +38,13 @@ def _completed(partitions: str, begun: str) -> list[CompletionItem]:
     return []
 
 
-def source_argument(what: str = "The source.", several: bool = False, of_vasp: bool = False) -> Callable[..., Any]:
+def source_argument(
+    what: str = "The source.", several: bool = False, of_vasp: bool = False, or_log: bool = False
+) -> Callable[..., Any]:
     """Adds the argument SOURCE to a command, and the option --source of earlier versions, which --help leaves out.
 
     The command takes `source`, or with `several` the tuple `names`, which may be empty. Giving both argument and option is an error.
-    what: help of the option. of_vasp: whether names are those of folders of VASP runs.
+    what: help of the option. of_vasp: whether names are those of folders of VASP runs. or_log: whether it may be a file.
     """
     name = "names" if several else "source"
     former = f"former_{name}"
@@ -51,7 +53,7 @@ def source_argument(what: str = "The source.", several: bool = False, of_vasp: b
         nargs=-1 if several else 1,
         required=False,
         metavar="[SOURCE]..." if several else "SOURCE",
-        shell_complete=complete_vasp_sources if of_vasp else complete_sources,
+        shell_complete=complete_vasp_sources if of_vasp else complete_sources_and_files if or_log else complete_sources,
     )
     option = click.option("--source", "-s", former, multiple=several, hidden=True, help=what)
 
