@@ -24,10 +24,14 @@ FIELDS = (
     "preceding_job",
     "think_time_s",
 )
-"""The 18 fields in their order. Memory is per processor. All are whole numbers but the average CPU time and memory."""
+"""The 18 fields in their order. Memory is per processor."""
 
 
 FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
+"""Numbers that stay as they are, with their fractions."""
+
+TIMES = {"submit_s", "wait_s", "runtime_s", "requested_walltime_s", "think_time_s"}
+"""Times may have fractions in a log, and become whole seconds. All fields that are in neither set are whole numbers."""
 
 
 MAY_BE_NEGATIVE = {"wait_s", "average_cpu_s", "used_memory_kb", "requested_memory_kb", "preceding_job", "think_time_s"}
@@ -42,3 +46,7 @@ LARGEST_NUMBER = float(LARGEST_S)
 
 
 NUM_FIELDS = len(FIELDS)
+
+
+PARTIAL_STATES = (2, 3, 4)
+"""States of lines that tell of a part of a job's run: it goes on (2), it was the last, and the job completed (3) or failed (4)."""

@@ -11,10 +11,10 @@ import polars as pl
 
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
-from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS
-from traces.swf.scan import BAD_NUMBER, BLANK_LINE, COMMENT, FRACTION_ROW, TOO_FEW, TOO_MANY, scan_swf
+from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIMES
+from traces.swf.scan import BAD_NUMBER, BLANK_LINE, COMMENT, FRACTION_ROW, FURTHER_PART, TOO_FEW, TOO_MANY, scan_swf
 
-SWF_READER_VERSION = 1
+SWF_READER_VERSION = 2
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
 
 
@@ -27,8 +27,9 @@ def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
     """Whole lines of an SWF file, the first numbered `first_line`.
 
     Records have `line` and the 18 `FIELDS`: Int64 (Float64 for `FRACTIONAL`), -1 as null.
-    A line is rejected when it has not exactly 18 numbers, when a field that must be whole or not negative is not, or
-    when the job number or the submit time is missing.
+    Times with fractions are rounded up to whole seconds. A line is rejected when it has not exactly 18 numbers, when a field
+    that must be whole or not negative is not, or when the job number or the submit time is missing. A further part of a job
+    that ran in parts, which has no submit time of its own, is ignored.
     """
     whole, fractional, line_of, code_of_line, field_of_line = scan_swf(content)
     rejected = (np.flatnonzero(code_of_line >= BAD_NUMBER) + 1).tolist()
@@ -40,6 +41,8 @@ def parse_swf(content: bytes, first_line: int = 1) -> ParsedLines:
         column = fractional[FRACTION_ROW[i]] if name in FRACTIONAL else whole[i]
         columns[name] = pl.Series(column).set(pl.Series(column == -1), None)
     ignored = {"comment": int((code_of_line == COMMENT).sum()), "blank line": int((code_of_line == BLANK_LINE).sum())}
+    if further := int((code_of_line == FURTHER_PART).sum()):
+        ignored["partial execution without a submission"] = further
     return ParsedLines(
         lines=len(code_of_line),
         records=pl.DataFrame(columns),
@@ -86,10 +89,6 @@ def _reason(code: int, field: int) -> str:
     name = FIELDS[field]
     if code == BAD_NUMBER:
         return f"field {field + 1} ({name}) is not a number"
-    if name in FRACTIONAL:
-        return f"field {field + 1} ({name}) must be a number up to {LARGEST_NUMBER:.0e}"
-    if name in MAY_BE_NEGATIVE:
-        return f"field {field + 1} ({name}) must be a whole number up to {LARGEST_NUMBER:.0e}"
-    if name in NEVER_UNKNOWN:
-        return f"field {field + 1} ({name}) must be a whole number from 0 to {LARGEST_NUMBER:.0e}"
-    return f"field {field + 1} ({name}) must be a whole number from -1 to {LARGEST_NUMBER:.0e}"
+    kind = "a number" if name in FRACTIONAL | TIMES else "a whole number"
+    least = "up" if name in MAY_BE_NEGATIVE else "from 0" if name in NEVER_UNKNOWN else "from 0 (or -1, unknown)"
+    return f"field {field + 1} ({name}) must be {kind} {least} to {LARGEST_NUMBER:.0e}"

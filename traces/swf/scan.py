@@ -8,15 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from traces.common.compiled import compiled, lean
-from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS
+from traces.swf.fields import (
+    FIELDS,
+    FRACTIONAL,
+    LARGEST_NUMBER,
+    MAY_BE_NEGATIVE,
+    NEVER_UNKNOWN,
+    NUM_FIELDS,
+    PARTIAL_STATES,
+    TIMES,
+)
 
-SOUND, BLANK_LINE, COMMENT, BAD_NUMBER, BAD_VALUE, TOO_FEW, TOO_MANY = range(7)
+SOUND, BLANK_LINE, COMMENT, FURTHER_PART, BAD_NUMBER, BAD_VALUE, TOO_FEW, TOO_MANY = range(8)
 """What a line is. Codes from BAD_NUMBER on are of lines that are rejected."""
 
 _IS_FRACTIONAL = np.array([name in FRACTIONAL for name in FIELDS])
 FRACTION_ROW = np.cumsum(_IS_FRACTIONAL) - 1
 """Of a fractional field: its row in the array of fractional columns."""
 _NUM_FRACTIONAL = len(FRACTIONAL)
+_IS_TIME = np.array([name in TIMES for name in FIELDS])
+SUBMIT, WAIT, RUNTIME, REQUESTED, THINK = (
+    FIELDS.index(name) for name in ("submit_s", "wait_s", "runtime_s", "requested_walltime_s", "think_time_s")
+)
+STATUS = FIELDS.index("status")
+_FIRST_PART, _LAST_PART = min(PARTIAL_STATES), max(PARTIAL_STATES)
+_SECOND = 1_000_000
+"""In microseconds, to which times with fractions are exact."""
 _LEAST = np.array(
     [-LARGEST_NUMBER if name in MAY_BE_NEGATIVE else 0.0 if name in NEVER_UNKNOWN else -1.0 for name in FIELDS]
 )
@@ -27,7 +44,7 @@ class SwfScan(NamedTuple):
 
     whole: values of the whole fields, int64 (fields, rows). fractional: those of the others, float64 (fractional fields, rows).
     line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes above, int64 (lines,).
-    field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64 (lines,).
+    Times are whole seconds, rounded up. field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64 (lines,).
     """
 
     whole: NDArray[np.int64]
@@ -53,13 +70,14 @@ def _scan(text):
         num_lines += 1
     whole = np.empty((NUM_FIELDS, num_lines), dtype=np.int64)
     fractional = np.empty((_NUM_FRACTIONAL, num_lines), dtype=np.float64)
+    fractions = np.zeros(NUM_FIELDS, dtype=np.int64)
     line_of = np.empty(num_lines, dtype=np.int64)
     code_of_line = np.zeros(num_lines, dtype=np.int64)
     field_of_line = np.zeros(num_lines, dtype=np.int64)
     rows = 0
     i = 0
     for line in range(num_lines):
-        code, field, i = _scan_line(text, i, rows, whole, fractional)
+        code, field, i = _scan_line(text, i, rows, whole, fractional, fractions)
         code_of_line[line] = code
         field_of_line[line] = field
         if code == SOUND:
@@ -69,14 +87,17 @@ def _scan(text):
 
 
 @lean
-def _scan_line(text, i, row, whole, fractional):
+def _scan_line(text, i, row, whole, fractional, fractions):
     """Puts the numbers of the line that begins at `i` into one row.
 
+    fractions: zeros (NUM_FIELDS,), for the fractions of this line's times, in microseconds.
     Returns the line's code, the field that it is about, and where the next line begins."""
     size = len(text)
     field = 0
     code = SOUND
     faulty_field = 0
+    has_fractions = False
+    has_submission = True
     while i < size and text[i] != 10:
         c = text[i]
         if c == 32 or c == 9 or c == 13:
@@ -110,21 +131,65 @@ def _scan_line(text, i, row, whole, fractional):
             while not _ends_at(text, i):
                 i += 1
         elif field < NUM_FIELDS:
-            if value > LARGEST_NUMBER or value < _LEAST[field] or (not _IS_FRACTIONAL[field] and value != number):
-                if code == SOUND:
+            if value > LARGEST_NUMBER or value < _LEAST[field] or (value != number and not _may_be_split(field, value)):
+                if field == SUBMIT and value == -1:
+                    has_submission = False
+                elif code == SOUND:
                     code = BAD_VALUE
                     faulty_field = field
             elif _IS_FRACTIONAL[field]:
                 fractional[FRACTION_ROW[field], row] = value
             else:
                 whole[field, row] = number
+                if value != number:
+                    fractions[field] = np.int64(np.rint((value - number) * _SECOND))
+                    has_fractions = True
         field += 1
     if field == 0:
         code = BLANK_LINE
     elif field != NUM_FIELDS:  # the count of fields says more than a word among them
         code = TOO_FEW if field < NUM_FIELDS else TOO_MANY
         faulty_field = field
+    elif not has_submission:
+        if code == SOUND and _FIRST_PART <= whole[STATUS, row] <= _LAST_PART:
+            code = FURTHER_PART
+        elif code == SOUND or faulty_field > SUBMIT:
+            code, faulty_field = BAD_VALUE, SUBMIT
+    if has_fractions:
+        if code == SOUND:
+            _to_whole_seconds(row, whole, fractions)
+        fractions[:] = 0
     return code, faulty_field, i + 1
+
+
+@lean
+def _may_be_split(field, value):
+    """Whether a field may have this fraction. Where only -1 is below 0, nothing between -1 and 0 means anything."""
+    return _IS_FRACTIONAL[field] or (_IS_TIME[field] and (value >= 0 or _LEAST[field] < -1))
+
+
+@lean
+def _to_whole_seconds(row, whole, fractions):
+    """Rounds the times of a row up to whole seconds, see docs/reference/logs.md.
+
+    Submission, start and end are rounded, and wait and run time lie between them. So what follows on something else in the log
+    still does, and a run time within its request stays within it.
+    """
+    submit = whole[SUBMIT, row] * _SECOND + fractions[SUBMIT]
+    wait = whole[WAIT, row] * _SECOND + fractions[WAIT]
+    runtime = whole[RUNTIME, row] * _SECOND + fractions[RUNTIME]
+    start = submit + max(wait, 0)
+    whole[SUBMIT, row] = _seconds_up(submit)
+    whole[WAIT, row] = _seconds_up(start) - _seconds_up(submit) if wait >= 0 else wait // _SECOND
+    if runtime >= 0:
+        whole[RUNTIME, row] = _seconds_up(start + runtime) - _seconds_up(start)
+    for field in (REQUESTED, THINK):
+        whole[field, row] = _seconds_up(whole[field, row] * _SECOND + fractions[field])
+
+
+@lean
+def _seconds_up(microseconds):
+    return -(-microseconds // _SECOND)
 
 
 @lean

@@ -9,8 +9,10 @@ from __future__ import annotations
 import gzip
 import re
 import tempfile
+from collections import Counter
 from decimal import Decimal
 from functools import lru_cache
+from math import ceil, floor
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +26,7 @@ from tests.shared import shared_file
 from tests.traces.common.logs import assert_adds_up, written
 from traces.common.log import ParsedLog
 from traces.formats import guess_format
-from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE
+from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, TIMES
 from traces.swf.reader import header_value, read_swf
 
 HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
@@ -160,14 +162,15 @@ BROKEN = {
     "comment after the job": (GOOD + " ; late", "expected 18 fields, found 20"),
     "NUL bytes": ("\0\0\0\0", "expected 18 fields, found 1"),
     "NUL in a number": (with_field("runtime_s", "6\0" + "0"), "field 4 (runtime_s) is not a number"),
-    "fraction of a second": (with_field("runtime_s", "60.5"), "field 4 (runtime_s) must be a whole number"),
-    "negative exponent": (with_field("runtime_s", "5e-1"), "field 4 (runtime_s) must be a whole number"),
-    "negative run time": (with_field("runtime_s", "-60"), "field 4 (runtime_s) must be a whole number"),
+    "half a processor": (with_field("allocated_procs", "60.5"), "field 5 (allocated_procs) must be a whole number"),
+    "negative exponent": (with_field("status", "5e-1"), "field 11 (status) must be a whole number"),
+    "negative run time": (with_field("runtime_s", "-60"), "field 4 (runtime_s) must be a number from 0 (or -1"),
+    "negative fraction": (with_field("runtime_s", "-0.5"), "field 4 (runtime_s) must be a number from 0 (or -1"),
     "negative processors": (
         with_field("allocated_procs", "-4"),
         "field 5 (allocated_procs) must be a whole number",
     ),
-    "unknown submit time": (with_field("submit_s", "-1"), "field 2 (submit_s) must be a whole number"),
+    "unknown submit time": (with_field("submit_s", "-1"), "field 2 (submit_s) must be a number from 0"),
     "unknown job number": (with_field("job_number", "-1"), "field 1 (job_number) must be a whole number"),
 }
 
@@ -204,9 +207,8 @@ def test_numbers_larger_than_any_log_has_are_rejected(tmp_path: Path, field: str
     ("field", "value", "wrong_advice"),
     [
         ("average_cpu_s", "1e300", "whole number"),  # a fraction is fine there: the number is too large
-        ("wait_s", "2.5", "-1"),  # a negative wait is fine: the fraction is not
-        ("think_time_s", "-2.5", "-1"),
-        ("runtime_s", "1e300", "whole number, -1 or more"),  # it is one, but too large
+        ("wait_s", "1e300", "whole number"),  # it may have a fraction, but is too large
+        ("preceding_job", "-2.5", "-1"),  # a negative number is fine: the fraction is not
     ],
 )
 def test_the_reason_says_what_is_wrong(tmp_path: Path, field: str, value: str, wrong_advice: str) -> None:
@@ -295,7 +297,7 @@ def test_a_log_without_jobs_has_records_of_the_usual_columns(tmp_path: Path, con
 
 
 def line_of_log(line: bytes) -> str | dict[str, float | None]:
-    """The plain reader: "comment", "blank line", "rejected", or the values of a job."""
+    """The plain reader: "comment", "blank line", "further part", "rejected", or the values of a job."""
     fields = [field for field in re.split(rb"[ \t\r]+", line) if field]
     if not fields:
         return "blank line"
@@ -303,19 +305,38 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
         return "comment"
     if len(fields) != len(FIELDS):
         return "rejected"
-    values: dict[str, float | None] = {}
+    exact_values: dict[str, Decimal] = {}
     for name, field in zip(FIELDS, fields, strict=True):
         if not re.fullmatch(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", field):
             return "rejected"
         exact = Decimal(field.decode())
         whole = exact == exact.to_integral_value()
-        lowest = 0 if name in ("job_number", "submit_s") else -1
-        if abs(exact) > LARGEST or (name not in FRACTIONAL and not whole):
+        if abs(exact) > LARGEST or (name not in FRACTIONAL | TIMES and not whole):
             return "rejected"
-        if name not in MAY_BE_NEGATIVE and exact < lowest:
+        if name not in MAY_BE_NEGATIVE and exact < 0 and exact != -1:
             return "rejected"
-        values[name] = None if exact == -1 else float(exact) if name in FRACTIONAL else int(exact)
-    return values
+        exact_values[name] = exact
+    if exact_values["job_number"] < 0:
+        return "rejected"
+    if exact_values["submit_s"] < 0:
+        return "further part" if exact_values["status"] in (2, 3, 4) else "rejected"
+    values = whole_times({name: round(exact, 6) if name in TIMES else exact for name, exact in exact_values.items()})
+    return {
+        name: None if value == -1 else float(value) if name in FRACTIONAL else int(value) for name, value in values.items()
+    }
+
+
+def whole_times(values: dict[str, Decimal]) -> dict[str, Decimal | int]:
+    """Times as whole seconds. Submission, start and end are rounded up, and so is the request."""
+    submit, wait, runtime = (values[name] for name in ("submit_s", "wait_s", "runtime_s"))
+    start = submit + max(wait, Decimal(0))
+    return values | {
+        "submit_s": ceil(submit),
+        "wait_s": ceil(start) - ceil(submit) if wait >= 0 else floor(wait),
+        "runtime_s": ceil(start + runtime) - ceil(start) if runtime >= 0 else -1,
+        "requested_walltime_s": ceil(values["requested_walltime_s"]),
+        "think_time_s": ceil(values["think_time_s"]),
+    }
 
 
 @st.composite
@@ -331,6 +352,12 @@ def good_lines(draw: st.DrawFn) -> bytes:
             kinds.append(st.integers(-(10**6), -1).map(str))
         if name in FRACTIONAL:
             kinds.append(st.decimals(0, 10**9, places=2).map(str))
+        if name in TIMES:
+            kinds.append(st.decimals(0, 10**7, places=3).map(str))
+        if name == "submit_s":
+            kinds.append(st.just("-1"))
+        if name == "status":
+            kinds.append(st.integers(0, 5).map(str))
         fields.append(draw(st.one_of(kinds)))
     gaps = st.sampled_from([" ", "  ", "\t", " \t "])
     text = draw(st.sampled_from(["", " ", "\t"])) + fields[0] + "".join(draw(gaps) + field for field in fields[1:])
@@ -381,4 +408,6 @@ def test_any_mixture_adds_up_and_equals_the_plain_reader(lines: list[bytes], end
         for number, outcome in expected.items()
         if outcome == "rejected"
     ]
-    assert log.ignored == {kind: list(expected.values()).count(kind) for kind in ("comment", "blank line")}
+    counts = Counter(kind for kind in expected.values() if isinstance(kind, str))
+    further = {"partial execution without a submission": counts["further part"]} if counts["further part"] else {}
+    assert log.ignored == {"comment": counts["comment"], "blank line": counts["blank line"], **further}
