@@ -22,7 +22,7 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (1, "d5c2a2e0db6e"),
+    "swf": (2, "a4a33f81608e"),
     "slurm": (3, "ac0e924ad2b5"),
     "pbs": (2, "8c135dd97348"),
     "vasp": ("4", "8e67b5e9265d"),
