@@ -72,7 +72,7 @@ class Comparison:
         Returns
         -------
         dict
-            word ("dominates", "trades", "harms", "worse" or "no difference"), is_certain, scored_jobs, panel, payers and
+            word (docs/reference/semantics.md, "Verdicts"), is_certain, scored_jobs, panel, payers and
             typical_block. Or why_none alone, where there is no verdict.
         """
         return self.summary["verdict"]

@@ -101,14 +101,14 @@ def what_if(
     Raises
     ------
     LogError, CatalogueError, ValueError
-        There is no such source, or a scenario is wrong. Nothing has been replayed then.
+        There is no such source, the base is wrong, or every scenario fails. One that fails beside others has a row with failed_because.
 
     Examples
     --------
     >>> import tracehouse
     >>> answer = tracehouse.what_if({"a tenth more": {"procs": "+10%"}, "SAF": {"policy": "SAF"}}, "lublin-256")
-    >>> answer.scenarios.select("scenario", "procs", "in_words").rows()[2:]
-    [('a tenth more', 282, 'better'), ('SAF', 256, 'mixed, harms')]
+    >>> answer.scenarios.select("scenario", "procs", "verdict").rows()[2:]
+    [('a tenth more', 282, 'dominates, certain'), ('SAF', 256, 'harms')]
     """
     unknown = scored.keys() - ScoredJobs.__annotations__.keys()
     if unknown:

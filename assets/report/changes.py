@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from assets.report.comparison import Comparison, Grade, Scheduler, word_of
+from assets.report.comparison import Comparison, Grade, Scheduler
 from assets.report.look import charts
 from assets.report.page import Block, Bullets, Chart, Heading, Section, Table
 from assets.report.words import (
     BACKFILL_NAMES,
     FEW_JOBS,
     HOUR_S,
-    VERDICT_WORDS,
     change_text,
     count,
     duration_text,
@@ -21,7 +20,9 @@ from assets.report.words import (
     size_names,
 )
 from assets.what_if.grade import held_back_text
+from assets.what_if.scenarios.pairing import direction_of
 from models.judging.fidelity import MEANING
+from models.judging.verdict import BASELINE
 
 TITLE = "What would change"
 MOST_SCHEDULERS = 6
@@ -39,12 +40,16 @@ SCHEDULER_COLUMNS = (
     "mean wait",
     "change",
     "median wait",
-    "95 % wait at most",
+    "95th percentile of wait",
     "started within 1 h",
     "within 24 h",
     "grade",
     "verdict",
 )
+
+
+RANK_COLUMNS = ("rank", "mean wait")
+RANKS_ALONE = "With grade D no figure is to be trusted, so only the order of the schedulers and the direction of the mean wait are said."
 
 
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
@@ -58,11 +63,13 @@ def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
     blocks.append(scheduler_table("Schedulers on the same jobs, best first", comparison, _shown(rows)))
     if not comparison.ranks:
         blocks.append(why_unranked(comparison))
+    elif not comparison.has_figures:
+        blocks.append(RANKS_ALONE)
     else:
         note = note_on_learning(comparison)
         blocks += [note] if note else []
         blocks += _by_size(comparison, cluster_procs)
-    blocks += _saved_runs(comparison)
+    blocks += _saved_runs(comparison) if comparison.has_figures else []
     return Section(TITLE, [*blocks, *_limits(comparison.grade)])
 
 
@@ -95,15 +102,17 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     """A row for what really happened, one for the baseline, and one for each of `tried`."""
     logged, baseline = comparison.logged, comparison.baseline
     assert baseline is not None
+    if not comparison.has_figures:
+        return _rank_table(caption, baseline, tried)
     rows = []
     if logged is None:
         rows.append(["What really happened", *["not in the log"] + [""] * (len(SCHEDULER_COLUMNS) - 1)])
     else:
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
     letter = comparison.grade.letter or "none"
-    rows.append([baseline.name, *_cells(baseline, baseline, letter, "compared with")])
+    rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE)])
     for row in tried:
-        rows.append([full_name(row), *_cells(row, baseline, letter, verdict_words(row))])
+        rows.append([full_name(row), *_cells(row, baseline, letter, row.verdict)])
     return Table(
         caption,
         ("scheduler", *SCHEDULER_COLUMNS),
@@ -113,15 +122,22 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     )
 
 
+def _rank_table(caption: str, baseline: Scheduler, tried: list[Scheduler]) -> Table:
+    """The order by the mean wait and the direction against the baseline, where no figure is to be trusted."""
+    ranked = sorted(tried, key=lambda row: row.mean_s)
+    rows = [[baseline.name, "", BASELINE]]
+    rows += [[full_name(row), str(place), direction(row, baseline)] for place, row in enumerate(ranked, 1)]
+    return Table(caption, ("scheduler", *RANK_COLUMNS), rows, text_columns=[2], marked=[baseline.name])
+
+
+def direction(row: Scheduler, baseline: Scheduler) -> str:
+    """Which way the mean wait goes."""
+    return direction_of(row.mean_s - baseline.mean_s, baseline.mean_s)
+
+
 def full_name(row: Scheduler) -> str:
     """The name of a scheduler with those that do the same."""
     return f"{row.name} (the same: {', '.join(row.same_as)})" if row.same_as else row.name
-
-
-def verdict_words(row: Scheduler) -> str:
-    """The verdict in plain words."""
-    certain = ", certain" if row.verdict.endswith("certain") else ""
-    return f"{VERDICT_WORDS.get(word_of(row), row.verdict)}{certain}"
 
 
 def _cells(row: Scheduler, baseline: Scheduler, letter: str, verdict: str) -> list[str]:
@@ -152,13 +168,17 @@ def _how(comparison: Comparison) -> str:
         text += "Verdicts are of all jobs that no training has seen, since a short time has too few of them. "
     if baseline.jobs < comparison.scored:
         text += f"The log does not say how long {count(comparison.scored - baseline.jobs, 'other job')} waited. "
-    if baseline.kind == "fitted":
-        text += "Changes and verdicts are against the scheduler that fits the log best, since nobody knows better what ran. "
-    else:
-        text += "Changes and verdicts are against EASY with requested times, which most centres run. "
+    text += f"The baseline is {base_words(comparison)}. Changes and verdicts are against it. "
+    text += f"{comparison.left_out[0].upper()}{comparison.left_out[1:]}. " if comparison.left_out else ""
     if comparison.cluster_procs != comparison.baseline_procs:
         text += f"That one fits best with {comparison.baseline_procs:,} processors, and the others had {comparison.cluster_procs:,}. "
     return f"{text}The grade is that of the replays of this log."
+
+
+def base_words(comparison: Comparison) -> str:
+    """The baseline and why it is that one."""
+    assert comparison.baseline is not None
+    return f"{comparison.baseline.name}: {comparison.base_why}"
 
 
 def _by_size(comparison: Comparison, cluster_procs: int) -> list[Block]:
@@ -214,7 +234,7 @@ def _saved_runs(comparison: Comparison) -> list[Block]:
     rows += [
         _run_row(run, beside, comparison.grade) for run in comparison.runs if run["run"] not in ("the log", "best fit")
     ]
-    columns = ("run", "settings", "processors", "mean wait", "change", "95 % wait at most", "grade")
+    columns = ("run", "settings", "processors", "mean wait", "change", "95th percentile of wait", "grade")
     than = "the best fit" if "baseline" in means else "the run fcfs-easy"
     caption = f"Saved what-if runs, over all jobs of the log that can be replayed. Changes are against {than}."
     return [Heading("What-if runs that were saved"), Table(caption, columns, rows, text_columns=[1])]

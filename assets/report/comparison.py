@@ -18,10 +18,14 @@ from assets.evaluation.ranking import rank_policies
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from assets.what_if.grade import grade_of, machine_remark
+from assets.what_if.left_out import left_out_text
+from assets.what_if.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
+from models.judging import verdict
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement, corrected_for_many
+from models.judging.machine import Machine
 from models.judging.panel import Panel, panel_of
 from models.judging.verdict import DOMINATES, TRADES, verdict_of
 from models.scheduling.options import STARTED_FROM
@@ -89,7 +93,8 @@ class Comparison:
     why_none: why there is nothing to compare, or None. logged: None where the log has no waits. tried: best first. scored: jobs after
     the training part. cluster_procs, baseline_procs: processors of the tried schedulers and of the baseline. started_from: what the
     learned policy is where training has not improved it. runs: saved what-if runs of the whole log. all_jobs_s: mean waits over the
-    whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are.
+    whole log, as "logged" and "baseline". is_of_period: whether waits are of a period alone; verdicts never are. base_why: why the
+    baseline is that one. left_out: which jobs of the log no replay has, empty where all are replayed.
     """
 
     grade: Grade
@@ -104,6 +109,13 @@ class Comparison:
     runs: tuple[dict[str, Any], ...] = ()
     all_jobs_s: dict[str, float] = field(default_factory=dict)
     is_of_period: bool = False
+    base_why: str = ""
+    left_out: str = ""
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether figures and verdicts may be said. With grade D only the order of the schedulers and their direction may."""
+        return self.grade.letter != NO_FIGURES
 
     @property
     def nobody_waits(self) -> bool:
@@ -127,7 +139,7 @@ class Comparison:
 
 def word_of(row: Scheduler) -> str:
     """The verdict without its certainty."""
-    return row.verdict.split(",")[0]
+    return verdict.word_of(row.verdict)
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,7 @@ class _Scored:
 def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | None = None) -> Comparison:
     """Every scheduler that was evaluated, beside the log and the scheduler that fits it best. period: waits are of its jobs alone, and
     verdicts of all jobs. Raises ValueError for a source that has no job which can be replayed."""
-    grade, fitted = read_grade(warehouse, source)
+    grade, scheduler = read_grade(warehouse, source)
     with warehouse.read() as connection:
         parameters = {"source": source}
         scores = connection.sql(
@@ -184,7 +196,7 @@ def read_comparison(warehouse: Warehouse, source: str, period: ReportPeriod | No
             f"Schedulers were evaluated on jobs submitted from {begin} on, and none of them is of this time. "
             f"`tracehouse what-if FILE --source {source} --period PERIOD` replays any time.",
         )
-    compared = _compared(trace, scored, scores, waits, fitted)  # type: ignore[arg-type]
+    compared = _compared(trace, scored, scores, waits, scheduler)  # type: ignore[arg-type]
     if compared.logged is not None and not grade.has_real_waits:
         compared = replace(compared, logged=replace(compared.logged, name=MADE_UP_LOG))
     start = STARTED_FROM.get(json.loads(learned[1]).get("start")) if learned and learned[0] == 0 else None
@@ -202,16 +214,14 @@ ORDER BY run
 """
 
 
-def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, SchedulerConfiguration | None]:
-    """The grade of a source, and the scheduler that fits its log best, None where none was looked for."""
+def read_grade(warehouse: Warehouse, source: str) -> tuple[Grade, BaseScheduler]:
+    """The grade of a source, and what its schedulers are compared with."""
     grade = grade_of(warehouse, source)
+    scheduler = base_scheduler(grade, source, stored_header(warehouse, source))
     if grade is None:
-        return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), None
-    fitted, machine = None, grade.machine
-    if grade.policy is not None and grade.backfill is not None and machine is not None:
-        fitted = SchedulerConfiguration(0.0, grade.policy, grade.backfill, machine, 0)
+        return Grade(None, f"nobody has graded replays of this log yet: `tracehouse run {source}` does"), scheduler
     # a log that was not replayed has no real waits
-    return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), fitted
+    return Grade(*grade[:6], has_real_waits=grade.logged_wait_s is not None), scheduler
 
 
 def _scored_jobs(trace: Trace, period: ReportPeriod | None) -> _Scored | None:
@@ -250,20 +260,20 @@ def _compared(
     scored: _Scored,
     scores: pl.DataFrame,
     waits: dict[tuple[str, str, str], IntArray],
-    fitted: SchedulerConfiguration | None,
+    scheduler: BaseScheduler,
 ) -> Comparison:
     logged = _row(REALLY_HAPPENED, "logged", scored, scored.logged) if (scored.logged >= 0).any() else None
     all_jobs, procs = {}, trace.cluster_procs
     if (logged_waits(trace) >= 0).all():
         all_jobs["logged"] = float(logged_waits(trace).mean())
-    schedule = _of_fitted(trace, fitted)
+    fitted = _configuration(trace, scheduler)
+    schedule = None if fitted is None else _of_fitted(trace, fitted)
     if fitted is not None and schedule is not None:
         every = schedule.start - trace.rows["submit_s"].to_numpy()
         ours = every[trace.test_position :]
         all_jobs["baseline"] = float(every.mean())
-        name = (
-            f"Best fit to the log: {configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
-        )
+        what = "Best fit to the log: " if scheduler.machine is not None else ""
+        name = f"{what}{configuration_name(fitted.policy, fitted.backfill)}{machine_remark(fitted.machine)}"
         baseline = _row(name, "fitted", scored, ours)
         scores = _beside(trace, scored, scores, waits, (_fitted_panel(trace, fitted, schedule), ours))
         procs = fitted.procs
@@ -288,12 +298,22 @@ def _compared(
         trace.cluster_procs,
         procs,
         all_jobs_s=all_jobs,
+        base_why=scheduler.why,
+        left_out=left_out_text(trace.log_faults | {"jobs_left_out": trace.jobs_left_out}),
     )
 
 
-def _of_fitted(trace: Trace, fitted: SchedulerConfiguration | None) -> Schedule | None:
-    """None where nothing was fitted, and where a job of today is wider than its processors of then."""
-    if fitted is None or int(trace.rows["procs"].max()) > fitted.procs:  # type: ignore[arg-type]
+def _configuration(trace: Trace, scheduler: BaseScheduler) -> SchedulerConfiguration | None:
+    """The baseline to replay, None where it is the incumbent, which was replayed with the others."""
+    if scheduler.machine is None and (scheduler.policy, scheduler.backfill) == USUAL_SCHEDULER[:2]:
+        return None
+    machine = scheduler.machine or Machine(trace.cluster_procs)
+    return SchedulerConfiguration(0.0, scheduler.policy, scheduler.backfill, machine, 0)
+
+
+def _of_fitted(trace: Trace, fitted: SchedulerConfiguration) -> Schedule | None:
+    """None where a job of today is wider than its processors of then."""
+    if int(trace.rows["procs"].max()) > fitted.procs:  # type: ignore[arg-type]
         return None
     try:
         return fitted_replay(trace.jobs(), fitted, job_queues(trace))

@@ -6,11 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from assets.report.changes import full_name, verdict_words
+from assets.report.changes import full_name
 from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
-from assets.report.words import NAMES_EXPLAINED, VERDICTS_EXPLAINED, amount, count, duration_text, share, size_names
+from assets.report.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
+from models.judging.verdict import MEANING
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -47,7 +48,7 @@ def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str
     ]
     blocks += [
         Heading("What the verdicts mean"),
-        Bullets([f"{name}: {text}" for name, text in VERDICTS_EXPLAINED.items()]),
+        Bullets([f"{name}: {text}" for name, text in MEANING.items()]),
     ]
     blocks.append(
         "Requested times are those that users ask for. Predicted times are those of a model that knew only jobs which had ended. Live "
@@ -96,7 +97,7 @@ def _findings(findings: pl.DataFrame) -> list[Block]:
 
 
 def _all_schedulers(comparison: Comparison) -> list[Block]:
-    if not comparison.ranks:
+    if not comparison.ranks or not comparison.has_figures:
         return []
     baseline = comparison.baseline
     assert baseline is not None
@@ -106,7 +107,7 @@ def _all_schedulers(comparison: Comparison) -> list[Block]:
             is_tried = row.kind in ("tried", "incumbent") and row is not baseline
             pays = (row.payers or "nobody") if is_tried else ""
             numbers = [duration_text(row.mean_s), duration_text(row.longest_s), f"{row.slowdown:,.1f}"]
-            rows.append([full_name(row), *numbers, verdict_words(row) if is_tried else "", pays])
+            rows.append([full_name(row), *numbers, row.verdict if is_tried else "", pays])
     columns = ("scheduler", "mean wait", "longest wait", "mean bounded slowdown", "verdict", "who pays")
     caption = (
         "Every scheduler that was tried, best first. Bounded slowdown: how many times longer a job took than it ran."

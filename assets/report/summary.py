@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from assets.report.changes import (
-    SCHEDULER_COLUMNS,
+    base_words,
+    direction,
     full_name,
     grade_sentences,
     note_on_learning,
     scheduler_table,
-    verdict_words,
     who_pays,
     why_unranked,
 )
@@ -61,6 +61,10 @@ def summarise(logged: LoggedSystem, comparison: Comparison) -> Summary:
     """The sentences, from the numbers."""
     headline, advice = _recommendation(comparison, logged.extent.cluster_procs)
     sentences = [_extent(logged), *_waits(logged), *_use(logged), *_ends(logged)]
+    if comparison.baseline is not None:
+        sentences.insert(0, f"Baseline: {base_words(comparison)}.")
+    if comparison.left_out:
+        sentences.insert(1, f"{_upper(comparison.left_out)}; no replay has them.")
     return Summary(headline, advice, tuple(sentences), _trust(comparison))
 
 
@@ -80,10 +84,10 @@ def as_data(logged: LoggedSystem, comparison: Comparison, summary: Summary, crea
     table = None
     if comparison.baseline is not None:
         tried = list(comparison.tried) if comparison.ranks else []
-        rows = scheduler_table("", comparison, tried).rows
+        shown = scheduler_table("", comparison, tried)
         which = "of this time" if comparison.is_of_period else "at the end of the log"
         about = f"Over {count(comparison.baseline.jobs, 'job')} {which}, which no training has seen:"
-        table = {"about": about, "columns": ["scheduler", *SCHEDULER_COLUMNS], "rows": [list(row) for row in rows]}
+        table = {"about": about, "columns": list(shown.columns), "rows": [list(row) for row in shown.rows]}
     return {
         "source": logged.extent.source,
         "created": created.isoformat(),
@@ -176,6 +180,12 @@ def _recommendation(comparison: Comparison, cluster_procs: int) -> tuple[str, st
         effect += " The verdict is of all evaluated jobs, not of this time alone."
     if grade.letter in (None, "D"):
         why = "the replays cannot be trusted" if grade.letter == "D" else "there is no grade"
+        if not comparison.has_figures:
+            way = direction(best, baseline)
+            return (
+                f"No recommendation: {why}.",
+                f"In the replays {name} came out first, with {way}. {_grade_word(comparison)}",
+            )
         return f"No recommendation: {why}.", f"In the replays {name} came out best: {effect} {_grade_word(comparison)}"
     rough = " The figures are rough: try it for a month before you decide." if grade.letter == "C" else ""
     if word_of(best) == TRADES:
@@ -194,7 +204,7 @@ def _effect(best: Scheduler, baseline: Scheduler, cluster_procs: int) -> str:
     text += pays or "no size of job waits clearly longer"
     if word_of(best) != DOMINATES and best.payers:
         text += f"; what grows: {best.payers}"
-    return f"{text}. Verdict: {verdict_words(best)}."
+    return f"{text}. Verdict: {best.verdict}."
 
 
 def _what(baseline: Scheduler) -> str:

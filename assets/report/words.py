@@ -44,22 +44,6 @@ BACKFILL_NAMES = {
     "easy-sjbf": "EASY backfilling, shortest first",
     "conservative": "conservative backfilling",
 }
-VERDICT_WORDS = {
-    "dominates": "better for nearly all",
-    "trades": "a trade",
-    "harms": "does harm",
-    "worse": "worse",
-    "no difference": "no difference",
-}
-"""The verdicts of docs/reference/semantics.md in plain words."""
-VERDICTS_EXPLAINED = {
-    "better for nearly all": "mean wait and mean bounded slowdown fall. The wait that 99 % of the jobs do not exceed, and the mean "
-    "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing.",
-    "certain": "chance explains such a result in fewer than 1 of 40 logs.",
-    "a trade": "some gain, and others wait longer than that.",
-    "does harm": "some gain, and others wait more than twice as long.",
-    "worse": "neither mean wait nor mean bounded slowdown falls.",
-}
 
 
 def duration_text(seconds: float) -> str:

@@ -12,13 +12,14 @@ import duckdb
 import sql
 from warehouse import Warehouse
 
-MONTH = "of the last complete month, by submission"
+MONTH = "of the month before the log's last, by submission"
 MONTH_FIGURES = {
     "jobs": ("jobs", f"Jobs {MONTH}."),
     "average_wait_s": ("wait_mean_seconds", f"Mean wait of the jobs {MONTH}."),
     "median_wait_s": ("wait_median_seconds", f"Median wait of the jobs {MONTH}."),
     "p95_wait_s": ("wait_p95_seconds", f"95th percentile of the waits of the jobs {MONTH}."),
     "started_within_1h": ("started_within_1h_ratio", f"Share of the jobs {MONTH} that waited no longer than an hour."),
+    "covered_share": ("covered_ratio", "Share of that month that the log covers."),
 }
 """Columns of sql/queries/marts/month_figures.sql, and what their gauges are called."""
 SOURCE_FIGURES = {
@@ -29,7 +30,7 @@ SOURCE_FIGURES = {
     "cluster_procs": ("cluster_processors", "Processors of the cluster."),
     "utilisation": (
         "month_utilisation_ratio",
-        "Share of the processors in use, mean over the days of the last complete month.",
+        "Share of the processors in use, mean over the days of the month before the log's last.",
     ),
     "mean_absolute_error_s": (
         "runtime_model_error_seconds",
@@ -77,7 +78,7 @@ def _gauges(connection: duckdb.DuckDBPyConnection, sources: list[str]) -> list[G
     gauges.append(
         Gauge(
             "tracehouse_month_start_timestamp_seconds",
-            "First day of the last complete month.",
+            "First day of the month before the log's last.",
             [({"source": source}, second) for source, second in begins.items()],
         )
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.report.words import duration_text, number_text
+from assets.what_if.left_out import left_out_text
+from models.judging.verdict import verdict_text
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from simulator.jobs.words import partitions_text
 
@@ -81,6 +83,7 @@ CLASS_COLUMNS = (
     TableColumn("p95 wait", 12, last=2),
     TableColumn("bounded slowdown", 17),
 )
+LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
 RATIO_COLUMNS = (
     TableColumn("", 14, right=False),
     TableColumn("bounded slowdown", 17),
@@ -94,8 +97,8 @@ RATIO_COLUMNS = (
 
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
     """summary: of a replay, as pipelines.cli.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
-    lines = _settings(summary)
-    lines += ["", "counts"]
+    left_out = left_out_text(summary)
+    lines = [*([left_out, ""] if left_out else []), *_settings(summary), "", "counts"]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
     lines += [
         _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
@@ -186,8 +189,9 @@ def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> li
     """verdict: what assets.what_if.judged.verdict_of_runs returns. which: jobs these are, such as "the later"."""
     if "why_none" in verdict:
         return [f"no verdict: {verdict['why_none']}"]
-    certain = ", certain" if verdict["is_certain"] else ""
-    lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {verdict['word']}{certain}"]
+    word = verdict_text(verdict["word"], verdict["is_certain"])
+    lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {word}"]
+    lines.append(LATER_HALF if which == "the later" else "The baseline is A.")
     lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
     label, a, b, ratio = _compared("measure, scored jobs", "B / A")
     columns = [

@@ -78,14 +78,15 @@ def judge_pair(base: ReplayRun, other: ReplayRun, pairs: PairedJobs) -> Judgemen
 def ranked_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows with the rank of each by its change of the mean wait, and the direction of that change. Those with the same wait share a
     rank."""
-    changes = [row["change_h"] for row in rows]
-    return [
-        row | {"rank": 1 + sum(change < row["change_h"] for change in changes), "direction": _direction(row)}
-        for row in rows
-    ]
+    ranked = []
+    for row in rows:
+        rank = 1 + sum(other["change_h"] < row["change_h"] for other in rows)
+        ranked.append(row | {"rank": rank, "direction": direction_of(row["change_h"], row["paired_base_wait_h"])})
+    return ranked
 
 
-def _direction(row: dict[str, Any]) -> str:
-    if abs(row["change_h"]) <= HARDLY * row["paired_base_wait_h"]:
+def direction_of(change: float, before: float) -> str:
+    """Which way a mean wait goes. change: how it differs from what it was before, in the same unit."""
+    if abs(change) <= HARDLY * before:
         return SAME_WAITS
-    return SHORTER_WAITS if row["change_h"] < 0 else LONGER_WAITS
+    return SHORTER_WAITS if change < 0 else LONGER_WAITS

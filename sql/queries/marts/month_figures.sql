@@ -1,4 +1,4 @@
--- Waits of the last complete month of each source, of all its jobs (queue is NULL) and by queue. A log of one month has that one. Of logs
+-- Waits of the month before the last of each source, of all its jobs (queue is NULL) and by queue. A log of one month has that one. Of logs
 -- that do not say which day it is there is none.
 WITH dated AS (
     SELECT
@@ -17,9 +17,10 @@ months AS (
 ),
 
 chosen AS (
-    SELECT facts.*
+    SELECT facts.*, covered.covered_share
     FROM marts.job_facts AS facts
     INNER JOIN months ON facts.source = months.source AND facts.month = coalesce(months.complete, months.newest)
+    INNER JOIN marts.months AS covered ON facts.source = covered.source AND facts.month = covered.month
 )
 
 SELECT
@@ -30,7 +31,8 @@ SELECT
     median(wait_s) AS median_wait_s,
     quantile_cont(wait_s, 0.95) AS p95_wait_s,
     avg((wait_s <= 3600)::INT) AS started_within_1h,
-    any_value(epoch(month)::BIGINT) AS month_s
+    any_value(epoch(month)::BIGINT) AS month_s,
+    any_value(covered_share) AS covered_share
 FROM chosen
 GROUP BY GROUPING SETS ((source), (source, queue))
 ORDER BY source, queue NULLS FIRST

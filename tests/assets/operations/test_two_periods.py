@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from assets.common.trace import load_clock, load_trace
 from assets.operations.two_periods import TwoPeriods, compare_periods
+from assets.report.period import period_of
+from assets.what_if.scored_part import PartOptions, part_of
 from tests.tiny import swf_line, warehouse_of
 from warehouse import Warehouse
 
@@ -87,3 +90,22 @@ def test_without_waits_and_without_a_source(tmp_path: Path) -> None:
         compare_periods(warehouse, "mine")
     with pytest.raises(ValueError, match="'other'"):
         compare_periods(warehouse, "other")
+
+
+def test_a_partial_month_is_named_so_everywhere(tmp_path: Path) -> None:
+    """A tool that was asked for the last two days of January gives what ended then: older jobs that still ran, and none that had ended."""
+    lines = [swf_line(k + 1, (20 + k) * DAY, 60, (9 - k) * DAY, 1) for k in range(8)]
+    lines += [swf_line(9 + k, 29 * DAY + k * 3600, 60, 60, 1) for k in range(48)]
+    warehouse = warehouse_of(tmp_path, HEADER + "".join([*lines, swf_line(99, 32 * DAY, 60, 60, 1)]))
+    for words in (
+        compare_periods(warehouse, "mine", "2026-02", "last-month").earlier.words,
+        period_of(warehouse, "mine", PartOptions(period="last-month")).words,
+        part_of(load_trace(warehouse, "mine").rows, load_clock(warehouse, "mine"), PartOptions(period="2026-01")).words,
+    ):
+        assert "a partial period: the log covers 2.0 of its 31 days" in words and "complete" not in words
+    with warehouse.read() as connection:
+        months = connection.execute(
+            "SELECT month::VARCHAR, jobs, is_partial, covered_share FROM marts.months ORDER BY 1"
+        ).fetchall()
+    assert [row[:3] for row in months] == [("2026-01-01", 56, True), ("2026-02-01", 1, True)]
+    assert months[0][3] == pytest.approx(2 / 31, abs=0.001)

@@ -15,6 +15,7 @@ from assets.report.changes import (
 )
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.page import Block, Bullets, Chart, Table
+from models.judging.verdict import BASELINE
 from warehouse import Warehouse
 
 
@@ -38,7 +39,9 @@ def test_the_log_is_the_first_row_and_every_replay_has_a_grade(graded: Warehouse
     change = 1 + SCHEDULER_COLUMNS.index("change")
     assert table.rows[0][change] == table.rows[1][change] == "" and all(row[change] for row in table.rows[2:])
     assert "Grade B: the replay resembles what happened" in text_of(blocks)
-    assert "against the scheduler that fits the log best" in text_of(blocks)
+    assert "The baseline is Best fit to the log: first come" in text_of(blocks)
+    assert "no backfilling: the scheduler that fits the log best, with grade B." in text_of(blocks)
+    assert [row[-1] for row in table.rows][1] == BASELINE
     assert [block.name for block in blocks if isinstance(block, Chart)] == ["waits-by-size"]
     assert not any(isinstance(block, Bullets) for block in blocks), "with grade B nothing is missing"
 
@@ -48,6 +51,12 @@ def test_a_poor_or_missing_grade_says_what_the_log_does_not_tell(graded: Warehou
     for grade in (Grade("D", None, 7200.0, 60.0), Grade("C", None, 7200.0, 5000.0), Grade(None, "of reasons")):
         blocks = changes_section(replace(compared, grade=grade), 16).blocks
         assert Bullets(NOT_IN_THE_LOG) in blocks
+    poor = changes_section(replace(compared, grade=Grade("D", None, 7200.0, 60.0)), 16).blocks
+    ranks = next(block for block in poor if isinstance(block, Table))
+    assert tuple(ranks.columns) == ("scheduler", "rank", "mean wait") and not any(
+        isinstance(block, Chart) for block in poor
+    )
+    assert {row[2] for row in ranks.rows} <= {BASELINE, "shorter waits", "longer waits", "about the same waits"}
     words = " ".join(NOT_IN_THE_LOG).lower()
     for what in ("partition", "reservation", "held", "fair share", "gpu", "memory", "users who react"):
         assert what in words

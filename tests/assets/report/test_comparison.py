@@ -157,16 +157,17 @@ def test_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
 def test_the_grade_is_read_with_its_reasons(tmp_path: Path) -> None:
     warehouse = warehouse_of(tmp_path, busy_log(200, days=25))
     fitted = SchedulerConfiguration(0.0, "SAF", "conservative", Machine(12), 100)
-    grade_source(warehouse, "C", fitted=fitted)
-    grade, read = read_grade(warehouse, "mine")
-    assert (grade.letter, grade.logged_s, grade.has_real_waits) == ("C", 7200.0, True)
-    assert read is not None and (read.policy, read.backfill, read.procs) == ("SAF", "conservative", 12)
+    for letter, expected in (("B", ("SAF", "conservative", Machine(12))), ("C", ("FCFS", "easy", None))):
+        grade_source(warehouse, letter, fitted=fitted)
+        grade, read = read_grade(warehouse, "mine")
+        assert (grade.letter, grade.logged_s, grade.has_real_waits) == (letter, 7200.0, True)
+        assert (read.policy, read.backfill, read.machine) == expected
 
 
 def test_a_fit_on_fewer_processors_than_a_job_needs_is_not_replayed(tmp_path: Path) -> None:
     """As where a wider job was read after the fit."""
     warehouse = warehouse_of(tmp_path, busy_log(300, days=40))
     judge_source(warehouse)
-    grade_source(warehouse, "C", fitted=fcfs_without_backfilling(8))
+    grade_source(warehouse, "B", fitted=fcfs_without_backfilling(8))
     compared = read_comparison(warehouse, "mine")
     assert compared.baseline is not None and compared.baseline.kind == "incumbent"

@@ -85,4 +85,4 @@ def test_grades_of_parts_go_from_narrow_to_wide_and_then_by_month(graded: Wareho
 def test_names_and_verdicts_are_explained(graded: Warehouse) -> None:
     names, verdicts = (block for block in blocks_of(graded) if isinstance(block, Bullets))
     assert any(item.startswith("EASY: ") for item in names.items)
-    assert any(item.startswith("a trade: ") for item in verdicts.items)
+    assert any(item.startswith("trades: ") for item in verdicts.items)

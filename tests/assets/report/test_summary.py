@@ -39,7 +39,7 @@ def test_a_recommendation_has_hours_who_pays_the_verdict_and_the_grade(logged: L
     assert summary.headline == "Adopt EASY with predicted times."
     assert summary.advice == (
         "EASY with predicted times: mean wait 4.1 h instead of 6.0 h under the scheduler that fits the log best; "
-        "jobs over 4 processors wait 1.2 h longer (5.2 h instead of 4.0 h). Verdict: better for nearly all, certain. Grade B."
+        "jobs over 4 processors wait 1.2 h longer (5.2 h instead of 4.0 h). Verdict: dominates, certain. Grade B."
     )
 
 
@@ -51,7 +51,12 @@ def test_a_recommendation_has_hours_who_pays_the_verdict_and_the_grade(logged: L
         ("B", "trades", "A trade: EASY with predicted times.", "who should wait is for you to decide"),
         ("B", "harms", "Keep what runs.", "without doing harm"),
         ("B", "worse", "Keep what runs.", "without doing harm"),
-        ("D", "dominates, certain", "No recommendation: the replays cannot be trusted.", "came out best"),
+        (
+            "D",
+            "dominates, certain",
+            "No recommendation: the replays cannot be trusted.",
+            "came out first, with shorter waits",
+        ),
         ("D", "worse", "No recommendation.", "without doing harm"),
         (None, "dominates", "No recommendation: there is no grade.", "No grade: reasons."),
     ],

@@ -6,7 +6,6 @@ import pytest
 
 from assets.evaluation.contestants import Contestant, period_rules
 from assets.report import words
-from models.judging import verdict
 from simulator.policies.registry import RIVAL_HEURISTICS
 
 
@@ -60,12 +59,6 @@ def test_every_policy_that_is_evaluated_has_a_name_that_is_explained() -> None:
     assert len({*names}) == len(names) == 19
     assert "EASY with predicted times" in names and "Bounded key with live estimates" in names
     assert {name.split(" with ")[0] for name in names} == words.NAMES_EXPLAINED.keys()
-
-
-def test_every_verdict_has_words_and_an_explanation() -> None:
-    said = {verdict.DOMINATES, verdict.TRADES, verdict.HARMS, verdict.WORSE, verdict.NO_DIFFERENCE}
-    assert words.VERDICT_WORDS.keys() == said
-    assert {*words.VERDICT_WORDS.values()} - {"no difference"} <= words.VERDICTS_EXPLAINED.keys()
 
 
 def test_what_may_have_written_a_log_has_a_name() -> None:

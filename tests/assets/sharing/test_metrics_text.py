@@ -42,6 +42,7 @@ def test_waits_of_the_last_complete_month_by_hand(tmp_path: Path) -> None:
     assert value(samples, "month_wait_median_seconds", source="mine") == 1830
     assert value(samples, "month_wait_p95_seconds", source="mine") == pytest.approx(3600 + 0.85 * 3600)
     assert value(samples, "month_started_within_1h_ratio", source="mine") == 0.75
+    assert value(samples, "month_covered_ratio", source="mine") == 1
     assert value(samples, "rejected_lines", source="mine") == 1 and value(samples, "jobs", source="mine") == 5
     assert value(samples, "newest_submission_timestamp_seconds", source="mine") == 1767225600 + 40 * 86_400
     assert not any("model" in name or "grade" in name for name, _ in samples)

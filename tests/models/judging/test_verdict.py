@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from models.judging.intervals import RatioInterval
 from models.judging.panel import Panel
-from models.judging.verdict import DOMINATES, HARMS, NO_DIFFERENCE, TRADES, WORSE, ratios_of, verdict_of
+from models.judging.verdict import (
+    BEST_FIRST,
+    DOMINATES,
+    HARMS,
+    MEANING,
+    NO_DIFFERENCE,
+    NOT_SIGNIFICANT,
+    TRADES,
+    WORSE,
+    ratios_of,
+    verdict_of,
+    word_of,
+)
 
 FCFS = Panel(10.0, 7200.0, 50_000.0, 90_000.0, 20_000.0, 15_000.0, 0.05)
 
@@ -95,3 +108,38 @@ def test_who_pays_is_told_worst_first() -> None:
 def test_those_that_dominate_are_ranked_by_both_gains() -> None:
     strong, weak = (verdict_of([panel], [FCFS]) for panel in (over(0.5, 0.9), over(0.8, 0.8)))
     assert strong.rank_value < weak.rank_value < 0
+
+
+def test_every_verdict_has_a_place_and_a_meaning() -> None:
+    assert {word_of(text) for text in MEANING} == set(BEST_FIRST)
+    check = (Path(__file__).parents[3] / "sql" / "checks" / "ranks_follow_verdicts.sql").read_text()
+    assert ", ".join(f"'{word}'" for word in BEST_FIRST) in check
+
+
+def around(low: float, high: float) -> RatioInterval:
+    return RatioInterval(1.0, low, high, 0.1, 16, 12.0, None)
+
+
+@pytest.mark.parametrize(
+    ("panel", "slowdown", "wait", "word"),
+    [
+        (over(0.8, 0.9), around(0.7, 1.1), around(0.6, 1.2), NOT_SIGNIFICANT),
+        (over(0.8, 0.9), around(0.7, 0.9), around(0.6, 1.2), DOMINATES),
+        (over(1.2, 1.3), around(0.7, 1.4), around(0.6, 1.5), NOT_SIGNIFICANT),
+        (over(1.2, 1.3), around(1.1, 1.4), around(0.6, 1.5), WORSE),
+        (over(0.8, 1.1), around(0.7, 1.1), around(0.6, 1.5), TRADES),
+    ],
+)
+def test_what_may_be_chance_is_no_significant_difference(
+    panel: Panel, slowdown: RatioInterval, wait: RatioInterval, word: str
+) -> None:
+    assert verdict_of([panel], [FCFS], slowdown, wait).word == word
+
+
+@pytest.mark.parametrize("panel", [over(1.005, 0.8), over(0.8, 1), over(0.9, 1.0001)])
+def test_whoever_neither_dominates_nor_makes_no_difference_names_who_pays(panel: Panel) -> None:
+    """No payer was named between 1 and 1.01, and `what-if` ended in an AttributeError."""
+    found = verdict_of([panel], [FCFS])
+    assert found.word == TRADES and len(found.payers) == 1
+    ours, _, theirs = found.payers[0].partition(" instead of ")
+    assert ours.split()[-1] != theirs and ours.split()[-2:] != theirs.split()

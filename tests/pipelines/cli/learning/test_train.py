@@ -18,7 +18,15 @@ def test_a_policy_file_has_a_card_and_replays(home: Path, policy: Path) -> None:
     card = json.loads(policy.read_text())["card"]
     assert (card["source"], card["goal"], card["trained_jobs"]) == ("mine", "bsld", 450)
     assert set(card["unseen_costs"]) == {"SAF", "FCFS", "SJF", "F1", "key", "ppo, all seeds", "this policy"}
-    words = {"dominates", "dominates, certain", "trades", "harms", "worse", "no difference"}
+    words = {
+        "dominates",
+        "dominates, certain",
+        "trades",
+        "harms",
+        "worse",
+        "no difference",
+        "no significant difference",
+    }
     rivals = {"SJF", "SAF", "F1", "EASY-SJBF", "bounded-key", "key", "this policy"}
     assert set(card["verdicts"]) == rivals and set(card["verdicts"].values()) <= words
     found = json.loads(succeed("replay", "mine", "--policy", policy, "--json"))
