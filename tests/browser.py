@@ -88,7 +88,11 @@ class Browser:
         """Opens a file in a window of that many CSS pixels, and waits until its charts are drawn."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.visit(path.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Opens a page in the window as it is."""
+        self.call("Page.navigate", url=address)
         deadline = time.monotonic() + PATIENCE_S
         while self.value("document.readyState") != "complete":
             assert time.monotonic() < deadline, "the page was not loaded"
@@ -100,6 +104,12 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def press(self, words: str) -> bool:
+        """Presses the first button that can be seen and whose text begins so. False where there is none, or it cannot be pressed."""
+        script = """[...document.querySelectorAll("button, a[role=button]")].find(
+            each => each.innerText.trim().startsWith(%s) && each.offsetParent && !each.disabled)"""
+        return bool(self.value(f"(each => each ? (each.click(), true) : false)({script % json.dumps(words)})"))
 
     def requests(self) -> list[str]:
         """What the page has asked for since it was opened, the page itself left out."""

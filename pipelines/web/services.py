@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from subprocess import Popen
 from typing import Any
 
 from dagster._cli import dev  # not exported
@@ -16,11 +17,11 @@ DAGSTERS, OURS = "dagster_webserver", "pipelines.web.server"
 _START_PROCESS = dev.open_ipc_subprocess
 
 
-def start_guarded(command: Sequence[str], **options: Any) -> Any:
-    """Starts a service. In place of Dagster's web server ours is started."""
-    words = [OURS if word == DAGSTERS else word for word in command]
-    if words == list(command) and "dagster._daemon" not in words:
-        raise RuntimeError(f"this Dagster starts its web server in another way, without the guard: {' '.join(command)}")
+def start_guarded(parts: Sequence[str], **options: Any) -> Popen[Any]:
+    """Starts a service. In place of Dagster's web server ours is started. parts: the words of its command."""
+    words = [OURS if word == DAGSTERS else word for word in parts]
+    if words == list(parts) and "dagster._daemon" not in words:
+        raise RuntimeError(f"this Dagster starts its web server in another way, without the guard: {' '.join(parts)}")
     return _START_PROCESS(words, **options)
 
 

@@ -124,7 +124,7 @@ def running_machines(folder: Path, postgres: Postgres, catalogues: dict[str, str
             eventually(lambda port=ports[name]: _answers(port), f"the code location {name} answers")  # type: ignore[misc]
         workspace = ["-w", str(centre / "workspace.yaml")]
         web = ["-h", "127.0.0.1", "-p", str(ports["web"]), *workspace]
-        stack.enter_context(_server("dagster-webserver", web, folder / "web.log", environment))
+        stack.enter_context(_server("python", ["-m", "pipelines.web.server", *web], folder / "web.log", environment))
         eventually(lambda: _answers(ports["web"]), "the web server answers")
         stack.enter_context(_server("dagster-daemon", ["run", *workspace], folder / "daemon.log", environment))
         instance = stack.enter_context(_instance(centre, environment))

@@ -8,17 +8,38 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.web.headers import HOSTS_VARIABLE
+from simulator.policies.plugins import FOLDER_VARIABLE
 from tests.pipelines.command_line import call, fail
 
 
-def test_the_server_takes_over(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments))
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that took the place of this process."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, arguments: commands.append(arguments))
+    for name in (HOSTS_VARIABLE, FOLDER_VARIABLE):
+        monkeypatch.setenv(name, "")  # so that it is undone
+    return commands
+
+
+def test_the_server_takes_over(catalogue: Path, started: list[list[str]]) -> None:
     result = call("ui", "--port", "4000")
     assert result.exit_code == 0, result.stderr
-    assert started[0][1:] == ["dev", "-m", "pipelines.definitions", "-h", "127.0.0.1", "-p", "4000"]
+    assert started[0][1:] == ["-m", "pipelines.web.services", "127.0.0.1", "4000"]
     assert result.stderr.startswith("http://127.0.0.1:4000")
     assert (catalogue.parent / "inbox").is_dir()
+    assert os.environ[HOSTS_VARIABLE] == "127.0.0.1" and os.environ[FOLDER_VARIABLE] == ""
+
+
+def test_names_and_plug_ins_reach_the_server(catalogue: Path, started: list[list[str]]) -> None:
+    folder = catalogue.parent
+    result = call("ui", "--host", "0.0.0.0", "--port", "4000", "--allow-host", "ui.example.org", "--plug-ins", folder)
+    assert result.exit_code == 0, result.stderr
+    assert os.environ[HOSTS_VARIABLE] == "ui.example.org" and os.environ[FOLDER_VARIABLE] == str(folder)
+    os.environ[HOSTS_VARIABLE] = ""
+    assert "until --allow-host names this one" in call("ui", "--host", "0.0.0.0", "--port", "4000").stderr
+    assert "is no name of a host" in fail("ui", "--allow-host", "*")
 
 
 def test_a_busy_port_ends_in_a_sentence(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from simulator.jobs.cluster import Cluster, Outages
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.policies import plugins
-from simulator.policies.plugins import READS
+from simulator.policies.plugins import FOLDER_VARIABLE, READS, confined_plugins, free_plugins, load_plugin
 from simulator.policies.registry import parse_policy, register_policy
 from tests.simulator.busy import PROCS, busy_jobs
 
@@ -377,3 +379,31 @@ def test_a_name_is_looked_up_when_a_policy_is_parsed(registered: Callable[..., S
     jobs = busy_jobs(200)
     assert_same(registered(lambda estimate: estimate, jobs), replay(jobs, PROCS, "SJF"))
     assert_same(registered(lambda estimate: -estimate, jobs), replay(jobs, PROCS, "LJF"))
+
+
+def test_confined_plugins_come_from_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in runs of the UI. Files of other places are not executed, however they are named."""
+    folder, elsewhere = tmp_path / "folder", tmp_path / "folder-of-others"
+    for place in (folder, elsewhere):
+        place.mkdir()
+        (place / "aging.py").write_text("def aged(submit): return submit\n")
+    (elsewhere / "evil.py").write_text("raise SystemError('executed')\n")
+    (folder / "link.py").symlink_to(elsewhere / "evil.py")
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    with confined_plugins(), pytest.raises(ValueError, match="no folder is named for them"):
+        load_plugin(folder / "aging.py", "aged")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
+    with confined_plugins():
+        for named in (Path("aging.py"), folder / "aging.py"):
+            assert load_plugin(named, "aged").name == f"{folder / 'aging.py'}:aged"
+        for named in (elsewhere / "evil.py", Path("../folder-of-others/evil.py"), Path("link.py")):
+            with pytest.raises(ValueError, match="use plug-ins of"):
+                load_plugin(named, "aged")
+        script = (
+            "from simulator.policies.plugins import plugin_file; from pathlib import Path; plugin_file(Path('/x.py'))"
+        )
+        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert "ValueError" in child.stderr  # as a worker of a training
+    with free_plugins(), confined_plugins():
+        assert load_plugin(elsewhere / "aging.py", "aged").reads == ("submit",)
+    assert load_plugin(elsewhere / "aging.py", "aged").reads == ("submit",)
