@@ -20,9 +20,10 @@ from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
+from traces.common.pseudonyms import PseudonymError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError, first_row
 
-EXPECTED_ERRORS = (CatalogueError, LogError, WarehouseError, TrainingStopped, ValueError)
+EXPECTED_ERRORS = (CatalogueError, LogError, PseudonymError, WarehouseError, TrainingStopped, ValueError)
 """Errors whose message tells the user what to do. Any other is a fault of tracehouse and keeps its traceback."""
 LEAST_JOBS = 300
 """Fewer jobs leave too few windows to train a policy on and to compare on. Measured on cut traces."""

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import sql
 from assets.common.journal import DATABASE, JOURNAL, finish_restore, sync
-from traces.catalogue.places import home
-from warehouse import Unfinished, Warehouse, lake_of_environment
+from traces.catalogue.places import home, pseudonym_key_path
+from traces.common.pseudonyms import PseudonymError, fingerprint_of, read_key
+from warehouse import NoWarehouse, Unfinished, Warehouse, lake_of_environment
 
 KEPT_UNUSED_S = 7 * 86_400
 """A model file that no row names is kept this long. The run that wrote it commits its row after all of its training."""
@@ -40,6 +42,40 @@ def artefacts_folder() -> Path:
     """The folder of files that rows name, such as models: that of the warehouse's file, or one that all machines of a lake share."""
     lake = lake_of_environment(data_folder())
     return data_folder() if lake is None else lake.artefacts
+
+
+def used_keys(warehouse: Warehouse, replaced: str = "") -> set[str]:
+    """Fingerprints of the keys that pseudonyms of a warehouse were made with, "" for one of which nothing is known. replaced: a source
+    whose rows do not count."""
+    with suppress(NoWarehouse), warehouse.read() as connection:
+        return {key for (key,) in connection.execute(sql.load("raw.pseudonym_keys"), {"replaced": replaced}).fetchall()}
+    return set()
+
+
+def key_fault(warehouse: Warehouse, replaced: str = "") -> str | None:
+    """What is wrong with the key of pseudonyms of this home, and what to do: it is gone, or another one than that of the warehouse. None
+    where all is well. replaced: as in `used_keys`."""
+    path, used = pseudonym_key_path(), used_keys(warehouse, replaced)
+    if not used or (path.exists() and (used == {""} or fingerprint_of(read_key(path)) in used)):
+        return None
+    what = "is not the key that names in the warehouse were replaced with" if path.exists() else "the key is gone"
+    return (
+        f"{path}: {what}. Under another key each person would be counted twice. Put the right key there: a copy of it, or that of an "
+        "archive of `tracehouse backup`. If it is lost for good, `tracehouse ingest LOG --name NAME --new-key` takes a new one: logs that "
+        "are there are read again, and jobs of logs that are gone keep their old pseudonyms"
+    )
+
+
+def pseudonym_key(warehouse: Warehouse, replaced: str = "", may_be_new: bool = False) -> bytes:
+    """The key of pseudonyms, which is made where there is none.
+
+    replaced: as in `used_keys`. may_be_new: whether it may be another one than that of the warehouse. Raises PseudonymError, with the way
+    out, where it is another and may not.
+    """
+    fault = None if may_be_new else key_fault(warehouse, replaced)
+    if fault is not None:
+        raise PseudonymError(fault)
+    return read_key(pseudonym_key_path())
 
 
 def report_path(source: str) -> Path:

@@ -15,10 +15,9 @@ import sql
 from assets.common.archive import is_archive_name
 from assets.common.journal import DATABASE, MODELS
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder, write_whole
+from assets.common.storage import data_folder, pseudonym_key, write_whole
 from assets.common.writing.outputs import refuse_own
-from traces.catalogue.places import pseudonym_key_path
-from traces.common.pseudonyms import DEFAULT_KINDS, read_key, replace_names
+from traces.common.pseudonyms import DEFAULT_KINDS, fingerprint_of, replace_names
 from warehouse import NoWarehouse, Warehouse, WarehouseError
 from warehouse.copying import copied_tables, copy_rows
 from warehouse.lake_place import PREFIX, lake_of_text
@@ -74,7 +73,7 @@ def copy_warehouse(
                 path = str(target.path).replace("'", "''")
                 connection.execute(f"ATTACH '{path}' AS made (STORAGE_VERSION '{STORAGE}')")
     files = 0 if pseudonyms else copy_models(source.artefacts, target.artefacts)
-    change = partial(_with_pseudonyms, key=read_key(pseudonym_key_path())) if pseudonyms else None
+    change = partial(_with_pseudonyms, key=pseudonym_key(source)) if pseudonyms else None
     with progress_bar("tables", len(copied_tables())) as bar:
         rows = copy_rows(source, target, replace, _with_names() if pseudonyms else (), change, lambda *_: bar.update())
     return Copied(rows, files)
@@ -106,4 +105,6 @@ def _with_names() -> list[str]:
 
 def _with_pseudonyms(name: str, rows: pl.DataFrame, key: bytes) -> pl.DataFrame:
     """Rows of a table in which names of people are pseudonyms. What is one already stays."""
+    if name == "core.sources":
+        rows = rows.with_columns(pl.col("pseudonym_key").fill_null(fingerprint_of(key)))
     return replace_names(rows, DEFAULT_KINDS, key, keep_pseudonyms=True)

@@ -24,6 +24,9 @@ class RawLogConfig(dg.Config):
     replace: bool = Field(
         False, description="Forget all jobs of the source, in the transaction that writes the first new ones."
     )
+    new_key: bool = Field(
+        False, description="Take another key of pseudonyms than that of the warehouse, because that one is lost."
+    )
 
 
 @asset(
@@ -43,7 +46,12 @@ def raw_log(
     catalogue = load_catalogue()
     try:
         done = update_raw_log(
-            warehouse, catalogue.source(source), catalogue.time_zone, catalogue.names_time_zone, config.replace
+            warehouse,
+            catalogue.source(source),
+            catalogue.time_zone,
+            catalogue.names_time_zone,
+            config.replace,
+            config.new_key,
         )
     except EXPECTED_ERRORS:
         _forget_partition(context, warehouse, catalogue.source(source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -124,14 +124,18 @@ class Reader:
         return parsed.reject_rows(lines, f"wider than the cluster's {self.procs} processors", texts)
 
 
-def reader_of(source: Source, default_time_zone: str = "UTC") -> Reader:
-    """How to read a source. The default time zone counts where neither source nor log names one. A generated source writes
-    its log first. Raises LogError when there is no log, or when its format is not known."""
+def _key_of_home() -> bytes:
+    return read_key(pseudonym_key_path())
+
+
+def reader_of(source: Source, default_time_zone: str = "UTC", key_of: Callable[[], bytes] = _key_of_home) -> Reader:
+    """How to read a source. The default time zone counts where neither source nor log names one. key_of: gives the key of pseudonyms,
+    where one is needed. A generated source writes its log first. Raises LogError when there is no log, or when its format is not known."""
     path = source.path or generated_log(source)
     source = replace(source, format=guess_format(path) if source.format == "auto" else source.format)
     files = log_files(path)
     hidden = source.pseudonyms if source.format != "swf" else ()  # SWF has numbers for names
-    key = read_key(pseudonym_key_path()) if hidden else None
+    key = key_of() if hidden else None
     names = renames(hidden, key) if key else {}
     procs, procs_from = _known_procs(source, files)
     time_zone = source.time_zone or default_time_zone

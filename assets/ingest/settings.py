@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from traces.catalogue.sources import Source
+from traces.common.pseudonyms import fingerprint_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def reading_settings(source: Source, procs: int | None, key: bytes | None, time_
         source.drop_wider,
         source.columns,
         tuple(sorted(source.pseudonyms)) if key else (),
-        hashlib.sha256(key).hexdigest() if key else "",
+        fingerprint_of(key) if key else "",
         time_zone if source.format == "slurm" else "",  # records of PBS tell Unix seconds, and stamps stay local
     )
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import available_timezones
 
 import duckdb
 
 from assets.common.progress import progress_bar
+from assets.common.storage import pseudonym_key
 from assets.ingest.corrections import correct_rows
 from assets.ingest.ledger import LedgerRow, adopt_statements, mark_changed, plan_reading, read_ledger
 from assets.ingest.reading import Reader, parsed_files, reader_of
@@ -30,6 +32,7 @@ def update_raw_log(
     default_time_zone: str = "UTC",
     default_is_given: bool = False,
     replace: bool = False,
+    new_key: bool = False,
 ) -> Ingested:
     """Brings the raw tables of a source up to date with its log files, and says what was done.
 
@@ -39,11 +42,13 @@ def update_raw_log(
     Files are read and parsed while the warehouse is closed. If the process dies, files that were committed stay, each as a
     whole. When only the statements that make canonical jobs have changed, nothing is read, but all jobs of the source are
     marked to be recomputed. replace: forgets all rows of the source, in the one transaction that writes the new ones.
+    new_key: takes another key of pseudonyms than that of rows in the warehouse, which otherwise raises PseudonymError.
     Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has
     no job at all. New lines of which none is sound are taken in, and `Ingested.fault` says so.
     """
     with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
-        reader = reader_of(source, default_time_zone)
+        replaced = source.name if replace else ""
+        reader = reader_of(source, default_time_zone, partial(pseudonym_key, warehouse, replaced, new_key))
         done = Ingested(reader)
 
         def begin(connection: duckdb.DuckDBPyConnection) -> dict[str, LedgerRow]:
@@ -172,8 +177,8 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
     connection.execute("DELETE FROM core.sources WHERE source = ?", [source.name])
     connection.execute(
         "INSERT INTO core.sources (source, format, description, cluster_procs, cluster_procs_from, cluster_nodes, "
-        "cluster_gpus, node_memory_kb, time_zone, time_zone_from, clock_zero, origin_s) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "cluster_gpus, node_memory_kb, time_zone, time_zone_from, clock_zero, origin_s, pseudonym_key) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             source.name,
             source.format,
@@ -187,6 +192,7 @@ def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_
             zone_from,
             clock_zero,
             origin_s,
+            reader.settings.key or None,
         ],
     )
 

@@ -8,6 +8,7 @@ sources.
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import os
 import re
@@ -61,6 +62,11 @@ def read_key(path: Path) -> bytes:
             "new pseudonyms differ from those in the warehouse"
         )
     return text.encode()
+
+
+def fingerprint_of(key: bytes) -> str:
+    """What may be stored of a key, to recognize it: it cannot be turned back, since keys are made at random."""
+    return hashlib.sha256(key).hexdigest()
 
 
 def pseudonym_of(key: bytes, kind: str, name: str) -> str:

@@ -8,6 +8,7 @@ from assets.common.archive import CATALOGUE, PSEUDONYM_KEY, Manifest
 from assets.common.backup import back_up
 from assets.common.journal import DATABASE
 from assets.common.restore import restore_backup
+from assets.common.storage import key_fault, open_warehouse
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
 from traces.catalogue.places import home
@@ -31,6 +32,8 @@ def backup(file: Path, replace: bool) -> None:
     click.echo("not in it: your logs (those of the inbox too), reports, Dagster's records of runs")
     if done.manifest.holds(PSEUDONYM_KEY):
         click.echo("It holds the key of pseudonyms. Only you may read it (mode 0600): keep it so")
+    if (fault := key_fault(open_warehouse())) is not None:
+        click.echo(f"warning: the archive has not the key of its pseudonyms. {fault}", err=True)
     if done.lost:
         listed = ", ".join(done.lost[:MOST_LISTED]) + (", ..." if len(done.lost) > MOST_LISTED else "")
         click.echo(

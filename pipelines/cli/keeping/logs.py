@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assets.common.storage import open_warehouse
+from assets.common.storage import open_warehouse, pseudonym_key
 from pipelines.cli.errors import load_declared, plain_errors
 from pipelines.cli.parameters.sources import complete_sources
 from pipelines.cli.tables import folded, terminal_width
@@ -77,6 +77,7 @@ def source_row(source: Source) -> dict[str, Any]:
     help="Keep users, groups, accounts, projects and job names as they are, instead of pseudonyms.",
 )
 @click.option("--replace", is_flag=True, help="Forget the jobs of another log that has this name.")
+@click.option("--new-key", is_flag=True, help="Take a new key of pseudonyms, because that of the warehouse is lost.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @plain_errors
 def ingest(
@@ -88,6 +89,7 @@ def ingest(
     columns: str | None,
     keep_names: bool,
     replace: bool,
+    new_key: bool,
     as_json: bool,
 ) -> None:
     """Add a log (a file, or a folder of files) as a source and load it. Running it again reads what is new.
@@ -102,7 +104,7 @@ def ingest(
         _refuse_stored(name, path)
     log_format = format_to_read(name, path, log_format, columns)
     former = add_source(name, path, log_format, procs, time_zone, keep_names, columns, replace)
-    load_declared("ingest", name, former, {"ops": {"raw__log": {"config": {"replace": replace}}}})
+    load_declared("ingest", name, former, {"ops": {"raw__log": {"config": {"replace": replace, "new_key": new_key}}}})
     summary = _ingest_summary(name)
     if as_json:
         click.echo(json.dumps(summary))
@@ -229,7 +231,7 @@ def pseudonym(kind: str, names: tuple[str, ...]) -> None:
     path = pseudonym_key_path()
     if not path.exists():
         raise click.ClickException(f"{path}: no key yet. The first PBS or Slurm log that is loaded makes one")
-    key = pseudonyms.read_key(path)
+    key = pseudonym_key(open_warehouse())
     given = [name for word in names for name in (sys.stdin.read().split("\n") if word == "-" else [word]) if name]
     for name in given:
         click.echo(f"{pseudonyms.pseudonym_of(key, kind, name)}\t{name}")

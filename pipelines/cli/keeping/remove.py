@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from assets.common.storage import open_warehouse
+from assets.common.storage import open_warehouse, pseudonym_key
 from assets.report.index import index_path, write_index
 from pipelines.cli.errors import plain_errors, raise_failures
 from pipelines.cli.parameters.sources import complete_sources
@@ -44,7 +44,8 @@ def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
     from assets.ingest.removal import gone_files, remove_gone_files
     from pipelines.running import run_job
 
-    reader, warehouse = reader_of(catalogue.source(name), catalogue.time_zone), open_warehouse()
+    warehouse = open_warehouse()
+    reader = reader_of(catalogue.source(name), catalogue.time_zone, lambda: pseudonym_key(warehouse))
     jobs = gone_files(warehouse, reader)
     if not jobs:
         click.echo(f"all files that {name} was read from are there", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from assets.common.storage import open_warehouse
+from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.writing.outputs import write_output
 from pipelines.cli.errors import plain_errors
 from pipelines.cli.parameters.paths import FileToWrite
@@ -19,10 +19,8 @@ from pipelines.cli.predicting.wait import duration
 from pipelines.cli.tables import folded, terminal_width
 from simulator.jobs.words import partitions_text
 from traces.catalogue.catalogue import load_catalogue
-from traces.catalogue.places import pseudonym_key_path
 from traces.catalogue.sources import Source
 from traces.common.log import LogError
-from traces.common.pseudonyms import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +117,7 @@ def read_snapshot(source: Source, file: str | None) -> tuple[QueueSnapshot, int]
             raise LogError(f"{file}: cannot be read as a UTF-8 text file ({error})") from None
     snapshot = parse_queue(text, place, source.time_zone or load_catalogue().time_zone)
     if source.pseudonyms and source.format != "swf":  # an SWF log has numbers for names, and keeps them
-        snapshot = snapshot.with_pseudonyms(source.pseudonyms, read_key(pseudonym_key_path()))
+        snapshot = snapshot.with_pseudonyms(source.pseudonyms, pseudonym_key(open_warehouse()))
     return snapshot, read_s
 
 

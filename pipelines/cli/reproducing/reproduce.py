@@ -104,7 +104,10 @@ def _sources(table: PaperTable, names: tuple[str, ...], log: Path | None) -> lis
     if log is not None:
         context = click.get_current_context()
         of_ingest: dict[str, Any] = {parameter.name: None for parameter in ingest.params if parameter.name is not None}
-        context.invoke(ingest, **of_ingest | {"path": log, "keep_names": False, "replace": False, "as_json": False})
+        context.invoke(
+            ingest,
+            **of_ingest | {"path": log, "keep_names": False, "replace": False, "new_key": False, "as_json": False},
+        )
         sources.append(inbox_name(log))
     if not sources:
         raise ValueError(f"{table.name} is of a log: give --log FILE, or the name of a source")

@@ -12,4 +12,5 @@ CREATE TABLE IF NOT EXISTS core.sources (
     time_zone_from VARCHAR, -- catalogue, header or assumed, by who gave that name; NULL until the log is read again
     clock_zero TIMESTAMP NOT NULL, -- UTC time of second 0 of the log's own clock (1970 for Unix time, and where an SWF header names none)
     origin_s BIGINT NOT NULL, -- second of the log's clock that policies count absolute time from
+    pseudonym_key VARCHAR, -- SHA-256 of the key that its names were last replaced with; NULL where names stay
 );
