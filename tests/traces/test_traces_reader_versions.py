@@ -23,8 +23,8 @@ READERS = {
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
     "swf": (2, "a4a33f81608e"),
-    "slurm": (3, "ac0e924ad2b5"),
-    "pbs": (2, "8c135dd97348"),
+    "slurm": (3, "ac40faa6b762"),
+    "pbs": (2, "a5b040a8336b"),
     "vasp": ("4", "8e67b5e9265d"),
 }
 """Version of each reader, and the hash of its code."""
