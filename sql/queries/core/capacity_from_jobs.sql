@@ -1,6 +1,7 @@
 -- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job of no length
 -- is taken for one second. A job whose start the log does not know is taken to have started when it was submitted; one that was
--- cancelled before it started used nothing.
+-- cancelled before it started used nothing. Where nothing was submitted, started or ended for more than a year, there are no days: one
+-- wrong time may be thousands of years away.
 WITH all_that_ran AS (
     SELECT
         coalesce(start_time, submit_time) AS start_time,
@@ -23,26 +24,50 @@ last_day AS (
     SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM all_that_ran
 ),
 
+-- quarters of an hour, because time zones differ by whole ones, and converting every time would take long
+moments AS (
+    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, submit_time) AS time FROM core.jobs WHERE source = $source
+    UNION
+    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, unnest([start_time, end_time])) AS time FROM all_that_ran
+),
+
+days_told AS (
+    SELECT DISTINCT least(timezone($time_zone, timezone('UTC', moments.time))::DATE, last_day.day) AS day FROM moments, last_day
+),
+
+numbered AS (
+    SELECT day, count(*) FILTER (is_far) OVER (ORDER BY day) AS stretch
+    FROM (SELECT day, coalesce(day - lag(day) OVER (ORDER BY day) > 366, FALSE) AS is_far FROM days_told WHERE day IS NOT NULL)
+),
+
+stretches AS (
+    SELECT min(day) AS first_day, max(day) AS last_day FROM numbered GROUP BY stretch HAVING last_day >= $from_day
+),
+
+-- the one after the last day of a stretch ends it
 midnights AS (
-    SELECT timezone('UTC', timezone($time_zone, day)) AS time
+    SELECT timezone('UTC', timezone($time_zone, day)) AS time, day::DATE > last_day AS is_end
     FROM (
-        SELECT unnest(generate_series($from_day::TIMESTAMP, last_day.day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
-        FROM last_day
+        SELECT
+            unnest(generate_series(greatest(first_day, $from_day)::TIMESTAMP, last_day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day,
+            last_day
+        FROM stretches
     )
 ),
 
 changes AS (
-    SELECT greatest(start_time, $from_time) AS time, procs AS procs, gpus AS gpus, 1 AS jobs FROM ran
+    SELECT greatest(start_time, $from_time) AS time, procs AS procs, gpus AS gpus, 1 AS jobs, FALSE AS is_end FROM ran
     UNION ALL
-    SELECT end_time AS time, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran
+    SELECT end_time AS time, -procs AS procs, -gpus AS gpus, -1 AS jobs, FALSE AS is_end FROM ran
     UNION ALL
-    SELECT time, 0 AS procs, 0 AS gpus, 0 AS jobs FROM midnights
+    SELECT time, 0 AS procs, 0 AS gpus, 0 AS jobs, is_end FROM midnights
 ),
 
 -- a running sum takes all changes of one moment together: a processor freed at a moment can be given away at that moment
 in_use AS (
     SELECT
         time,
+        is_end,
         sum(procs) OVER (ORDER BY time) AS procs,
         sum(gpus) OVER (ORDER BY time) AS gpus,
         sum(jobs) OVER (ORDER BY time) AS jobs,
@@ -58,5 +83,5 @@ SELECT
     max(gpus)::BIGINT AS peak_gpus,
     max(jobs)::BIGINT AS peak_jobs
 FROM in_use
-WHERE time >= $from_time AND seconds IS NOT NULL
+WHERE time >= $from_time AND seconds IS NOT NULL AND NOT is_end
 GROUP BY day
