@@ -164,6 +164,9 @@ class _Computation:
             self.connection.execute(
                 f"CREATE OR REPLACE TEMP TABLE cancelled_jobs AS {sql.load('core.cancelled_pbs')}", parameters
             )
+        if self.log_format == "swf":
+            partial_lines = f"CREATE OR REPLACE TEMP TABLE partial_lines AS {sql.load('core.partial_swf')}"
+            self.connection.execute(partial_lines, {"source": self.source})
         if self.log_format == "slurm":
             requeued_lines = f"CREATE OR REPLACE TEMP TABLE requeued_lines AS {sql.load('core.requeued_slurm')}"
             self.connection.execute(requeued_lines, {"source": self.source})

@@ -47,7 +47,7 @@ def jobs(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Warehous
 
 
 CHECKS = [
-    row_check(jobs, "checks.every_record_is_a_job", "every accepted record is one canonical job, or told again"),
+    row_check(jobs, "checks.every_record_is_a_job", "every accepted record is one canonical job, or in core.repeats"),
     row_check(jobs, "checks.times_are_ordered", "submission <= start <= end, where the log knows them"),
     row_check(jobs, "checks.no_job_wider_than_cluster", "no job has more processors than the cluster"),
 ]

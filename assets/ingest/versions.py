@@ -28,7 +28,7 @@ JOB_STATEMENTS = {
         *more,
     )
     for log_format, more in {
-        "swf": (),
+        "swf": ("core.partial_swf",),
         "slurm": ("core.first_requeued_slurm", "core.requeued_slurm", "core.requeues_from_slurm"),
         "pbs": ("core.cancelled_pbs", "core.first_deleted_pbs", "core.requeues_from_pbs"),
     }.items()

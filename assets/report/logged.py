@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -21,7 +22,7 @@ from warehouse import Warehouse, first_row
 
 BACKLOG_STEPS_S = (HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S)
 MOST_BACKLOG_STEPS = 500
-"""Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more."""
+"""Steps of the backlog: the shortest of BACKLOG_STEPS_S of which there are no more. Where all are too short, a multiple of the longest."""
 PAYERS = {"account": "account", "group_name": "group", "user_name": "user"}
 """Columns of core.jobs that tell who used the cluster, the best one first, and what a row is called."""
 
@@ -234,7 +235,8 @@ def _backlog_of(connection: duckdb.DuckDBPyConnection, extent: LogExtent) -> pl.
     at_s (begin of the step, epoch, UTC), waiting (jobs), work (core-hours of the jobs that wait), used (processors).
     """
     span_s = extent.last_s - extent.first_s
-    step_s = next((step for step in BACKLOG_STEPS_S if span_s / step <= MOST_BACKLOG_STEPS), BACKLOG_STEPS_S[-1])
+    longest_s = max(1, math.ceil(span_s / (MOST_BACKLOG_STEPS * BACKLOG_STEPS_S[-1]))) * BACKLOG_STEPS_S[-1]
+    step_s = next((step for step in BACKLOG_STEPS_S if span_s / step <= MOST_BACKLOG_STEPS), longest_s)
     parameters = {"source": extent.source, "zero_s": extent.first_s, "step_s": step_s}
     changes = connection.sql(sql.load("marts.backlog"), params=parameters).pl()
     steps = int(span_s // step_s) + 1

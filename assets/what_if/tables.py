@@ -138,9 +138,11 @@ def series_of(run: ReplayRun) -> pl.DataFrame:
 
 
 def step_for(span_s: int) -> int:
-    """Length of a step in seconds: one hour where that gives a fair number of steps, else the nearest that does."""
+    """Length of a step in seconds: one hour where that gives a fair number of steps, else the nearest that does. At most MOST_STEPS
+    days or multiples of days."""
     step = next((step for step in reversed(STEPS_S[:4]) if span_s >= LEAST_STEPS * step), STEPS_S[0])
-    return next((longer for longer in STEPS_S if longer >= step and span_s <= MOST_STEPS * longer), STEPS_S[-1])
+    longest = max(1, -(-span_s // (MOST_STEPS * STEPS_S[-1]))) * STEPS_S[-1]
+    return next((longer for longer in STEPS_S if longer >= step and span_s <= MOST_STEPS * longer), longest)
 
 
 def mean_level(edges: np.ndarray, begin: np.ndarray, end: np.ndarray, amount: np.ndarray) -> np.ndarray:

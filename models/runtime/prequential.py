@@ -40,14 +40,13 @@ def periods_of(rows: pl.DataFrame, days: int = 30) -> list[Period]:
     """The trace in periods of `days` from its first submission on. Periods without a job are left out."""
     if rows.is_empty():
         return []
-    submit = rows["submit_time"]
-    begin, final = submit[0], submit[-1]
-    starts = [begin + timedelta(days=days * k) for k in range((final - begin).days // days + 1)]
-    bounds = [*(int(submit.search_sorted(start, side="left")) for start in starts), rows.height]
+    begin = rows["submit_time"][0]
+    number = ((rows["submit_time"] - begin).dt.total_seconds() // (days * 86_400)).to_numpy()
+    firsts = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
+    starts = [begin + timedelta(days=days * int(number[first])) for first in firsts]
     return [
         Period(start, first, last, ended_by(rows[:first], start).height)
-        for start, first, last in zip(starts, bounds[:-1], bounds[1:], strict=True)
-        if last > first
+        for start, first, last in zip(starts, firsts, [*firsts[1:], rows.height], strict=True)
     ]
 
 

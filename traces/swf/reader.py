@@ -12,7 +12,7 @@ import polars as pl
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
 from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIMES
-from traces.swf.scan import BAD_NUMBER, BLANK_LINE, COMMENT, FRACTION_ROW, FURTHER_PART, TOO_FEW, TOO_MANY, scan_swf
+from traces.swf.scan import BAD_NUMBER, BLANK_LINE, COMMENT, FRACTION_ROW, FURTHER_PART, TOO_FEW, TOO_LATE, TOO_MANY, scan_swf
 
 SWF_READER_VERSION = 2
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""
@@ -86,6 +86,8 @@ def _header(content: bytes, code_of_line: np.ndarray) -> list[tuple[str, str]]:
 def _reason(code: int, field: int) -> str:
     if code in (TOO_FEW, TOO_MANY):
         return f"expected {NUM_FIELDS} fields, found {field}"
+    if code == TOO_LATE:
+        return f"the job ends later than {LARGEST_NUMBER:.0e} s after the beginning of the log"
     name = FIELDS[field]
     if code == BAD_NUMBER:
         return f"field {field + 1} ({name}) is not a number"

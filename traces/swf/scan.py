@@ -19,7 +19,7 @@ from traces.swf.fields import (
     TIMES,
 )
 
-SOUND, BLANK_LINE, COMMENT, FURTHER_PART, BAD_NUMBER, BAD_VALUE, TOO_FEW, TOO_MANY = range(8)
+SOUND, BLANK_LINE, COMMENT, FURTHER_PART, BAD_NUMBER, BAD_VALUE, TOO_LATE, TOO_FEW, TOO_MANY = range(9)
 """What a line is. Codes from BAD_NUMBER on are of lines that are rejected."""
 
 _IS_FRACTIONAL = np.array([name in FRACTIONAL for name in FIELDS])
@@ -32,6 +32,8 @@ SUBMIT, WAIT, RUNTIME, REQUESTED, THINK = (
 )
 STATUS = FIELDS.index("status")
 _FIRST_PART, _LAST_PART = min(PARTIAL_STATES), max(PARTIAL_STATES)
+_LARGE = LARGEST_NUMBER / 4
+"""Three times that are not larger have a sum that no log is too short for."""
 _SECOND = 1_000_000
 """In microseconds, to which times with fractions are exact."""
 _LEAST = np.array(
@@ -96,6 +98,7 @@ def _scan_line(text, i, row, whole, fractional, fractions):
     field = 0
     code = SOUND
     faulty_field = 0
+    has_large = False
     has_fractions = False
     has_submission = True
     while i < size and text[i] != 10:
@@ -131,7 +134,11 @@ def _scan_line(text, i, row, whole, fractional, fractions):
             while not _ends_at(text, i):
                 i += 1
         elif field < NUM_FIELDS:
-            if value > LARGEST_NUMBER or value < _LEAST[field] or (value != number and not _may_be_split(field, value)):
+            odd = value > _LARGE or value < _LEAST[field] or (value != number and not _may_be_split(field, value))
+            if odd and _LARGE < value <= LARGEST_NUMBER:
+                has_large = True
+                odd = value != number and not _may_be_split(field, value)
+            if odd:
                 if field == SUBMIT and value == -1:
                     has_submission = False
                 elif code == SOUND:
@@ -159,6 +166,9 @@ def _scan_line(text, i, row, whole, fractional, fractions):
         if code == SOUND:
             _to_whole_seconds(row, whole, fractions)
         fractions[:] = 0
+    if has_large and code == SOUND:
+        if whole[SUBMIT, row] + max(whole[WAIT, row], 0) + max(whole[RUNTIME, row], 0) > LARGEST_NUMBER:
+            code = TOO_LATE
     return code, faulty_field, i + 1
 
 

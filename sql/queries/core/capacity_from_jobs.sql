@@ -1,6 +1,7 @@
 -- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job whose start the
 -- log does not know is taken to have started when it was submitted; one of no length used nothing then. Within one second jobs end
--- first, then each job of no length runs for itself, then jobs start.
+-- first, then each job of no length runs for itself, then jobs start. Where nothing was submitted, started or ended for more than a
+-- year, there are no days: one wrong time may be thousands of years away.
 WITH all_that_ran AS (
     SELECT
         coalesce(start_time, submit_time) AS start_time,
@@ -24,35 +25,59 @@ last_day AS (
     SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM all_that_ran
 ),
 
+-- quarters of an hour, because time zones differ by whole ones, and converting every time would take long
+moments AS (
+    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, submit_time) AS time FROM core.jobs WHERE source = $source
+    UNION
+    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, unnest([start_time, end_time])) AS time FROM all_that_ran
+),
+
+days_told AS (
+    SELECT DISTINCT least(timezone($time_zone, timezone('UTC', moments.time))::DATE, last_day.day) AS day FROM moments, last_day
+),
+
+numbered AS (
+    SELECT day, count(*) FILTER (is_far) OVER (ORDER BY day) AS stretch
+    FROM (SELECT day, coalesce(day - lag(day) OVER (ORDER BY day) > 366, FALSE) AS is_far FROM days_told WHERE day IS NOT NULL)
+),
+
+stretches AS (
+    SELECT min(day) AS first_day, max(day) AS last_day FROM numbered GROUP BY stretch HAVING last_day >= $from_day
+),
+
+-- the one after the last day of a stretch ends it
 midnights AS (
-    SELECT timezone('UTC', timezone($time_zone, day)) AS time
+    SELECT timezone('UTC', timezone($time_zone, day)) AS time, day::DATE > last_day AS is_end
     FROM (
-        SELECT unnest(generate_series($from_day::TIMESTAMP, last_day.day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day
-        FROM last_day
+        SELECT
+            unnest(generate_series(greatest(first_day, $from_day)::TIMESTAMP, last_day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day,
+            last_day
+        FROM stretches
     )
 ),
 
 -- momentary_ is in use at that moment alone, beside what runs on from before
 changes AS (
     SELECT
-        time, step, procs, gpus, jobs,
+        time, step, procs, gpus, jobs, is_end,
         0 AS momentary_procs, 0 AS momentary_gpus, 0 AS momentary_jobs
     FROM (
-        SELECT end_time AS time, 0 AS step, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran WHERE NOT is_momentary
+        SELECT end_time AS time, 0 AS step, -procs AS procs, -gpus AS gpus, -1 AS jobs, FALSE AS is_end FROM ran WHERE NOT is_momentary
         UNION ALL
-        SELECT greatest(start_time, $from_time - INTERVAL 1 SECOND) AS time, 2 AS step, procs, gpus, 1 AS jobs
+        SELECT greatest(start_time, $from_time - INTERVAL 1 SECOND) AS time, 2 AS step, procs, gpus, 1 AS jobs, FALSE AS is_end
         FROM ran
         WHERE NOT is_momentary
         UNION ALL
-        SELECT time, 2 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs FROM midnights
+        SELECT time, 2 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs, is_end FROM midnights
     )
     UNION ALL
-    SELECT start_time AS time, 1 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs, procs, gpus, 1 FROM ran WHERE is_momentary
+    SELECT start_time AS time, 1 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs, FALSE AS is_end, procs, gpus, 1 FROM ran WHERE is_momentary
 ),
 
 in_use AS (
     SELECT
         time,
+        is_end,
         sum(procs) OVER by_moment AS procs,
         momentary_procs + sum(procs) OVER by_moment AS most_procs,
         momentary_gpus + sum(gpus) OVER by_moment AS most_gpus,
@@ -70,5 +95,5 @@ SELECT
     max(most_gpus)::BIGINT AS peak_gpus,
     max(most_jobs)::BIGINT AS peak_jobs
 FROM in_use
-WHERE time >= $from_time AND seconds IS NOT NULL
+WHERE time >= $from_time AND seconds IS NOT NULL AND NOT is_end
 GROUP BY day

@@ -89,14 +89,12 @@ days_told AS (
     FROM jobs, here
 ),
 
+-- days without anything before each day: counted and not listed, because one wrong time may be thousands of years away
 missing AS (
-    SELECT day::DATE AS day
-    FROM (
-        SELECT unnest(generate_series(min(day)::TIMESTAMP, max(day)::TIMESTAMP, INTERVAL 1 DAY)) AS day
-        FROM days_told
-        WHERE day IS NOT NULL
-    )
-    WHERE day::DATE NOT IN (SELECT day FROM days_told WHERE day IS NOT NULL)
+    SELECT lag(day) OVER (ORDER BY day) + 1 AS day, day - lag(day) OVER (ORDER BY day) - 1 AS days
+    FROM days_told
+    WHERE day IS NOT NULL
+    QUALIFY days > 0
 ),
 
 -- PBS: the clock of the server by its records' stamps, line by line
@@ -169,7 +167,12 @@ findings AS (
     UNION ALL
     SELECT 'told again', count(*), 'records', count(*) / nullif((SELECT accepted FROM lines), 0), min_by(file || ':' || line, (file, line)),
         'records of a job that another file or a later record tells too (core.repeats), each job counts once'
-    FROM core.repeats WHERE source = $source
+    FROM core.repeats WHERE source = $source AND reason IS DISTINCT FROM 'partial execution'
+    UNION ALL
+    SELECT 'partial executions', count(*), 'lines', count(*) / nullif((SELECT accepted FROM lines), 0),
+        min_by(file || ':' || line, (file, line)),
+        'SWF: lines of parts of a job that has a line as a whole too (core.repeats), each job counts once'
+    FROM core.repeats WHERE source = $source AND reason = 'partial execution'
     UNION ALL
     SELECT 'ids used again', ids_again, 'jobs', ids_again / nullif(jobs, 0), NULL,
         'jobs whose id another job had before: the counter has wrapped, or several systems write this log'
@@ -218,7 +221,7 @@ findings AS (
         'one user submits more than half of the jobs of a week that has more than three times the median: results may be about that user'
     FROM flurries, here
     UNION ALL
-    SELECT 'missing days', count(*), 'days', NULL,
+    SELECT 'missing days', coalesce(sum(days), 0)::BIGINT, 'days', NULL,
         if(any_value(has_dates), min(day)::VARCHAR, 'day ' || (min(day) - DATE '1970-01-01') || ' of the log'),
         'days on which no job was submitted, started or ended, between the first and the last: the system was down, or a file is missing'
     FROM missing, here

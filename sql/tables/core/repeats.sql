@@ -1,4 +1,4 @@
--- Accepted records that are no job of their own: the same job told again, in another file or by a later record.
+-- Accepted records that are no job of their own: duplicates in another file, records that a later one replaces, parts of a job's run.
 CREATE TABLE IF NOT EXISTS core.repeats (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     job_id VARCHAR NOT NULL, -- identifier in the log
@@ -7,4 +7,5 @@ CREATE TABLE IF NOT EXISTS core.repeats (
     end_s BIGINT, -- end, seconds of the log's clock
     file VARCHAR NOT NULL, -- log file
     line BIGINT NOT NULL, -- line number in that file, from 1
+    reason VARCHAR, -- SWF: duplicate (of a line in an earlier file) or partial execution; NULL for other formats: a later record replaces it
 );

@@ -1,4 +1,5 @@
--- Accepted lines of SWF logs: the 18 fields of the format, -1 as NULL, otherwise untouched.
+-- Accepted lines of SWF logs: the 18 fields of the format, -1 as NULL. Times with fractions are rounded up to whole seconds
+-- (docs/reference/logs.md), everything else is untouched.
 CREATE TABLE IF NOT EXISTS raw.swf_jobs (
     source VARCHAR NOT NULL, -- name of the source in the catalogue
     file VARCHAR NOT NULL, -- name of the log file within the source

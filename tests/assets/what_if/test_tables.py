@@ -24,4 +24,9 @@ def test_steps_are_hourly_for_usual_traces() -> None:
     assert step_for(30 * hour) == 900
     assert [step_for(days * 24 * hour) for days in (5, 30, 365, 800)] == [hour] * 4
     assert step_for(5 * 365 * 24 * hour) == 6 * hour
-    assert step_for(100 * 365 * 24 * hour) == 24 * hour == STEPS_S[-1]
+    assert step_for(50 * 365 * 24 * hour) == 24 * hour == STEPS_S[-1]
+
+
+def test_a_job_that_is_thousands_of_years_away_makes_no_more_steps_than_others() -> None:
+    step_s = step_for(100_000_000_000)
+    assert step_s % STEPS_S[-1] == 0 and 10_000 < 100_000_000_000 / step_s <= 20_000

@@ -171,6 +171,7 @@ BROKEN = {
         "field 5 (allocated_procs) must be a whole number",
     ),
     "unknown submit time": (with_field("submit_s", "-1"), "field 2 (submit_s) must be a number from 0"),
+    "end beyond all dates": (with_field("runtime_s", "99999999999"), "the job ends later than 1e+11 s after"),
     "unknown job number": (with_field("job_number", "-1"), "field 1 (job_number) must be a whole number"),
 }
 
@@ -232,7 +233,7 @@ def test_zero_with_a_huge_exponent_is_zero_or_rejected_but_never_nan(tmp_path: P
         ("runtime_s", "060", 60),
         ("runtime_s", "-1", None),
         ("runtime_s", "-1.0", None),
-        ("runtime_s", "100000000000", LARGEST),
+        ("requested_walltime_s", "100000000000", LARGEST),
         ("runtime_s", "0", 0),
         ("wait_s", "-5", -5),
         ("preceding_job", "-2", -2),
@@ -320,6 +321,8 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
         return "rejected"
     if exact_values["submit_s"] < 0:
         return "further part" if exact_values["status"] in (2, 3, 4) else "rejected"
+    if exact_values["submit_s"] + sum(max(exact_values[name], Decimal(0)) for name in ("wait_s", "runtime_s")) > LARGEST:
+        return "rejected"
     values = whole_times({name: round(exact, 6) if name in TIMES else exact for name, exact in exact_values.items()})
     return {
         name: None if value == -1 else float(value) if name in FRACTIONAL else int(value)

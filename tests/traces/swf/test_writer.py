@@ -18,7 +18,11 @@ JOBS = st.fixed_dictionaries(
     {
         name: (
             st.integers(0, 10**11)
-            if name in ("job_number", "submit_s")
+            if name == "job_number"
+            else st.integers(0, 10**10)
+            if name == "submit_s"
+            else st.none() | st.integers(0, 10**10)
+            if name in ("wait_s", "runtime_s")
             else st.none() | st.integers(0, 10**11).map(lambda hundredths: hundredths / 100)
             if name in FRACTIONAL
             else st.none() | st.integers(0, 10**11)
