@@ -200,9 +200,8 @@ def replay(
     log
         What `load_log` has loaded, or what it would load: the path of a log, or the name of a source.
     policy
-        Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained
-        for the source), or a trained policy (its file, or what `load_policy` returns). Or a Python function of waiting jobs, whose
-        lowest score goes first (docs/guides/plug-ins.md).
+        Order of the queue: a name such as `"SAF"`, `"formula:TEXT"`, `"FILE.py:NAME"`, `"learned"` (the policy trained for the source),
+        a Python function (docs/guides/plug-ins.md), or a trained policy (its file, or what `load_policy` or `train` returns).
     backfill
         Who may pass a job that does not fit: "none", "easy", "easy-sjbf", "conservative", ..., "learned", or an agent's file.
     **settings
@@ -238,10 +237,6 @@ def replay(
     >>> run = tracehouse.replay(log, "formula:-estimate * procs", "conservative", window=(500, 512), procs=300)
     >>> print(f"{run.metrics['average_bounded_slowdown']:.2f}")
     39.99
-    >>> def widest_first(procs):
-    ...     return -procs
-    >>> tracehouse.replay(log, widest_first)
-    Run(lublin-256: widest_first(), easy, 20,000 jobs, average wait 145.7 h)
     """
     chosen, nodes = _settings_of(policy, backfill, settings, log.given if isinstance(log, Log) else str(log))
     if not isinstance(log, Log):

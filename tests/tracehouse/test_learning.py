@@ -1,4 +1,4 @@
-"""Trained policies and environments from Python."""
+"""Environments from Python."""
 
 from __future__ import annotations
 
@@ -9,37 +9,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import tracehouse
-from assets.common.storage import data_folder
-
-
-def test_a_policy_file_is_loaded_and_replayed(trained: Path) -> None:
-    file, sha256 = tracehouse.query("SELECT file, sha256 FROM policies.scheduling_policies WHERE champion").row(0)
-    policy = tracehouse.load_policy(data_folder() / file)
-    assert policy.card["goal"] == "bsld"
-    log = tracehouse.load_log("lublin-256")
-    run = tracehouse.replay(log, policy)
-    assert run.summary["policy_sha256"] == sha256
-    assert run.jobs.equals(tracehouse.replay(log, "learned").jobs)
-
-
-def test_what_is_in_hand_is_trained_on(log: Path) -> None:
-    """A log object that knows its cluster, and settings of the command by name."""
-    loaded = tracehouse.load_log(log, procs=24)
-    policy = tracehouse.train(loaded, seeds=[1], goal="wait", epochs=1, window_jobs=32, method="evolution")
-    assert (policy.path, policy.card["cluster_procs"], policy.card["goal"]) == (Path("busy-evolution.json"), 24, "wait")
-    assert tracehouse.replay(loaded, policy).policy == "busy-evolution.json"
-    with pytest.raises(TypeError, match=r"train\(\) has no setting epoch: expected some of learn, agent"):
-        tracehouse.train(loaded, epoch=1)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match="a log has no predicted run times"):
-        tracehouse.train(loaded, estimates="predicted")
-    with pytest.raises(ValueError, match="expected different numbers"):
-        tracehouse.train(loaded, seeds=[1, 1])
-
-
-def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "policy.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"policy\.json: not a policy file"):
-        tracehouse.load_policy(tmp_path / "policy.json")
 
 
 def test_environments_keep_gymnasiums_rules(log: Path) -> None:

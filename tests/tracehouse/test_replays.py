@@ -84,31 +84,6 @@ def test_what_is_wrong_has_the_message_of_the_command_line(
     assert str(raised.value) == fail("replay", log, *options).strip()
 
 
-def test_a_function_is_a_policy(log: Path) -> None:
-    """Plain or compiled, with what it closes over, and again after it was defined anew, as in a notebook. No name is built in."""
-    import numba
-
-    Path("mine.py").write_text("def saf(estimate, procs):\n    return estimate * procs\n")
-    loaded, weight = tracehouse.load_log(log), 1.0
-
-    def saf(estimate, procs):
-        return weight * estimate * procs
-
-    expected = tracehouse.replay(loaded, "mine.py:saf").jobs
-    for policy in (saf, numba.njit(lambda estimate, procs: estimate * procs)):
-        assert tracehouse.replay(loaded, policy).jobs.equals(expected) and tracehouse.replay(log, policy).jobs.height
-    run = tracehouse.replay(loaded, saf)
-    assert run.policy == run.summary["policy"] == "saf()"
-    weight = -1.0
-    assert not tracehouse.replay(loaded, saf).jobs.equals(expected)
-    with pytest.raises(ValueError, match=r"'FILE\.py:NAME', and save that"):
-        run.save("mine")
-    with pytest.raises(
-        ValueError, match=r"policy saf\(\) has a parameter 'jobs', which is not known: expected some of now"
-    ):
-        tracehouse.replay(loaded, type("saf", (), {"__call__": lambda self, jobs: jobs})())
-
-
 def test_tables_are_pandas_frames_where_it_is_installed(log: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="the extra `pandas` is not installed")
     run = tracehouse.replay(log)

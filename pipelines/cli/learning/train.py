@@ -17,7 +17,7 @@ from pipelines.cli.replay_text import print_costs, print_verdicts
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
-    from pipelines.cli.learning.training import TrainedPolicy
+    from pipelines.cli.learning.training import TrainingResult
 
 TASK_OPTIONS = (
     click.option(
@@ -157,7 +157,7 @@ def train(
         _print_trained(trained)
 
 
-def _print_trained(trained: TrainedPolicy) -> None:
+def _print_trained(trained: TrainingResult) -> None:
     """How good the policy is, and how it is used."""
     setup = trained.setup
     print_costs(setup, trained.costs)
@@ -169,7 +169,7 @@ def _print_trained(trained: TrainedPolicy) -> None:
         click.echo(f"--{option} learned: {trained.happened}")
 
 
-def _print_how_to_use(trained: TrainedPolicy) -> None:
+def _print_how_to_use(trained: TrainingResult) -> None:
     setup, best, path = trained.setup, trained.best, trained.path
     recipe, given = best.recipe, trained.jobs.given
     if best.trained.best_epoch == 0 and recipe.start != "nothing":

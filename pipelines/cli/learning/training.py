@@ -71,7 +71,7 @@ class JobsToTrain:
 
 
 @dataclass(frozen=True)
-class TrainedPolicy:
+class TrainingResult:
     """The best policy of all seeds, and how good it is. path: of its file. key: formula of the best priority key. costs: of the goal, by
     policy, on the jobs that judge. judged: verdicts, empty where the rules allow none. happened: to the champion, None where the
     policy orders the queue or nothing keeps it."""
@@ -111,7 +111,7 @@ def train_policy(
     out: Path | None,
     plot: Path | None,
     options: dict[str, Any],
-) -> TrainedPolicy:
+) -> TrainingResult:
     """Trains a policy per seed, writes the file of the best one, and compares it with others on later jobs.
 
     options: those of `tracehouse train`, by name. Agents of a source in the warehouse challenge its champion. Raises ValueError with the
@@ -150,7 +150,7 @@ def train_policy(
         happened = adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
     for seed in seeds:
         forget(_checkpoint_of(path, seed))
-    return TrainedPolicy(jobs, setup, best, path, card, key, costs, judged, happened)
+    return TrainingResult(jobs, setup, best, path, card, key, costs, judged, happened)
 
 
 def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
