@@ -22,7 +22,7 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "a4a33f81608e"),
+    "swf": (2, "7da34f7f437d"),
     "slurm": (3, "ac40faa6b762"),
     "pbs": (2, "a5b040a8336b"),
     "vasp": ("4", "8e67b5e9265d"),
