@@ -20,9 +20,10 @@ from assets.report.words import (
     size_names,
 )
 from assets.what_if.grade import held_back_text
+from assets.what_if.scenarios.columns import RANKS_ALONE
 from assets.what_if.scenarios.pairing import direction_of
 from models.judging.fidelity import MEANING
-from models.judging.verdict import BASELINE
+from models.judging.verdict import BASELINE_ROW
 
 TITLE = "What would change"
 MOST_SCHEDULERS = 6
@@ -46,10 +47,6 @@ SCHEDULER_COLUMNS = (
     "grade",
     "verdict",
 )
-
-
-RANK_COLUMNS = ("rank", "mean wait")
-RANKS_ALONE = "With grade D no figure is to be trusted, so only the order of the schedulers and the direction of the mean wait are said."
 
 
 def changes_section(comparison: Comparison, cluster_procs: int) -> Section:
@@ -110,7 +107,7 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
     else:
         rows.append([logged.name, *_cells(logged, baseline, "", "")])
     letter = comparison.grade.letter or "none"
-    rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE)])
+    rows.append([baseline.name, *_cells(baseline, baseline, letter, BASELINE_ROW)])
     for row in tried:
         rows.append([full_name(row), *_cells(row, baseline, letter, row.verdict)])
     return Table(
@@ -125,9 +122,9 @@ def scheduler_table(caption: str, comparison: Comparison, tried: list[Scheduler]
 def _rank_table(caption: str, baseline: Scheduler, tried: list[Scheduler]) -> Table:
     """The order by the mean wait and the direction against the baseline, where no figure is to be trusted."""
     ranked = sorted(tried, key=lambda row: row.mean_s)
-    rows = [[baseline.name, "", BASELINE]]
+    rows = [[baseline.name, "", BASELINE_ROW]]
     rows += [[full_name(row), str(place), direction(row, baseline)] for place, row in enumerate(ranked, 1)]
-    return Table(caption, ("scheduler", *RANK_COLUMNS), rows, text_columns=[2], marked=[baseline.name])
+    return Table(caption, ("scheduler", "rank", "mean wait"), rows, text_columns=[2], marked=[baseline.name])
 
 
 def direction(row: Scheduler, baseline: Scheduler) -> str:

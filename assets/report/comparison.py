@@ -18,16 +18,15 @@ from assets.evaluation.ranking import rank_policies
 from assets.report.period import ReportPeriod
 from assets.report.words import DAY_S, FEW_JOBS, HOUR_S, MINUTE_S, configuration_name, count, rule_name
 from assets.what_if.grade import grade_of, machine_remark
-from assets.what_if.left_out import left_out_text
 from assets.what_if.scenarios.base_scheduler import NO_FIGURES, BaseScheduler, base_scheduler, stored_header
-from models.judging import verdict
+from assets.what_if.scenarios.left_out import left_out_text
 from models.judging.blocks import BLOCKS, cut_into_blocks
 from models.judging.configurations import SchedulerConfiguration
 from models.judging.intervals import WAIT_OFFSET_S, ratio_interval
 from models.judging.judge import Judgement, corrected_for_many
 from models.judging.machine import Machine
 from models.judging.panel import Panel, panel_of
-from models.judging.verdict import DOMINATES, TRADES, verdict_of
+from models.judging.verdict import DOMINATES, TRADES, plain_word, verdict_of
 from models.scheduling.options import STARTED_FROM
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.schedule import Schedule
@@ -139,7 +138,7 @@ class Comparison:
 
 def word_of(row: Scheduler) -> str:
     """The verdict without its certainty."""
-    return verdict.word_of(row.verdict)
+    return plain_word(row.verdict)
 
 
 @dataclass(frozen=True)

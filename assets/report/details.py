@@ -11,7 +11,7 @@ from assets.report.comparison import Comparison
 from assets.report.logged import LoggedSystem
 from assets.report.page import Block, Bullets, Heading, Section, Table, TermList
 from assets.report.words import NAMES_EXPLAINED, amount, count, duration_text, share, size_names
-from models.judging.verdict import MEANING
+from models.judging.verdict import VERDICT_MEANING
 from simulator.metrics.metrics import SEMANTICS
 from warehouse import Warehouse
 
@@ -48,7 +48,7 @@ def details_section(logged: LoggedSystem, comparison: Comparison, rows: dict[str
     ]
     blocks += [
         Heading("What the verdicts mean"),
-        Bullets([f"{name}: {text}" for name, text in MEANING.items()]),
+        Bullets([f"{name}: {text}" for name, text in VERDICT_MEANING.items()]),
     ]
     blocks.append(
         "Requested times are those that users ask for. Predicted times are those of a model that knew only jobs which had ended. Live "

@@ -16,9 +16,9 @@ DOMINATES, TRADES, HARMS, WORSE, NO_DIFFERENCE = "dominates", "trades", "harms",
 NOT_SIGNIFICANT = "no significant difference"
 CERTAIN = "certain"
 """Behind DOMINATES, after a comma."""
-BASELINE = "baseline"
+BASELINE_ROW = "baseline"
 """In a column of verdicts, where the row is what the others are compared with."""
-MEANING = {
+VERDICT_MEANING = {
     DOMINATES: "mean wait and mean bounded slowdown fall, and nobody pays. The wait that 99 % of the jobs do not exceed, and the mean "
     "waits of wide jobs and of much work, grow by a tenth at most. The single longest wait decides nothing",
     f"{DOMINATES}, {CERTAIN}": "the same, and chance explains such a result in fewer than 1 of 40 logs",
@@ -105,12 +105,12 @@ def verdict_text(word: str, is_certain: bool) -> str:
     return f"{word}, {CERTAIN}" if is_certain else word
 
 
-def word_of(text: str) -> str:
+def plain_word(text: str) -> str:
     """The word of a verdict that is stored or printed, without its certainty."""
     return text.partition(",")[0]
 
 
-def who_pays(payers: Sequence[str], most: int | None = None) -> str:
+def payers_text(payers: Sequence[str], most: int | None = None) -> str:
     """Those who pay for a verdict, worst first, for people. most: how many are named."""
     return "; ".join(payers[:most]) or "nobody by more than the limits of a verdict"
 
@@ -161,8 +161,8 @@ def verdict_of(
 
 def _may_be_chance(intervals: Sequence[RatioInterval | None]) -> bool:
     """Whether there are intervals, and all of them include 1."""
-    known = [(each.low, each.high) for each in intervals if each is not None]
-    ends = [(low, high) for low, high in known if low is not None and high is not None]
+    both_ends = [(each.low, each.high) for each in intervals if each is not None]
+    ends = [(low, high) for low, high in both_ends if low is not None and high is not None]
     return bool(ends) and all(low <= 1 <= high for low, high in ends)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assets.report.words import duration_text, number_text
-from assets.what_if.left_out import left_out_text
+from assets.what_if.scenarios.left_out import left_out_text
 from models.judging.verdict import verdict_text
 from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_width
 from simulator.jobs.words import partitions_text

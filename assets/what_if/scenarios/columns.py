@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from assets.what_if.scenarios.scenario_file import BASE
-from models.judging.verdict import BASELINE
+from models.judging.verdict import BASELINE_ROW
 
 FAILED = "failed"
 """In the column of verdicts, of a scenario that could not be replayed."""
@@ -52,7 +52,7 @@ def verdict_cell(row: dict[str, Any]) -> str:
     if row["failed_because"] is not None:
         return FAILED
     if row["scenario"] == BASE:
-        return BASELINE
+        return BASELINE_ROW
     words = row["verdict"] or ""
     return f"{words} *" if row["base_only_jobs"] or row["scenario_only_jobs"] else words
 
@@ -77,7 +77,7 @@ RANK_COLUMNS = (
     Column("mean wait", 24, lambda row: FAILED if row["failed_because"] is not None else row["direction"] or ""),
 )
 """All that is said where no figure is to be trusted."""
-RANKS_ALONE = "Grade D: only the order of the scenarios and the direction against the base are said, least wait first."
+RANKS_ALONE = "Grade D: no figure is to be trusted. So there is only the order, least wait first, and the direction against the base."
 
 
 def by_rank(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

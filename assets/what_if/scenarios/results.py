@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from assets.common.progress import progress
 from assets.common.writing.outputs import output_beside
-from assets.what_if.left_out import left_out_text
 from assets.what_if.run import ReplayRun, engine_version, replay_run
 from assets.what_if.scenarios.fate import fate_of_groups, labelled_jobs
+from assets.what_if.scenarios.left_out import left_out_text
 from assets.what_if.scenarios.pairing import (
     SECONDS_PER_HOUR,
     PairedJobs,
@@ -28,7 +28,7 @@ from assets.what_if.scenarios.planning import PlannedReplay, ScenarioPlan
 from assets.what_if.scenarios.scenario_file import BASE, LOG
 from assets.what_if.scenarios.unchanged import why_unchanged
 from models.judging.judge import Judgement, corrected_for_many
-from models.judging.verdict import HARMS, TRADES, verdict_text, who_pays, word_of
+from models.judging.verdict import HARMS, TRADES, payers_text, plain_word, verdict_text
 from models.waits.periods import DAY_S
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import partitions_text
@@ -340,8 +340,8 @@ def _remarks_of(row: dict[str, Any], has_figures: bool) -> list[str]:
     said = []
     if row["unchanged_because"] is not None:
         said.append(f"changes nothing: {row['unchanged_because']}")
-    if row["verdict"] is not None and word_of(row["verdict"]) in (TRADES, HARMS):
-        said.append(f"who pays: {who_pays((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
+    if row["verdict"] is not None and plain_word(row["verdict"]) in (TRADES, HARMS):
+        said.append(f"who pays: {payers_text((row['who_pays'] or '').split('; '), MOST_PAYERS)}")
     if row["jobs_wider_than_cluster"]:
         count = row["jobs_wider_than_cluster"]
         said.append(f"{_jobs(count)} wider than {row['procs']:,} processors {'is' if count == 1 else 'are'} left out")

@@ -15,7 +15,7 @@ from assets.report.changes import (
 )
 from assets.report.comparison import Comparison, Grade, Scheduler, read_comparison
 from assets.report.page import Block, Bullets, Chart, Table
-from models.judging.verdict import BASELINE
+from models.judging.verdict import BASELINE_ROW
 from warehouse import Warehouse
 
 
@@ -41,7 +41,7 @@ def test_the_log_is_the_first_row_and_every_replay_has_a_grade(graded: Warehouse
     assert "Grade B: the replay resembles what happened" in text_of(blocks)
     assert "The baseline is Best fit to the log: first come" in text_of(blocks)
     assert "no backfilling: the scheduler that fits the log best, with grade B." in text_of(blocks)
-    assert [row[-1] for row in table.rows][1] == BASELINE
+    assert [row[-1] for row in table.rows][1] == BASELINE_ROW
     assert [block.name for block in blocks if isinstance(block, Chart)] == ["waits-by-size"]
     assert not any(isinstance(block, Bullets) for block in blocks), "with grade B nothing is missing"
 
@@ -56,7 +56,7 @@ def test_a_poor_or_missing_grade_says_what_the_log_does_not_tell(graded: Warehou
     assert tuple(ranks.columns) == ("scheduler", "rank", "mean wait") and not any(
         isinstance(block, Chart) for block in poor
     )
-    assert {row[2] for row in ranks.rows} <= {BASELINE, "shorter waits", "longer waits", "about the same waits"}
+    assert {row[2] for row in ranks.rows} <= {BASELINE_ROW, "shorter waits", "longer waits", "about the same waits"}
     words = " ".join(NOT_IN_THE_LOG).lower()
     for what in ("partition", "reservation", "held", "fair share", "gpu", "memory", "users who react"):
         assert what in words

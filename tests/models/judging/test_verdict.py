@@ -13,14 +13,14 @@ from models.judging.verdict import (
     BEST_FIRST,
     DOMINATES,
     HARMS,
-    MEANING,
     NO_DIFFERENCE,
     NOT_SIGNIFICANT,
     TRADES,
+    VERDICT_MEANING,
     WORSE,
+    plain_word,
     ratios_of,
     verdict_of,
-    word_of,
 )
 
 FCFS = Panel(10.0, 7200.0, 50_000.0, 90_000.0, 20_000.0, 15_000.0, 0.05)
@@ -111,7 +111,7 @@ def test_those_that_dominate_are_ranked_by_both_gains() -> None:
 
 
 def test_every_verdict_has_a_place_and_a_meaning() -> None:
-    assert {word_of(text) for text in MEANING} == set(BEST_FIRST)
+    assert {plain_word(text) for text in VERDICT_MEANING} == set(BEST_FIRST)
     check = (Path(__file__).parents[3] / "sql" / "checks" / "ranks_follow_verdicts.sql").read_text()
     assert ", ".join(f"'{word}'" for word in BEST_FIRST) in check
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from assets.common.storage import open_warehouse
 from assets.what_if.scenarios.base_configuration import NOT_IN_LOG, base_configuration
 from tests.assets.what_if.scenarios.examples import write_grade
 
@@ -50,25 +49,6 @@ def test_a_poor_fit_is_no_base(busy: Path, grade: str) -> None:
     assert base.why.endswith(f"the best fit, SAF with backfilling none, has only grade {grade}")
     assert base.trust[0].startswith(f"grade {grade}: ") and base.trust[1] == NOT_IN_LOG
     assert base.has_figures == (grade == "C")
-
-
-def test_catalogue_and_header_name_the_base(busy: Path) -> None:
-    with open_warehouse().write() as connection:
-        connection.execute("UPDATE raw.log_headers SET value = 'uses the EASY scheduler'")
-    write_grade("D")
-    base = base_configuration("mine", is_log=False)
-    assert (base.settings.policy, base.settings.backfill) == ("FCFS", "easy")
-    assert base.why.startswith("the scheduler that the log's header names; the best fit, ")
-    log = busy / "plan.swf"
-    log.write_text("; Note: conservative backfilling\n" + (busy / "mine.swf").read_text())
-    assert base_configuration(str(log), is_log=True).settings.backfill == "conservative"
-    with (busy / "home" / "sources.toml").open("a") as catalogue:
-        catalogue.write('scheduler = { policy = "SJF", backfill = "none" }\n')
-    named = base_configuration("mine", is_log=False)
-    assert (named.settings.policy, named.settings.backfill) == ("SJF", "none")
-    assert named.why == "the scheduler that the catalogue names"
-    write_grade("A")
-    assert base_configuration("mine", is_log=False).settings.policy == "SAF"
 
 
 def test_without_a_grade_it_is_fcfs_with_easy_and_says_why(busy: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.results import ROW_SCHEMA, ScenarioResults
-from models.judging.verdict import MEANING, TRADES
+from models.judging.verdict import TRADES, VERDICT_MEANING
 from pipelines.cli.scenarios.what_if_text import what_if_text
 from tests.assets.what_if.scenarios.examples import SIX, results_of, write_grade
 from tests.pipelines.command_line import told_of
@@ -103,7 +103,7 @@ def test_verdicts_are_words_of_the_one_vocabulary(busy: Path) -> None:
     )
     words = {name: row_of(answer, name)["verdict"] for name in ("twice", "same", "huge", "SAF")}
     assert words["twice"] == "worse" and words["same"] == "no difference"
-    assert set(words.values()) <= MEANING.keys() and row_of(answer, "huge")["change_share"] < -0.5
+    assert set(words.values()) <= VERDICT_MEANING.keys() and row_of(answer, "huge")["change_share"] < -0.5
     assert row_of(answer, "same")["change_h"] == 0
     live = row_of(results_of({"live": {"estimates": "live", "procs": "+100%"}}), "live")
     assert "certain" not in live["verdict"]
@@ -185,7 +185,7 @@ def test_a_scenario_that_fails_takes_no_other_along(busy: Path) -> None:
     }
     answer = results_of({"more": {"procs": 20}} | {name: changes for name, (changes, _) in wrong.items()})
     assert answer.rows["scenario"].to_list() == ["log", "base", "more", *wrong]
-    assert row_of(answer, "more")["verdict"] in MEANING and row_of(answer, "more")["failed_because"] is None
+    assert row_of(answer, "more")["verdict"] in VERDICT_MEANING and row_of(answer, "more")["failed_because"] is None
     for name, (_, why) in wrong.items():
         assert why in row_of(answer, name)["failed_because"], name
         assert any(text.startswith(f"{name}: failed: ") for text in answer.remarks)
@@ -207,21 +207,3 @@ def test_below_trust_no_figure_there_is_only_an_order_and_a_direction(busy: Path
     assert answer.rows["verdict"].null_count() == answer.rows.height
     write_grade("C")
     assert "mean h" in what_if_text(results_of({"more": {"procs": 32}}), 100, 1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"backfill": "easy"}, "its settings are those of the base"),
-        ({"round_walltimes": "1s"}, "all requested times are multiples of 1s already"),
-        ({"policy": "bounded-key:cap_hours=0.01"}, "meet its cap of 36 s"),
-        ({"policy": "formula:-submit"}, "orders the jobs as they were submitted"),
-    ],
-    ids=str,
-)
-def test_a_scenario_that_changes_nothing_says_why(busy: Path, changes: dict[str, object], why: str) -> None:
-    answer = results_of({"x": changes, "more": {"procs": 20}})
-    assert why in row_of(answer, "x")["unchanged_because"] and row_of(answer, "more")["unchanged_because"] is None
-    assert any(text.startswith("x: changes nothing: ") for text in answer.remarks)
-    idle = results_of({"x": {"procs": 2000}}, base={"procs": 1000})
-    assert row_of(idle, "x")["unchanged_because"] == "no job waits in the base, so nothing can be gained"
