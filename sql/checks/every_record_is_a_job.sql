@@ -3,7 +3,7 @@
 WITH jobs AS (
     SELECT
         count(*) AS jobs,
-        count(*) FILTER (jobs.status = 'cancelled' AND sources.format = 'pbs') AS jobs_of_events,
+        count(*) FILTER (jobs.start_time IS NULL AND sources.format = 'pbs') AS jobs_of_events,
         count(DISTINCT job_index) AS indices,
         coalesce(max(job_index), -1) + 1 AS next_index
     FROM core.jobs AS jobs

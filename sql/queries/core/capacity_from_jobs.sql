@@ -1,26 +1,15 @@
--- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job of no length
--- is taken for one second. A job whose start the log does not know is taken to have started when it was submitted; one that was
--- cancelled before it started used nothing.
-WITH all_that_ran AS (
-    SELECT
-        coalesce(start_time, submit_time) AS start_time,
-        coalesce(start_time, submit_time) + to_seconds(greatest(runtime_s, 1)) AS end_time,
-        procs,
-        coalesce(gpus, 0) AS gpus
-    FROM core.jobs
-    WHERE
-        source = $source
-        AND procs IS NOT NULL
-        AND runtime_s IS NOT NULL
-        AND NOT (start_time IS NULL AND status = 'cancelled' AND runtime_s = 0)
-),
+-- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job whose start the
+-- log does not know is taken to have started when it was submitted; one of no length used nothing then. Within one second jobs end
+-- first, then each job of no length runs for itself, then jobs start. A suspended job holds nothing.
+WITH
+{{ held_stretches }}
 
 ran AS (
-    SELECT * FROM all_that_ran WHERE end_time >= $from_time
+    SELECT * FROM stretches WHERE end_time > $from_time OR start_time >= $from_time
 ),
 
 last_day AS (
-    SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM all_that_ran
+    SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM stretches
 ),
 
 midnights AS (
@@ -31,32 +20,43 @@ midnights AS (
     )
 ),
 
+-- momentary_ is in use at that moment alone, beside what runs on from before
 changes AS (
-    SELECT greatest(start_time, $from_time) AS time, procs AS procs, gpus AS gpus, 1 AS jobs FROM ran
+    SELECT
+        time, step, procs, gpus, jobs,
+        0 AS momentary_procs, 0 AS momentary_gpus, 0 AS momentary_jobs
+    FROM (
+        SELECT end_time AS time, 0 AS step, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran WHERE NOT is_momentary
+        UNION ALL
+        SELECT greatest(start_time, $from_time - INTERVAL 1 SECOND) AS time, 2 AS step, procs, gpus, 1 AS jobs
+        FROM ran
+        WHERE NOT is_momentary
+        UNION ALL
+        SELECT time, 2 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs FROM midnights
+    )
     UNION ALL
-    SELECT end_time AS time, -procs AS procs, -gpus AS gpus, -1 AS jobs FROM ran
-    UNION ALL
-    SELECT time, 0 AS procs, 0 AS gpus, 0 AS jobs FROM midnights
+    SELECT start_time AS time, 1 AS step, 0 AS procs, 0 AS gpus, 0 AS jobs, procs, gpus, 1 FROM ran WHERE is_momentary
 ),
 
--- a running sum takes all changes of one moment together: a processor freed at a moment can be given away at that moment
 in_use AS (
     SELECT
         time,
-        sum(procs) OVER (ORDER BY time) AS procs,
-        sum(gpus) OVER (ORDER BY time) AS gpus,
-        sum(jobs) OVER (ORDER BY time) AS jobs,
-        epoch(lead(time) OVER (ORDER BY time) - time) AS seconds
+        sum(procs) OVER by_moment AS procs,
+        momentary_procs + sum(procs) OVER by_moment AS most_procs,
+        momentary_gpus + sum(gpus) OVER by_moment AS most_gpus,
+        momentary_jobs + sum(jobs) OVER by_moment AS most_jobs,
+        epoch(lead(time) OVER by_moment - time) AS seconds
     FROM changes
+    WINDOW by_moment AS (ORDER BY time, step)
 )
 
 SELECT
     $source AS source,
     timezone($time_zone, timezone('UTC', time))::DATE AS day,
-    max(procs)::BIGINT AS peak_procs,
+    max(most_procs)::BIGINT AS peak_procs,
     sum(procs * seconds) / sum(seconds) AS mean_procs,
-    max(gpus)::BIGINT AS peak_gpus,
-    max(jobs)::BIGINT AS peak_jobs
+    max(most_gpus)::BIGINT AS peak_gpus,
+    max(most_jobs)::BIGINT AS peak_jobs
 FROM in_use
 WHERE time >= $from_time AND seconds IS NOT NULL
 GROUP BY day
