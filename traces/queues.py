@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
+from typing import Any
 
 from traces.common.log import LogError
 from traces.common.queue import QueueSnapshot
+from traces.pbs.qstat_json import JSON, read_jobs
 from traces.pbs.queue import read_pbs_queue
 from traces.slurm.queue import read_slurm_queue
 
@@ -21,18 +24,26 @@ def parse_queue(text: str, place: str, time_zone: str) -> QueueSnapshot:
     text: a JSON document with "jobs" (Slurm) or "Jobs" (PBS). place: its file, for messages. time_zone: of the cluster. Raises LogError,
     which names the place and what was expected.
     """
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
-        raise LogError(f"{place}: {_EXPECTED}, but {what}") from None
-    except RecursionError:
-        raise LogError(f"{place}: {_EXPECTED}, but its brackets are nested too deep") from None
+    document = _document(text, place)
     if isinstance(document, dict) and "jobs" in document:
         return read_slurm_queue(document, place)
     if isinstance(document, dict) and ("Jobs" in document or "pbs_version" in document):
         return read_pbs_queue(document, place, time_zone)
     raise LogError(f'{place}: {_EXPECTED}, but this JSON has neither "jobs" nor "Jobs"')
+
+
+def _document(text: str, place: str) -> Any:
+    """The JSON of a text, without lines before it, such as the greeting of a login node. A queue of PBS may break its rules."""
+    begin = re.search(r"^\s*[{\[]", text, re.MULTILINE)
+    try:
+        return JSON.raw_decode(text, begin.end() - 1)[0] if begin else json.loads(text)
+    except json.JSONDecodeError as error:
+        if (jobs := read_jobs(text)) is not None:
+            return jobs
+        what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
+        raise LogError(f"{place}: {_EXPECTED}, but {what}") from None
+    except RecursionError:
+        raise LogError(f"{place}: {_EXPECTED}, but its brackets are nested too deeply") from None
 
 
 def run_queue_command(command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:

@@ -27,6 +27,7 @@ ASSETS = {
     "raw.rejects": ["raw", "log"],
     "core.capacity": ["core", "jobs"],
     "core.requeues": ["core", "jobs"],
+    "core.suspensions": ["core", "jobs"],
     "raw.vasp_runs": ["raw", "vasp_runs"],
     "predictions.runtime_scores_by_period": ["predictions", "runtime_evaluation"],
 }

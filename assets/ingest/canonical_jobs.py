@@ -106,7 +106,7 @@ class _Computation:
             from_s = min(from_s, self._first_requeued())
         from_time = self.clock_zero + timedelta(seconds=from_s) if from_s > 0 else datetime.min
         with overlay(self.connection) as views:
-            for table in ("core.repeats", "core.requeues"):
+            for table in ("core.repeats", "core.requeues", "core.suspensions"):
                 views.make_table(table)
             of_source = f"SELECT * FROM {views.warehouse}.core.jobs WHERE source = '{self.source}'"
             former = f"{of_source} AND submit_time < TIMESTAMP '{from_time}'"
@@ -120,8 +120,14 @@ class _Computation:
                     f"INSERT INTO core.requeues BY NAME {sql.load(f'core.requeues_from_{self.log_format}')}",
                     {"source": self.source, "from_s": from_s, "clock_zero": self.clock_zero},
                 )
+            suspensions = self._rows_of("core.suspensions")
+            self.connection.execute(
+                f"INSERT INTO core.suspensions FROM {views.warehouse}.core.suspensions WHERE source = ? AND submit_time < ?",
+                [self.source, from_time],
+            )
             return [
                 _Replacement("core.jobs", "submit_time", from_time, files),
+                _Replacement("core.suspensions", "submit_time", from_time, suspensions),
                 _Replacement("core.requeues", "submit_time", from_time, self._rows_of("core.requeues")),
                 _Replacement("core.repeats", "submit_s", from_s, self._rows_of("core.repeats")),
                 self._capacity(from_s),
@@ -161,8 +167,11 @@ class _Computation:
         first_index = int(row[0]) if row else 0
         if self.log_format == "pbs":
             parameters = {"source": self.source, "from_s": from_s, "time_zone": self.time_zone}
+            for table, query in (("cancelled_jobs", "core.cancelled_pbs"), ("suspended_jobs", "core.suspended_pbs")):
+                self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {sql.load(query)}", parameters)
             self.connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE cancelled_jobs AS {sql.load('core.cancelled_pbs')}", parameters
+                f"INSERT INTO core.suspensions BY NAME {sql.load('core.suspensions_from_pbs')}",
+                {"source": self.source, "clock_zero": self.clock_zero},
             )
         if self.log_format == "swf":
             partial_lines = f"CREATE OR REPLACE TEMP TABLE partial_lines AS {sql.load('core.partial_swf')}"
@@ -178,6 +187,7 @@ class _Computation:
                 repeats = sql.load(f"core.repeats_{self.log_format}")
                 self.connection.execute(f"INSERT INTO core.repeats BY NAME {repeats}", bounds)
                 bounds |= {"clock_zero": self.clock_zero, "first_index": first_index}
+                bounds |= {"time_zone": self.time_zone} if self.log_format == "pbs" else {}
                 files.append(self._copy(f"jobs-{len(files)}", sql.load(f"core.jobs_from_{self.log_format}"), bounds))
                 row = first_row(self.connection, "SELECT count(*) FROM read_parquet(?)", [str(files[-1])])
                 first_index += int(row[0]) if row else 0

@@ -129,7 +129,7 @@ def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done:
         [reader.source.name],
     )
     accepted, lines, rejected = row or (0, 0, 0)
-    if accepted:
+    if accepted or _has_deleted_jobs(connection, reader):
         return
     wide = sum(count for (_, reason), count in done.lines.items() if reason.startswith("wider than the cluster"))
     if wide:
@@ -144,6 +144,16 @@ def _check_accepted(connection: duckdb.DuckDBPyConnection, reader: Reader, done:
     raise LogError(
         f"{where}: the log is empty: {lines} lines, none of them a finished job in the {log_format} format{begins}"
     )
+
+
+def _has_deleted_jobs(connection: duckdb.DuckDBPyConnection, reader: Reader) -> bool:
+    """Whether a PBS log has jobs that were deleted while they waited, though none that ended."""
+    query = (
+        "SELECT 1 FROM raw.pbs_records AS queued SEMI JOIN raw.pbs_records AS deleted ON queued.source = deleted.source "
+        "AND queued.job_id = deleted.job_id AND deleted.record_type IN ('D', 'A') "
+        "WHERE queued.source = ? AND queued.record_type = 'Q' LIMIT 1"
+    )
+    return reader.source.format == "pbs" and first_row(connection, query, [reader.source.name]) is not None
 
 
 def write_source(connection: duckdb.DuckDBPyConnection, reader: Reader, default_is_given: bool = False) -> None:

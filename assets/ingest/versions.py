@@ -30,7 +30,13 @@ JOB_STATEMENTS = {
     for log_format, more in {
         "swf": ("core.partial_swf",),
         "slurm": ("core.first_requeued_slurm", "core.requeued_slurm", "core.requeues_from_slurm"),
-        "pbs": ("core.cancelled_pbs", "core.first_deleted_pbs", "core.requeues_from_pbs"),
+        "pbs": (
+            "core.cancelled_pbs",
+            "core.first_deleted_pbs",
+            "core.requeues_from_pbs",
+            "core.suspended_pbs",
+            "core.suspensions_from_pbs",
+        ),
     }.items()
 }
 """The statements of `assets.ingest.canonical_jobs`, by format."""

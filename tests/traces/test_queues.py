@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from tests.shared import shared_file
 from traces.common.log import LogError
+from traces.common.queue import HELD, RUNNING, WAITING
 from traces.queues import parse_queue, run_queue_command
 
 
@@ -29,6 +31,45 @@ def test_the_scheduler_is_seen() -> None:
 def test_what_is_no_queue(text: str, reason: str) -> None:
     with pytest.raises(LogError, match=f"q: expected the JSON that `squeue --json` .*{reason}"):
         parse_queue(text, "q", "UTC")
+
+
+OK = shared_file("cases", "qstat", "ok.json")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in OK.parent.iterdir()))
+def test_odd_values_of_a_user_leave_the_queue_as_it_is(name: str) -> None:
+    snapshot = parse_queue((OK.parent / name).read_text(), "q", "UTC")
+    assert (snapshot.jobs, snapshot.faults) == (parse_queue(OK.read_text(), "q", "UTC").jobs, ())
+    assert [(job.job_id, job.procs, job.requested_walltime_s) for job in snapshot.jobs] == [("10", 4, 3600)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "005", "1,2", "inf", "", '"a", b"', '"C:\\"', r'"C:\"', r'"\"', '"tab\t, line\n"', '"x", "y" z"', '"() {  eval `a "$@"`; }"',
+        r'"\u00e9\q"', "{", '"{"', '"}"', '"11.srv":{', "-", "-01.", "{}}", '"' * 7,
+    ],
+)  # fmt: skip
+def test_an_odd_value_costs_no_other_job(value: str) -> None:
+    jobs = ",\n".join(
+        f'"{number}.srv":{{"job_state":"Q","queue":"workq","ctime":"Sat Mar  2 08:00:00 2024",'
+        f'"Variable_List":{{"X":{value if number == 2 else 1}}},"Resource_List":{{"ncpus":{number}}}}}'
+        for number in (1, 2, 3)
+    )
+    text = f'{{"timestamp":1709366400,"pbs_version":"20","Jobs":{{{jobs}}}}}'
+    snapshot = parse_queue(text, "q", "UTC")
+    assert [(job.job_id, job.procs) for job in snapshot.jobs if job.job_id != "2"] == [("1", 1), ("3", 3)]
+    assert snapshot.written_s == 1709366400
+    with pytest.raises(LogError, match="is no JSON"):
+        parse_queue(text[:-40], "q", "UTC")  # the command died
+
+
+@pytest.mark.parametrize("name", ["documented-command", "with-t"])
+def test_an_array_is_counted_once_however_qstat_lists_it(name: str) -> None:
+    path = shared_file("cases", "pbs", f"qstat-array-{name}.json")
+    snapshot = parse_queue(path.read_text(), "q", "UTC")
+    assert [snapshot.count(state) for state in (RUNNING, WAITING, HELD)] == [8, 5, 0]
+    assert sum(job.procs for job in snapshot.jobs if job.state == RUNNING) == 512
 
 
 def command(code: str) -> str:

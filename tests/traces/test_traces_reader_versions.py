@@ -22,9 +22,9 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "7da34f7f437d"),
+    "swf": (2, "59fa756d2f8a"),
     "slurm": (3, "ac40faa6b762"),
-    "pbs": (2, "a5b040a8336b"),
+    "pbs": (3, "6922bc5fec68"),
     "vasp": ("4", "8e67b5e9265d"),
 }
 """Version of each reader, and the hash of its code."""

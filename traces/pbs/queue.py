@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -33,6 +35,8 @@ PBS_STATES = {
 }
 """What the letters of job_state say of a job; F, X and M are of jobs that are over or elsewhere."""
 _OVER = ("F", "X", "M")
+_STARTED = ("R", "E", "S", "U")
+"""A suspended task counts as one that runs in the array's sum."""
 _BECAUSE = {
     "H": "held",
     "W": "waits for its time",
@@ -41,7 +45,8 @@ _BECAUSE = {
     "U": "suspended by the user of its nodes",
 }
 _DURATION = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})|(\d{1,9})")
-_LEFT_OF_ARRAY = re.compile(r"Queued:(\d+)")
+_OF_ARRAY = re.compile(r"(Queued|Running|Exiting):(\d{1,6})\b")
+_TASK = re.compile(r"\[\d+\]")
 
 
 def read_pbs_queue(document: dict[str, Any], place: str, time_zone: str) -> QueueSnapshot:
@@ -52,25 +57,56 @@ def read_pbs_queue(document: dict[str, Any], place: str, time_zone: str) -> Queu
     jobs = document.get("Jobs", {})
     if not isinstance(jobs, dict):
         raise LogError(f'{place}: expected the JSON of `qstat -f -F json`, with "Jobs" by id')
-    return snapshot_of(place, whole_seconds(document.get("timestamp")), _entries(jobs, ZoneInfo(time_zone)))
+    written_s = whole_seconds(document.get("timestamp"))
+    return snapshot_of(place, written_s, _entries(jobs, ZoneInfo(time_zone), written_s))
 
 
-def _entries(jobs: dict[str, Any], zone: ZoneInfo) -> Iterator[QueueJob | QueueJobFault | None]:
+def _entries(jobs: dict[str, Any], zone: ZoneInfo, written_s: int | None) -> Iterator[QueueJob | QueueJobFault | None]:
+    listed = _listed_tasks(jobs)
     for job_id, job in jobs.items():
         try:
             if not isinstance(job, dict):
                 raise QueueJobFault(f"job {job_id}: expected an object")
-            yield _job(job_id, job, zone)
+            if "[]" in job_id and job.get("job_state") not in _OVER:
+                yield from _array(job_id, job, zone, listed, written_s)
+            else:
+                yield _job(job_id, job, zone, 1)
         except QueueJobFault as fault:
             yield fault
 
 
-def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo) -> QueueJob | None:
+def _listed_tasks(jobs: dict[str, Any]) -> Counter[tuple[str, bool]]:
+    """How many tasks of each array have an entry of their own, by the array's id and by whether they run (`qstat -t`)."""
+    listed: Counter[tuple[str, bool]] = Counter()
+    for job_id, job in jobs.items():
+        letter = job.get("job_state") if isinstance(job, dict) else None
+        if letter not in _OVER and _TASK.search(job_id):
+            listed[_TASK.sub("[]", job_id), letter in _STARTED] += 1
+    return listed
+
+
+def _array(
+    job_id: str, job: dict[str, Any], zone: ZoneInfo, listed: Counter[tuple[str, bool]], written_s: int | None
+) -> Iterator[QueueJob]:
+    """What the entry of an array, `12[]`, stands for: the tasks that have no entry of their own. Of those that run, only the start of the
+    array is known. They are taken to have run since then, but for no more than half of what they request."""
+    states = Counter({word: int(count) for word, count in _OF_ARRAY.findall(str(job.get("array_state_count") or ""))})
+    if not states:
+        states["Queued"] = 1 if not any(listed[job_id, runs] for runs in (False, True)) else 0
+    waiting = states["Queued"] - listed[job_id, False]
+    running = states["Running"] + states["Exiting"] - listed[job_id, True]
+    if waiting > 0 and (waits := _job(job_id, job, zone, waiting)):
+        yield waits
+    if running > 0 and (runs := _job(job_id, job | {"job_state": "R"}, zone, 1)):
+        if written_s and runs.start_s and runs.requested_walltime_s > 0:
+            runs = replace(runs, start_s=max(runs.start_s, written_s - runs.requested_walltime_s // 2))
+        yield from [runs] * running
+
+
+def _job(job_id: str, job: dict[str, Any], zone: ZoneInfo, tasks: int) -> QueueJob | None:
+    """tasks: how many jobs the entry stands for."""
     letter = job.get("job_state")
     if letter in _OVER:
-        return None
-    tasks = _tasks(job_id, job)
-    if letter == "B" and tasks == 0:  # all its tasks run or are over, and are listed by themselves
         return None
 
     def fault(expected: str) -> QueueJobFault:
@@ -110,14 +146,6 @@ def _because(letter: str, job: dict[str, Any]) -> str:
     if letter == "H" and _text(job.get("depend")):
         return "dependency"
     return _BECAUSE.get(letter, "")
-
-
-def _tasks(job_id: str, job: dict[str, Any]) -> int:
-    """How many waiting jobs an entry stands for: the tasks of an array, `12[]`, that are still to start."""
-    if "[]" not in job_id:
-        return 1
-    left = _LEFT_OF_ARRAY.search(str(job.get("array_state_count") or ""))
-    return int(left.group(1)) if left else 1
 
 
 def _count(value: Any) -> int | None:

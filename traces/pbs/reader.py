@@ -23,7 +23,7 @@ from traces.pbs.rules import ARRAY_END, END_RECORD, read_line
 from traces.pbs.scan import ARRAY_CODE, BLANK, KIND_AT, MESSAGE, ODD, Scan, scan
 from traces.pbs.values import MISSING, NUMBER_COLUMNS, STRINGS
 
-PBS_READER_VERSION = 2
+PBS_READER_VERSION = 3
 """Raise it when the same bytes of a log give other rows. Then each log of this format is read again."""
 
 PBS_RECORD_SCHEMA = {
@@ -57,9 +57,13 @@ PBS_RECORD_SCHEMA = {
     "used_memory_kb": pl.Int64,
     "requestor": pl.Utf8,
     "message": pl.Utf8,
+    "reservation": pl.Utf8,
+    "assigned_procs": pl.Int64,
+    "assigned_gpus": pl.Int64,
 }
 """Columns of the records and of the events. Times are Unix seconds. But logged_s is the stamp of the record as its clock showed
-it, taken for UTC. Memory is of the whole job. message: the text of an event without keys."""
+it, taken for UTC. etime_s is 0 where the job was not eligible yet. Memory is of the whole job. message: the text of an event
+without keys. assigned_procs, assigned_gpus: what a start takes of the nodes, which is more than requested where it has them alone."""
 
 _COLUMN_OF = {
     "user": "user_name",
@@ -70,6 +74,7 @@ _COLUMN_OF = {
     "jobname": "job_name",
     "exec_host": "exec_host",
     "requestor": "requestor",
+    "resvID": "reservation",
 }
 
 
@@ -87,7 +92,8 @@ def parse_pbs(content: bytes, first_line: int = 1, renames: Mapping[str, Rename]
 
     Processors are the first of these that the record has: `resources_used.ncpus`, `Resource_List.ncpus` (beside a `select`),
     `total_execution_slots`, those in `exec_vnode`, the slots of `exec_host`. For an `E` record without any, it is what was requested:
-    mppwidth x mppdepth, nodes x ppn, ncpus, the chunks of select, or Torque's tasks. They are no fewer than mppwidth x mppdepth.
+    mppwidth x mppdepth or size, nodes x ppn, procs, ncpus, the chunks of select, or Torque's tasks. They are no fewer than
+    mppwidth x mppdepth or size.
     An `E` record is rejected when a time is missing or out of order (submission <= start <= end), or when no
     processor count can be found. renames: column -> what its texts are replaced by.
     """

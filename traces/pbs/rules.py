@@ -119,7 +119,7 @@ def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, ob
         "job_name": pairs.get("jobname"),
         "ctime_s": qtime if ctime is None else ctime,
         "qtime_s": qtime,
-        "etime_s": apply(_unix_seconds, pairs, "etime"),
+        "etime_s": 0 if pairs.get("etime") == "0" else apply(_unix_seconds, pairs, "etime"),
         "start_s": apply(_unix_seconds, pairs, "start"),
         "end_s": apply(_unix_seconds, pairs, "end"),
         "exec_host": pairs.get("exec_host"),
@@ -136,6 +136,9 @@ def _values(pairs: dict[str, str], apply: Callable[..., object]) -> dict[str, ob
         "requested_memory_kb": _requested_memory(pairs),
         "used_memory_kb": kilobytes(pairs.get("resources_used.mem", "")),
         "requestor": pairs["requestor"].partition("@")[0] if "requestor" in pairs else None,
+        "reservation": pairs.get("resvID"),
+        "assigned_procs": _known_count(pairs, "resource_assigned.ncpus"),
+        "assigned_gpus": _known_count(pairs, "resource_assigned.ngpus"),
     }
 
 
@@ -197,13 +200,16 @@ def _allocated_procs(pairs: dict[str, str]) -> int | None:
 
 
 def _cray_procs(pairs: dict[str, str]) -> int | None:
-    """Processors that a Cray job needs on compute nodes, its processing elements times the processors of each. None for other jobs.
+    """Processors that a Cray job needs on compute nodes, its processing elements times the processors of each, or its size. None for
+    other jobs.
 
     Other values of such a record may be of the login node, where the job's script runs.
     """
     width = _count(pairs, "Resource_List.mppwidth")
-    procs = width * (_count(pairs, "Resource_List.mppdepth") or 1) if width else None
-    if procs and procs > _MOST_PROCS:
+    if not width:
+        return _count(pairs, "Resource_List.size")
+    procs = width * (_count(pairs, "Resource_List.mppdepth") or 1)
+    if procs > _MOST_PROCS:
         raise ValueError("mppwidth times mppdepth is no sound count of processors")
     return procs
 
@@ -237,12 +243,16 @@ def _slots(exec_host: str) -> int:
 
 
 def _requested_procs(pairs: dict[str, str]) -> int | None:
-    """Processors requested: those of a Cray job, else Torque's nodes, else ncpus, else the chunks of select, else Torque's
-    tasks."""
+    """Processors requested: those of a Cray job, else Torque's nodes or procs, the larger, else ncpus, else the chunks of select, else
+    Torque's tasks. Torque adds its default of one node to a request for procs."""
     if procs := _cray_procs(pairs):
         return procs
-    if pairs.get("Resource_List.nodes") and "Resource_List.select" not in pairs:
-        return _sum_of_chunks(pairs, "Resource_List.nodes", "ppn", 1, counted=True) or None
+    if "Resource_List.select" not in pairs:
+        listed = bool(pairs.get("Resource_List.nodes"))
+        of_nodes = _sum_of_chunks(pairs, "Resource_List.nodes", "ppn", 1, counted=True) if listed else 0
+        procs = _count(pairs, "Resource_List.procs") or 0
+        if listed or procs:
+            return max(of_nodes, procs) or None
     if count := _count(pairs, "Resource_List.ncpus"):
         return count
     if pairs.get("Resource_List.select"):
@@ -275,6 +285,7 @@ def _nodes(pairs: dict[str, str]) -> int | None:
     PBS Pro's nodect is the number of chunks, of which a host may hold several. One node of a Cray job may be the login node.
     """
     width, per_node = (_known_count(pairs, f"Resource_List.{key}") for key in ("mppwidth", "mppnppn"))
+    width = width or _known_count(pairs, "Resource_List.size")
     if width and per_node:
         return -(-width // per_node)
     hosts = {chunk.partition("/")[0] for chunk in pairs.get("exec_host", "").split("+")}

@@ -12,7 +12,7 @@ from traces.common.compiled import compiled
 from traces.common.log import LARGEST_S
 from traces.pbs.lists import GPUS, MISSING, NCPUS, PPN, different_hosts, slots_of, sum_of_chunks, whole
 
-STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor")
+STRINGS = ("user", "group", "account", "project", "queue", "jobname", "exec_host", "requestor", "resvID")
 _TIMES = ("ctime", "qtime", "etime", "start", "end")
 _DURATIONS = ("Resource_List.walltime", "resources_used.walltime", "resources_used.cput", "eligible_time")
 _COUNTS = ("resources_used.ncpus", "Resource_List.ncpus", "total_execution_slots")
@@ -32,6 +32,10 @@ KEYS = (
     "Resource_List.mppwidth",
     "Resource_List.mppdepth",
     "Resource_List.mppnppn",
+    "Resource_List.size",
+    "Resource_List.procs",
+    "resource_assigned.ncpus",
+    "resource_assigned.ngpus",
     "exec_vnode",
     "Exit_status",
     "exit_status",
@@ -48,6 +52,8 @@ _NGPUS, _GPUS, _GPU = (KEYS.index(key) for key in _GPU_COUNTS)
 _MEMORY, _USED_MEMORY = (KEYS.index(key) for key in _SIZES)
 _SELECT, _NODES = KEYS.index("Resource_List.select"), KEYS.index("Resource_List.nodes")
 _WIDTH, _DEPTH, _PER_NODE = (KEYS.index(f"Resource_List.{key}") for key in ("mppwidth", "mppdepth", "mppnppn"))
+_SIZE, _PROCS = KEYS.index("Resource_List.size"), KEYS.index("Resource_List.procs")
+_ASSIGNED, _ASSIGNED_GPUS = (KEYS.index(f"resource_assigned.{key}") for key in ("ncpus", "ngpus"))
 _VNODES, REQUESTOR = KEYS.index("exec_vnode"), KEYS.index("requestor")
 _TASKS, _RESERVED = KEYS.index("tasks"), KEYS.index("nodes")
 _EXIT, _EXIT_TORQUE = KEYS.index("Exit_status"), KEYS.index("exit_status")
@@ -72,6 +78,8 @@ NUMBER_COLUMNS = (
     "requested_memory_kb",
     "used_memory_kb",
     "logged_s",
+    "assigned_procs",
+    "assigned_gpus",
 )
 _PREFIXES = np.frombuffer(b"kmgtp", dtype=np.uint8)
 
@@ -87,6 +95,8 @@ def numbers_of(text, spans, numbers, is_end, hosts, stamp):
         numbers[k] = _unix_seconds(text, spans, key)
         if numbers[k] == -1:
             return False
+    if numbers[2] == MISSING and spans[_ETIME, 1] == 1:  # the job is not eligible yet
+        numbers[2] = 0
     if numbers[0] == MISSING:
         numbers[0] = numbers[1]
     if is_end:
@@ -119,6 +129,8 @@ def numbers_of(text, spans, numbers, is_end, hosts, stamp):
         numbers[14] = _optional_count(text, spans, _STARTS)
     numbers[15] = _kilobytes(text, spans, _MEMORY)
     numbers[16] = _kilobytes(text, spans, _USED_MEMORY)
+    numbers[18] = _optional_count(text, spans, _ASSIGNED)
+    numbers[19] = _optional_count(text, spans, _ASSIGNED_GPUS)
     return numbers[15] != -1 and numbers[16] != -1
 
 
@@ -220,10 +232,11 @@ def _kilobytes(text, spans, key):
 
 @compiled
 def _cray_procs(text, spans):
-    """Processing elements times the processors of each. 0 for none, -1 for odd values."""
-    if spans[_WIDTH, 1] <= 0:
-        return np.int64(0)
-    width, depth = _count(text, spans, _WIDTH), _count(text, spans, _DEPTH)
+    """Processing elements times the processors of each, or the size. 0 for none, -1 for odd values."""
+    width = _count(text, spans, _WIDTH)
+    if width == 0:
+        return _count(text, spans, _SIZE)
+    depth = _count(text, spans, _DEPTH)
     procs = width * max(depth, 1)
     return np.int64(-1) if width < 0 or (width > 0 and depth < 0) or procs > 1_000_000_000 else procs
 
@@ -231,8 +244,13 @@ def _cray_procs(text, spans):
 @compiled
 def _requested_procs(text, spans):
     """Of a job that is not a Cray's. 0 for none, -1 for odd values."""
-    if spans[_NODES, 1] > 0 and spans[_SELECT, 1] < 0:
-        return sum_of_chunks(text, spans[_NODES], PPN, 1, True)
+    if spans[_SELECT, 1] < 0 and (spans[_NODES, 1] > 0 or spans[_PROCS, 1] > 0):
+        of_nodes = sum_of_chunks(text, spans[_NODES], PPN, 1, True) if spans[_NODES, 1] > 0 else np.int64(0)
+        procs = _count(text, spans, _PROCS)
+        if of_nodes < 0 or procs < 0:
+            return np.int64(-1)
+        if spans[_NODES, 1] > 0 or procs > 0:
+            return max(of_nodes, procs)
     count = _count(text, spans, _NCPUS)
     if count == 0 and spans[_SELECT, 1] > 0:
         count = sum_of_chunks(text, spans[_SELECT], NCPUS, 1, True)
@@ -261,8 +279,10 @@ def _gpus(text, spans):
 def _nodes(text, spans, hosts, stamp):
     """MISSING where the record does not have it, -1 for odd values."""
     fewest = 1
-    if spans[_WIDTH, 1] > 0:
+    if spans[_WIDTH, 1] > 0 or spans[_SIZE, 1] > 0:
         width, per_node = _optional_count(text, spans, _WIDTH), _optional_count(text, spans, _PER_NODE)
+        if width <= 0:
+            width = _optional_count(text, spans, _SIZE)
         if width > 0 and per_node > 0:
             return -(-width // per_node)
         fewest = 2 if width > 0 else 1

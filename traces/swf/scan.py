@@ -166,9 +166,9 @@ def _scan_line(text, i, row, whole, fractional, fractions):
         if code == SOUND:
             _to_whole_seconds(row, whole, fractions)
         fractions[:] = 0
-    if has_large and code == SOUND:
-        if whole[SUBMIT, row] + max(whole[WAIT, row], 0) + max(whole[RUNTIME, row], 0) > LARGEST_NUMBER:
-            code = TOO_LATE
+    latest = whole[SUBMIT, row] + max(whole[WAIT, row], 0) + max(whole[RUNTIME, row], 0)
+    if has_large and code == SOUND and latest > LARGEST_NUMBER:
+        code = TOO_LATE
     return code, faulty_field, i + 1
 
 

@@ -1,35 +1,23 @@
 -- Use of one source by local day, from $from_day (which begins at $from_time in UTC) on to the day of the last end. A job whose start the
 -- log does not know is taken to have started when it was submitted; one of no length used nothing then. Within one second jobs end
--- first, then each job of no length runs for itself, then jobs start. Where nothing was submitted, started or ended for more than a
--- year, there are no days: one wrong time may be thousands of years away.
-WITH all_that_ran AS (
-    SELECT
-        coalesce(start_time, submit_time) AS start_time,
-        coalesce(start_time, submit_time) + to_seconds(runtime_s) AS end_time,
-        procs,
-        coalesce(gpus, 0) AS gpus,
-        runtime_s <= 0 AS is_momentary
-    FROM core.jobs
-    WHERE
-        source = $source
-        AND procs IS NOT NULL
-        AND runtime_s IS NOT NULL
-        AND NOT (start_time IS NULL AND runtime_s = 0)
-),
+-- first, then each job of no length runs for itself, then jobs start. A suspended job holds nothing. Where nothing was submitted,
+-- started or ended for more than a year, there are no days: one wrong time may be thousands of years away.
+WITH
+{{ held_stretches }}
 
 ran AS (
-    SELECT * FROM all_that_ran WHERE end_time > $from_time OR start_time >= $from_time
+    SELECT * FROM stretches WHERE end_time > $from_time OR start_time >= $from_time
 ),
 
 last_day AS (
-    SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM all_that_ran
+    SELECT timezone($time_zone, timezone('UTC', max(end_time)))::DATE AS day FROM stretches
 ),
 
 -- quarters of an hour, because time zones differ by whole ones, and converting every time would take long
 moments AS (
     SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, submit_time) AS time FROM core.jobs WHERE source = $source
     UNION
-    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, unnest([start_time, end_time])) AS time FROM all_that_ran
+    SELECT DISTINCT time_bucket(INTERVAL 15 MINUTES, unnest([start_time, end_time])) AS time FROM stretches
 ),
 
 days_told AS (
@@ -41,7 +29,7 @@ numbered AS (
     FROM (SELECT day, coalesce(day - lag(day) OVER (ORDER BY day) > 366, FALSE) AS is_far FROM days_told WHERE day IS NOT NULL)
 ),
 
-stretches AS (
+day_stretches AS (
     SELECT min(day) AS first_day, max(day) AS last_day FROM numbered GROUP BY stretch HAVING last_day >= $from_day
 ),
 
@@ -52,7 +40,7 @@ midnights AS (
         SELECT
             unnest(generate_series(greatest(first_day, $from_day)::TIMESTAMP, last_day::TIMESTAMP + INTERVAL 1 DAY, INTERVAL 1 DAY)) AS day,
             last_day
-        FROM stretches
+        FROM day_stretches
     )
 ),
 

@@ -1,36 +1,12 @@
 -- Canonical jobs of one PBS source, submitted from $from_s and before $to_s, seconds since 1970 ($clock_zero); the first has the
--- index $first_index. Ends of jobs, and those in `cancelled_jobs` (core.cancelled_pbs), which never started.
-WITH attempts AS (
-    SELECT DISTINCT job_id, ctime_s, start_s, end_s
-    FROM raw.pbs_records
-    WHERE source = $source AND record_type = 'R' AND start_s <= end_s AND ctime_s >= $from_s AND ctime_s < $to_s
-    UNION
-    SELECT job_id, submit_s AS ctime_s, start_s, end_s
-    FROM core.repeats
-    WHERE source = $source AND submit_s >= $from_s AND submit_s < $to_s
-),
-
-requeued AS (
-    SELECT ended.file, ended.line, count(*) AS requeues, sum(attempts.end_s - attempts.start_s)::BIGINT AS requeued_s
-    FROM attempts
-    INNER JOIN raw.pbs_records AS ended
-        ON
-            attempts.job_id = ended.job_id
-            AND attempts.ctime_s = ended.ctime_s
-            AND attempts.start_s IS DISTINCT FROM ended.start_s
-    WHERE ended.source = $source AND ended.record_type = 'E' AND ended.ctime_s >= $from_s AND ended.ctime_s < $to_s
-    GROUP BY ended.file, ended.line
-),
-
-pbs AS (
+-- index $first_index. Ends of jobs, and those in `cancelled_jobs` (core.cancelled_pbs), which were deleted while they waited. The table
+-- `suspended_jobs` (core.suspended_pbs) has the times in which jobs were suspended.
+WITH pbs AS (
     SELECT
         jobs.* EXCLUDE (source, record_type, logged_s, message, requestor),
         jobs.ctime_s AS submit_s,
-        requeued.requeues,
-        requeued.requeued_s,
         NULL AS deleted_s
     FROM raw.pbs_records AS jobs
-    LEFT JOIN requeued ON jobs.file = requeued.file AND jobs.line = requeued.line
     ANTI JOIN (FROM core.repeats WHERE source = $source) AS repeats ON jobs.file = repeats.file AND jobs.line = repeats.line
     WHERE jobs.source = $source AND jobs.record_type = 'E' AND jobs.ctime_s >= $from_s AND jobs.ctime_s < $to_s
     UNION ALL BY NAME
@@ -39,8 +15,100 @@ pbs AS (
     WHERE submit_s >= $from_s AND submit_s < $to_s
 ),
 
+suspended AS (
+    SELECT job_id, submit_s, start_s, sum(to_s - from_s)::BIGINT AS suspended_s FROM suspended_jobs GROUP BY ALL
+),
+
+attempts AS (
+    SELECT DISTINCT job_id, ctime_s AS submit_s, start_s, end_s
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type = 'R' AND start_s <= end_s AND ctime_s >= $from_s AND ctime_s < $to_s
+    UNION
+    SELECT job_id, submit_s, start_s, end_s
+    FROM core.repeats
+    WHERE source = $source AND submit_s >= $from_s AND submit_s < $to_s
+),
+
+requeued AS (
+    SELECT
+        pbs.file,
+        pbs.line,
+        count(*) AS requeues,
+        sum(attempts.end_s - attempts.start_s - coalesce(suspended.suspended_s, 0))::BIGINT AS requeued_s
+    FROM attempts
+    INNER JOIN pbs
+        ON attempts.job_id = pbs.job_id AND attempts.submit_s = pbs.submit_s AND attempts.start_s IS DISTINCT FROM pbs.start_s
+    LEFT JOIN suspended
+        ON
+            attempts.job_id = suspended.job_id
+            AND attempts.submit_s = suspended.submit_s
+            AND attempts.start_s = suspended.start_s
+    GROUP BY pbs.file, pbs.line
+),
+
+-- a job that has its nodes alone takes all that they have
+assigned AS (
+    SELECT job_id, ctime_s AS submit_s, start_s, max(assigned_procs) AS assigned_procs, max(assigned_gpus) AS assigned_gpus
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type = 'S' AND ctime_s >= $from_s AND ctime_s < $to_s AND assigned_procs IS NOT NULL
+    GROUP BY ALL
+),
+
+-- somebody asked for the deletion of the job; it ends soon after
+deletions AS (
+    SELECT DISTINCT
+        job_id, epoch(timezone('UTC', timezone($time_zone, make_timestamp(logged_s * 1000000))))::BIGINT AS asked_s
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type = 'D' AND logged_s >= $from_s - 2 * 86400
+),
+
+deleted_runs AS (
+    SELECT DISTINCT pbs.file, pbs.line
+    FROM pbs
+    INNER JOIN deletions ON pbs.job_id = deletions.job_id AND deletions.asked_s BETWEEN pbs.start_s AND pbs.end_s
+    WHERE pbs.deleted_s IS NULL
+),
+
+-- when a reservation was to begin; one that stands begins many times
+reservations AS (
+    SELECT DISTINCT job_id AS reservation, start_s AS begins_s
+    FROM raw.pbs_records
+    WHERE source = $source AND record_type IN ('B', 'Y') AND start_s IS NOT NULL
+),
+
+reserved AS (
+    SELECT pbs.file, pbs.line, reservations.begins_s
+    FROM (SELECT *, coalesce(deleted_s, start_s) AS left_s FROM pbs WHERE reservation IS NOT NULL) AS pbs
+    ASOF INNER JOIN reservations ON pbs.reservation = reservations.reservation AND pbs.left_s >= reservations.begins_s
+),
+
+facts AS (
+    SELECT
+        pbs.*,
+        coalesce(pbs.deleted_s, pbs.start_s) AS left_s, -- the queue
+        greatest(coalesce(nullif(pbs.etime_s, 0), pbs.submit_s), reserved.begins_s) AS eligible_s,
+        -- only the record of the queue is known of a job that was never eligible, or whose reservation had not begun
+        pbs.deleted_s IS NOT NULL AND (pbs.etime_s = 0 OR (pbs.reservation IS NOT NULL AND reserved.begins_s IS NULL))
+            AS never_eligible,
+        reserved.begins_s IS NOT NULL AS is_reserved,
+        requeued.requeues,
+        requeued.requeued_s,
+        coalesce(suspended.suspended_s, 0) AS suspended_s,
+        greatest(coalesce(pbs.procs, pbs.requested_procs), assigned.assigned_procs) AS held_procs,
+        greatest(pbs.gpus, assigned.assigned_gpus) AS held_gpus,
+        deleted_runs.file IS NOT NULL AS was_deleted,
+        -- Torque's negative exit statuses mean other things than those of PBS Pro, whose records have a project or an eligible time
+        pbs.project IS NULL AND pbs.eligible_wait_s IS NULL AS is_torque
+    FROM pbs
+    LEFT JOIN requeued ON pbs.file = requeued.file AND pbs.line = requeued.line
+    LEFT JOIN suspended ON pbs.job_id = suspended.job_id AND pbs.submit_s = suspended.submit_s AND pbs.start_s = suspended.start_s
+    LEFT JOIN assigned ON pbs.job_id = assigned.job_id AND pbs.submit_s = assigned.submit_s AND pbs.start_s = assigned.start_s
+    LEFT JOIN deleted_runs ON pbs.file = deleted_runs.file AND pbs.line = deleted_runs.line
+    LEFT JOIN reserved ON pbs.file = reserved.file AND pbs.line = reserved.line
+),
+
 ordered AS (
-    SELECT * FROM pbs ORDER BY submit_s, file, line
+    SELECT * FROM facts ORDER BY submit_s, file, line
 ),
 
 final AS (
@@ -49,16 +117,21 @@ final AS (
         $first_index + row_number() OVER () - 1 AS job_index,
         job_id,
         $clock_zero::TIMESTAMP + to_seconds(submit_s) AS submit_time,
-        $clock_zero::TIMESTAMP + to_seconds(coalesce(etime_s, submit_s)) AS eligible_time,
+        CASE WHEN NOT never_eligible THEN $clock_zero::TIMESTAMP + to_seconds(eligible_s) END AS eligible_time,
         CASE WHEN deleted_s IS NULL THEN $clock_zero::TIMESTAMP + to_seconds(start_s) END AS start_time,
         $clock_zero::TIMESTAMP + to_seconds(coalesce(deleted_s, end_s)) AS end_time,
-        coalesce(deleted_s, start_s) - submit_s AS wait_s,
-        coalesce(eligible_wait_s, greatest(coalesce(deleted_s, start_s) - coalesce(etime_s, submit_s), 0)) AS eligible_wait_s,
-        CASE WHEN deleted_s IS NULL THEN end_s - start_s ELSE 0 END AS runtime_s,
-        coalesce(procs, requested_procs) AS procs,
+        left_s - submit_s AS wait_s,
+        CASE
+            WHEN never_eligible THEN 0
+            -- PBS goes on counting while the job is suspended, and before its reservation begins
+            WHEN is_reserved THEN least(eligible_wait_s, greatest(left_s - eligible_s, 0))
+            ELSE least(coalesce(eligible_wait_s, greatest(left_s - eligible_s, 0)), left_s - submit_s)
+        END AS eligible_wait_s,
+        CASE WHEN deleted_s IS NULL THEN end_s - start_s - suspended_s ELSE 0 END AS runtime_s,
+        held_procs AS procs,
         requested_procs,
         CASE WHEN requested_walltime_s > 0 THEN requested_walltime_s END AS requested_walltime_s,
-        gpus,
+        held_gpus AS gpus,
         nodes,
         requested_memory_kb,
         used_memory_kb,
@@ -66,18 +139,16 @@ final AS (
         user_name,
         group_name,
         account,
-        queue,
+        -- each reservation has a queue of its own, named as the reservation
+        CASE WHEN reservation || '.' LIKE queue || '.%' THEN 'reservation' ELSE queue END AS queue,
         job_name AS executable,
-        CASE
-            WHEN deleted_s IS NOT NULL THEN 'cancelled'
-            WHEN exit_status = 0 THEN 'completed'
-            WHEN exit_status IS NULL THEN 'unknown'
-            ELSE 'failed'
-        END AS status,
-        CASE WHEN deleted_s IS NULL THEN coalesce(run_count, 1 + coalesce(requeues, 0)) ELSE 0 END AS run_count,
+{{ pbs_status }}
+        CASE WHEN deleted_s IS NULL THEN coalesce(run_count, 1 + coalesce(requeues, 0)) ELSE coalesce(requeues, 0) END AS run_count,
         coalesce(requeued_s, 0) AS requeued_s,
         file,
-        line
+        line,
+        reservation,
+        suspended_s
     FROM ordered
 )
 

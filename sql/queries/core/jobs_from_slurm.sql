@@ -37,7 +37,12 @@ requeued AS (
 ),
 
 slurm AS (
-    SELECT jobs.* EXCLUDE (submit_s), jobs.job_submit_s AS submit_s, requeued.requeues, requeued.requeued_s
+    SELECT
+        jobs.* EXCLUDE (submit_s),
+        jobs.job_submit_s AS submit_s,
+        requeued.requeues,
+        requeued.requeued_s,
+        least(coalesce(jobs.suspended_s, 0), jobs.end_s - coalesce(jobs.start_s, jobs.end_s)) AS suspended_in_run_s
     FROM jobs
     LEFT JOIN requeued ON jobs.file = requeued.file AND jobs.line = requeued.line
     ORDER BY jobs.job_submit_s, jobs.file, jobs.line
@@ -54,7 +59,7 @@ final AS (
         $clock_zero::TIMESTAMP + to_seconds(end_s) AS end_time,
         coalesce(start_s, end_s) - submit_s AS wait_s,
         greatest(coalesce(start_s, end_s) - coalesce(eligible_s, submit_s), 0) AS eligible_wait_s,
-        end_s - coalesce(start_s, end_s) AS runtime_s,
+        end_s - coalesce(start_s, end_s) - suspended_in_run_s AS runtime_s,
         procs,
         requested_procs,
         CASE WHEN time_limit_s > 0 THEN time_limit_s END AS requested_walltime_s,
@@ -84,6 +89,7 @@ final AS (
         coalesce(requeued_s, 0) AS requeued_s,
         file,
         line,
+        suspended_in_run_s AS suspended_s,
         qos
     FROM slurm
 )

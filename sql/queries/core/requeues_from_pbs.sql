@@ -3,7 +3,7 @@
 WITH jobs AS (
     SELECT job_id, submit_time, start_time, min(job_index) AS job_index
     FROM core.jobs
-    WHERE source = $source AND submit_time >= $clock_zero::TIMESTAMP + to_seconds($from_s) AND start_time IS NOT NULL
+    WHERE source = $source AND submit_time >= $clock_zero::TIMESTAMP + to_seconds($from_s)
     GROUP BY ALL
 ),
 
@@ -21,6 +21,10 @@ attempts AS (
     QUALIFY row_number() OVER (
         PARTITION BY records.job_id, records.ctime_s, records.start_s, records.end_s ORDER BY records.file, records.line
     ) = 1
+),
+
+suspended AS (
+    SELECT job_id, submit_s, start_s, sum(to_s - from_s)::BIGINT AS suspended_s FROM suspended_jobs GROUP BY ALL
 )
 
 SELECT
@@ -34,13 +38,18 @@ SELECT
     $clock_zero::TIMESTAMP + to_seconds(attempts.ctime_s) AS submit_time,
     $clock_zero::TIMESTAMP + to_seconds(attempts.start_s) AS start_time,
     $clock_zero::TIMESTAMP + to_seconds(attempts.end_s) AS end_time,
-    attempts.end_s - attempts.start_s AS runtime_s,
+    attempts.end_s - attempts.start_s - coalesce(suspended.suspended_s, 0) AS runtime_s,
     coalesce(attempts.procs, attempts.requested_procs) AS procs,
     attempts.used_cpu_s,
     attempts.exit_status,
     attempts.file,
     attempts.line
 FROM attempts
+LEFT JOIN suspended
+    ON
+        attempts.job_id = suspended.job_id
+        AND attempts.ctime_s = suspended.submit_s
+        AND attempts.start_s = suspended.start_s
 LEFT JOIN jobs
     ON attempts.job_id = jobs.job_id AND jobs.submit_time = $clock_zero::TIMESTAMP + to_seconds(attempts.ctime_s)
 WHERE jobs.start_time IS DISTINCT FROM $clock_zero::TIMESTAMP + to_seconds(attempts.start_s)

@@ -1,22 +1,30 @@
 -- What changes in the queue and on the cluster of one source, in steps of $step_s seconds from $zero_s on (epoch, UTC), by the log.
 -- The columns named mean_ are what the changes within a step add to its mean; the others hold from the next step on.
-WITH started AS (
+WITH
+{{ held_stretches }}
+
+started AS (
     SELECT
         epoch(submit_time) AS submit_s,
         epoch(start_time) AS start_s,
-        epoch(start_time) + coalesce(runtime_s, 0) AS end_s,
-        coalesce(procs, 0) AS procs,
-        coalesce(procs * runtime_s, 0) / 3600 AS core_hours
+        coalesce(procs * runtime_s, 0) / 3600 AS core_hours,
+        job_index
     FROM core.jobs
     WHERE source = $source AND start_time IS NOT NULL AND start_time >= submit_time
+),
+
+held AS (
+    SELECT epoch(start_time) AS start_s, epoch(end_time) AS end_s, procs FROM stretches SEMI JOIN started USING (job_index)
 ),
 
 changes AS (
     SELECT submit_s AS at_s, 1 AS waiting, core_hours AS work, 0 AS used FROM started
     UNION ALL
-    SELECT start_s AS at_s, -1 AS waiting, -core_hours AS work, procs AS used FROM started
+    SELECT start_s AS at_s, -1 AS waiting, -core_hours AS work, 0 AS used FROM started
     UNION ALL
-    SELECT end_s AS at_s, 0 AS waiting, 0 AS work, -procs AS used FROM started
+    SELECT start_s AS at_s, 0 AS waiting, 0 AS work, procs AS used FROM held
+    UNION ALL
+    SELECT end_s AS at_s, 0 AS waiting, 0 AS work, -procs AS used FROM held
 ),
 
 placed AS (

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     end_time TIMESTAMP, -- end on the real system, UTC, or when a waiting job left the queue; NULL where the log does not know
     wait_s BIGINT, -- start minus submission, seconds; of the last attempt, where a job was requeued
     eligible_wait_s BIGINT, -- wait in which nothing but resources held the job back, seconds: as the system counts it, else from eligible_time
-    runtime_s BIGINT, -- end minus start, seconds
+    runtime_s BIGINT, -- end minus start, without the time suspended, seconds
     procs BIGINT, -- processors allocated, or requested where the log has no allocation
     requested_procs BIGINT, -- processors requested
     requested_walltime_s BIGINT, -- wall time requested, seconds
@@ -29,4 +29,6 @@ CREATE TABLE IF NOT EXISTS core.jobs (
     file VARCHAR NOT NULL, -- log file that the job comes from
     line BIGINT NOT NULL, -- line number in that file, from 1
     qos VARCHAR, -- quality of service (Slurm); NULL where the log has none
+    reservation VARCHAR, -- reservation that the job was submitted to (PBS); NULL for none
+    suspended_s BIGINT, -- time between start and end in which the job was suspended and held no processors, seconds
 );

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS raw.pbs_records (
     job_name VARCHAR, -- jobname
     ctime_s BIGINT, -- creation (submission), Unix seconds
     qtime_s BIGINT, -- entry into the queue, Unix seconds
-    etime_s BIGINT, -- time the job became eligible, Unix seconds
+    etime_s BIGINT, -- time the job became eligible, Unix seconds; 0 while it is not
     start_s BIGINT, -- start, Unix seconds
     end_s BIGINT, -- end, Unix seconds
     exec_host VARCHAR, -- hosts and slots, as logged
@@ -33,4 +33,7 @@ CREATE TABLE IF NOT EXISTS raw.pbs_records (
     used_memory_kb BIGINT, -- resources_used.mem, kilobytes
     requestor VARCHAR, -- who asked for a deletion and the like, without the host
     message VARCHAR, -- text of a record without key=value pairs
+    reservation VARCHAR, -- resvID, the reservation that the job runs in
+    assigned_procs BIGINT, -- resource_assigned.ncpus, processors that a start takes of the nodes: all of them where the job has them alone
+    assigned_gpus BIGINT, -- resource_assigned.ngpus, likewise
 );

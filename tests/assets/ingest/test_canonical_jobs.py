@@ -73,8 +73,9 @@ def deliver(log: Log, *files: tuple[str, str]) -> None:
     log.ingest()
 
 
-@pytest.mark.parametrize("gone", [deleted, aborted])
-def test_a_job_that_was_deleted_before_it_started(log: Log, gone) -> None:
+# whoever asks for the deletion of a job that runs cancels it; this one had also run into its limit
+@pytest.mark.parametrize(("gone", "end"), [(deleted, "cancelled"), (aborted, "timeout")])
+def test_a_job_that_was_deleted_before_it_started(log: Log, gone, end: str) -> None:
     told = ("job_id", "submit_time", "start_time", "end_time", "wait_s", "runtime_s", "status", "file")
     log.write("0", OTHER)
     log.write("1", queued(7, 100))
@@ -90,7 +91,7 @@ def test_a_job_that_was_deleted_before_it_started(log: Log, gone) -> None:
     log.assert_like_fresh()
     log.write("4", ended(7, 100, DAY, 2 * DAY + 5, status=271))
     log.ingest()
-    assert log.jobs(*told)[1:] == [("7.head", at(100), at(DAY), at(2 * DAY + 5), DAY - 100, DAY + 5, "failed", "4")]
+    assert log.jobs(*told)[1:] == [("7.head", at(100), at(DAY), at(2 * DAY + 5), DAY - 100, DAY + 5, end, "4")]
     log.assert_like_fresh()
 
 

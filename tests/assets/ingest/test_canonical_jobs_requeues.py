@@ -28,9 +28,9 @@ def record(
     )
 
 
-def load(folder: Path, log: Path) -> Warehouse:
+def load(folder: Path, log: Path, procs: int | None = None) -> Warehouse:
     warehouse = Warehouse(folder / "w.duckdb")
-    update_raw_log(warehouse, Source("mine", "pbs", log))
+    update_raw_log(warehouse, Source("mine", "pbs", log, procs))
     write_jobs(warehouse, "mine")
     return warehouse
 

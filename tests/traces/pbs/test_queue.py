@@ -59,11 +59,18 @@ def test_what_waits_for_something_else_is_held(fields: dict[str, Any], because: 
     assert (only.state, only.because) == (HELD, because)
 
 
-def test_an_array_stands_for_its_queued_tasks() -> None:
-    array = job(job_state="B", array_state_count="Queued:7 Running:1 Exiting:0 Expired:2 ")
-    done = job(job_state="B", array_state_count="Queued:0 Running:1 Exiting:0 Expired:2 ")
-    snapshot = read(**{"12[]": array, "13[]": done})
-    assert [(each.job_id, each.tasks) for each in snapshot.jobs] == [("12[]", 7)]
+def test_an_array_stands_for_the_tasks_that_are_not_listed() -> None:
+    began = "Mon Mar  2 09:00:00 2026"
+    array = job(job_state="B", stime=began, array_state_count="Queued:7 Running:2 Exiting:0 Expired:2 ")
+    done = job(job_state="B", stime=began, array_state_count="Queued:0 Running:1 Exiting:0 Expired:2 ")
+    tasks = {"12[3]": job(job_state="R", stime=began), "12[4]": job(), "13[1]": job(job_state="E", stime=began)}
+    snapshot = read(**{"12[]": array, "13[]": done, "14[]": job(job_state="H")}, **tasks)
+    assert [(each.job_id, each.state, each.tasks) for each in snapshot.jobs] == [
+        ("12[]", WAITING, 6), ("12[]", RUNNING, 1), ("14[]", HELD, 1), ("12[3]", RUNNING, 1), ("12[4]", WAITING, 1),
+        ("13[1]", RUNNING, 1),
+    ]  # fmt: skip
+    # 19 h after the array began, its tasks are half-way through their limit
+    assert snapshot.jobs[1].start_s == 1_772_500_000 - 5400 // 2
 
 
 def test_bad_jobs_beside_good_ones_are_told_and_counted() -> None:

@@ -43,6 +43,7 @@ def columns_of(record: pbsparse.PbsRecord, text: str) -> dict[str, object]:
     """What pbsparse says, in our columns and units; columns of which it cannot tell are left out."""
     told = vars(record)
     asked, used = told.get("Resource_List", {}), told.get("resources_used", {})
+    given = told.get("resource_assigned", {})
     columns: dict[str, object] = {
         "record_type": record.type,
         "logged_s": calendar.timegm(record.time.timetuple()),
@@ -63,6 +64,13 @@ def columns_of(record: pbsparse.PbsRecord, text: str) -> dict[str, object]:
         "message": told.get("comment", "").strip() or None,
     }
     columns |= {f"{key}_s": seconds(told.get(key)) for key in ("ctime", "qtime", "etime", "start", "end")}
+    if " etime=0 " in text:  # not eligible yet; pbsparse leaves it out
+        columns["etime_s"] = 0
+    columns |= {
+        "reservation": told.get("resvID"),
+        "assigned_procs": given.get("ncpus"),
+        "assigned_gpus": given.get("ngpus"),
+    }
     if "ngpus" in asked:
         columns["gpus"] = asked["ngpus"]
     if "nodect" in asked or "unique_node_count" in told:

@@ -41,6 +41,12 @@ LOGIN = {"exec_host": "login1/0", "Resource_List__ncpus": "1"}
         # whole nodes were given: more than was asked for
         ({"Resource_List__mppwidth": "60", "resources_used__ncpus": "72"}, 72, 60),
         (LOGIN | {"Resource_List__mppwidth": "0"}, 1, 1),
+        # under Torque
+        (LOGIN | {"Resource_List__size": "240"}, 240, 240),
+        ({"Resource_List__procs": "8", "exec_host": "n1/0-3+n2/0-3"}, 8, 8),
+        # beside a default of one node
+        ({"Resource_List__procs": "8", "Resource_List__nodes": "1", "exec_host": "n1/0-3+n2/0-3"}, 8, 8),
+        ({"Resource_List__procs": "2", "Resource_List__nodes": "2:ppn=4", "exec_host": "n1/0-3+n2/0-3"}, 8, 8),
     ],
     ids=str,
 )  # fmt: skip

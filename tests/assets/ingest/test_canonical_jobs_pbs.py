@@ -1,0 +1,82 @@
+"""Jobs of real PBS accounting logs whose history is more than queued, started and ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sql
+from tests.assets.ingest.test_canonical_jobs_requeues import load, record, rows
+from tests.shared import shared_file
+
+CASES: dict[str, dict[str, dict[str, Any]]] = {
+    "array-deleted-before-start": {"37[].pbs3": {"status": "cancelled", "wait_s": 1, "procs": 512, "run_count": 0}},
+    "deleted-by-dependency": {
+        "22.pbs3": {"status": "cancelled", "wait_s": 11, "eligible_wait_s": 0, "eligible_time": None},
+        "25.pbs3": {"status": "cancelled", "wait_s": 4, "eligible_wait_s": 0, "eligible_time": None},
+    },
+    "held-then-deleted": {"15.pbs3": {"status": "cancelled", "wait_s": 37, "eligible_wait_s": 0, "eligible_time": None}},
+    "no-walltime": {"193.pbs3": {"requested_walltime_s": None, "runtime_s": 6, "eligible_wait_s": 0}},
+    "place-excl": {"123.pbs3": {"procs": 16, "requested_procs": 4, "gpus": 2, "runtime_s": 5}},
+    "requeued-then-deleted": {
+        "4.pbs3": {"status": "cancelled", "wait_s": 36, "runtime_s": 0, "run_count": 1, "requeued_s": 14, "start_time": None}
+    },
+    "reservation": {
+        "190.pbs4": {"queue": "reservation", "reservation": "R183.pbs4", "wait_s": 35, "eligible_wait_s": 0},
+        "201.pbs4": {"queue": "reservation", "reservation": "R184.pbs4", "status": "cancelled", "wait_s": 70},
+    },
+    "suspended-by-operator": {"28.pbs3": {"runtime_s": 6, "suspended_s": 46, "wait_s": 4, "eligible_wait_s": 4}},
+    "suspended-by-preemption": {
+        "5.pbs3": {"runtime_s": 5, "suspended_s": 9, "run_count": 2, "requeued_s": 8},
+        "41.pbs3": {"runtime_s": 6, "suspended_s": 0},  # suspended in the second of its end
+        "44.pbs3": {"runtime_s": 5, "suspended_s": 9},
+        "45.pbs3": {"runtime_s": 5, "suspended_s": 21, "eligible_wait_s": 9},
+        "49.pbs3": {"runtime_s": 3, "suspended_s": 21},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_history_gives_the_right_job(tmp_path: Path, case: str) -> None:
+    warehouse = load(tmp_path, shared_file("cases", "pbs", f"{case}.log"), procs=512)
+    jobs = {job["job_id"]: job for job in rows(warehouse, "FROM core.jobs").to_dicts()}
+    assert {name: {key: jobs[name][key] for key in job} for name, job in CASES[case].items()} == CASES[case]
+    with warehouse.read() as connection:
+        for check in ("every_record_is_a_job", "times_are_ordered"):
+            assert connection.execute(sql.load(f"checks.{check}"), {"source": "mine"}).fetchall() == []
+
+
+def test_a_suspended_job_holds_no_processors(tmp_path: Path) -> None:
+    warehouse = load(tmp_path, shared_file("cases", "pbs", "suspended-by-preemption.log"))
+    # 41 (128), 44, 45 (64 each), 5, 48 (16 each) and 49 (32): all at once before the preemption
+    assert rows(warehouse, "SELECT peak_procs, peak_jobs FROM core.capacity").rows() == [(320, 6)]
+    used = rows(warehouse, "SELECT sum(runtime_s * procs) AS used FROM core.jobs")["used"][0]
+    (day,) = rows(warehouse, "SELECT mean_procs FROM core.capacity")["mean_procs"]
+    assert day * 86_400 == pytest.approx(used)
+    assert rows(warehouse, "SELECT job_index FROM core.requeues WHERE job_index IS NOT NULL").height == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "deleted", "expected"),
+    [
+        (0, "", False, "completed"),
+        (3, "", False, "failed"),
+        (-29, " run_count=1 eligible_time=1", False, "timeout"),
+        (-27, " eligible_time=1", False, "out_of_memory"),
+        (-20, " eligible_time=1", False, "node_failure"),
+        (-11, " eligible_time=1", False, "requeued"),
+        (-11, "", False, "timeout"),  # of Torque
+        (-10, "", False, "out_of_memory"),
+        (-10, " eligible_time=1", False, "failed"),
+        (271, "", True, "cancelled"),
+        (271, "", False, "failed"),
+        (271, " Resource_List.walltime=00:05:00", False, "timeout"),
+    ],
+)
+def test_how_a_job_ended(tmp_path: Path, status: int, more: str, deleted: bool, expected: str) -> None:
+    zero = 1_772_366_400  # the stamp of the records
+    deletion = "03/01/2026 12:00:00;D;1.head;requestor=ann@login\n" if deleted else ""
+    (tmp_path / "log").write_text(deletion + record("E", "1.head", zero - 500, zero - 300, zero, status, more))
+    assert rows(load(tmp_path, tmp_path / "log"), "SELECT status FROM core.jobs").rows() == [(expected,)]
