@@ -46,7 +46,7 @@ def test_odd_values_of_a_user_leave_the_queue_as_it_is(name: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "005", "1,2", "inf", "", '"a", b"', '"C:\\"', r'"C:\"', r'"\"', '"tab\t, line\n"', '"x", "y" z"', '"() {  eval `a "$@"`; }"',
+        "005", "1,2", "inf", "", '"a", b"', r'"C:\"', r'"\"', '"tab\t, line\n"', '"x", "y" z"', '"() {  eval `a "$@"`; }"',
         r'"\u00e9\q"', "{", '"{"', '"}"', '"11.srv":{', "-", "-01.", "{}}", '"' * 7,
     ],
 )  # fmt: skip

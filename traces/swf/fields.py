@@ -49,4 +49,4 @@ NUM_FIELDS = len(FIELDS)
 
 
 PARTIAL_STATES = (2, 3, 4)
-"""States of lines that tell of a part of a job's run: it goes on (2), it was the last, and the job completed (3) or failed (4)."""
+"""States of lines that tell of a part of a job's run. The first means that it goes on, the others that the job completed or failed."""

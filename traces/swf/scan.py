@@ -46,7 +46,8 @@ class SwfScan(NamedTuple):
 
     whole: values of the whole fields, int64 (fields, rows). fractional: those of the others, float64 (fractional fields, rows).
     line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes above, int64 (lines,).
-    Times are whole seconds, rounded up. field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64 (lines,).
+    Times are whole seconds, rounded up. field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64
+    (lines,).
     """
 
     whole: NDArray[np.int64]
@@ -174,7 +175,7 @@ def _scan_line(text, i, row, whole, fractional, fractions):
 
 @lean
 def _may_be_split(field, value):
-    """Whether a field may have this fraction. Where only -1 is below 0, nothing between -1 and 0 means anything."""
+    """Whether a field may have this fraction. Where -1 is the least, nothing between it and zero means anything."""
     return _IS_FRACTIONAL[field] or (_IS_TIME[field] and (value >= 0 or _LEAST[field] < -1))
 
 

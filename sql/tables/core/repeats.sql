@@ -7,5 +7,5 @@ CREATE TABLE IF NOT EXISTS core.repeats (
     end_s BIGINT, -- end, seconds of the log's clock
     file VARCHAR NOT NULL, -- log file
     line BIGINT NOT NULL, -- line number in that file, from 1
-    reason VARCHAR, -- SWF: duplicate (of a line in an earlier file) or partial execution; NULL for other formats: a later record replaces it
+    reason VARCHAR, -- duplicate (of a line in an earlier file) or partial execution, of SWF; NULL where a later record replaces the line
 );
