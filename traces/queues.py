@@ -36,7 +36,10 @@ def _document(text: str, place: str) -> Any:
     """The JSON of a text, without lines before it, such as the greeting of a login node. A queue of PBS may break its rules."""
     begin = re.search(r"^\s*[{\[]", text, re.MULTILINE)
     try:
-        return JSON.raw_decode(text, begin.end() - 1)[0] if begin else json.loads(text)
+        document, end = JSON.raw_decode(text, begin.end() - 1 if begin else 0)
+        if re.search(r"[{}]", text[end:]):  # the document seems to go on
+            raise json.JSONDecodeError("more after its end", text, end)
+        return document
     except json.JSONDecodeError as error:
         if (jobs := read_jobs(text)) is not None:
             return jobs

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import duckdb
 
-from assets.ingest.reading import Reader
+from assets.ingest.reading import Reader, is_at_rest
 from assets.ingest.settings import ReadingSettings, recorded_settings
 from assets.ingest.versions import CodeVersion, recorded_version
-from traces.common.blocks import LogStream, Seen
+from traces.common.blocks import UNFINISHED, LogStream, Seen
 from traces.common.log import LogError, file_name
 from warehouse import first_row
 
@@ -24,7 +24,7 @@ UNKNOWN_SETTINGS = "settings of then unknown"
 class LedgerRow:
     """One row of the ledger: a log file as it was when it was read, and what read it.
 
-    settings: those that its rows have; a guess where `settings_known` is false. outdated: what is not as today's reader and
+    settings: those that its rows have; a guess where `settings_known` is false. left_line: its last line had no end, and was not read. outdated: what is not as today's reader and
     settings would have it, for files that are gone.
     """
 
@@ -38,6 +38,7 @@ class LedgerRow:
     lines: int
     outdated: str = ""
     settings_known: bool = True
+    left_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ def read_ledger(connection: duckdb.DuckDBPyConnection, reader: Reader) -> dict[s
         "FROM raw.log_files WHERE source = ?",
         [reader.source.name],
     ).fetchall()
+    left = connection.execute(
+        "SELECT file FROM raw.line_counts WHERE source = ? AND outcome = 'ignored' AND reason = ?",
+        [reader.source.name, UNFINISHED],
+    ).fetchall()
     guess = _settings_before(connection, reader)
     ledger = {}
     for file, log_format, size_bytes, modified_ns, sha256, settings, version, ends_line, lines, outdated in rows:
@@ -80,6 +85,7 @@ def read_ledger(connection: duckdb.DuckDBPyConnection, reader: Reader) -> dict[s
             lines,
             outdated,
             settings_known=of_file is not None,
+            left_line=(file,) in left,
         )
     return ledger
 
@@ -123,6 +129,9 @@ def plan_reading(reader: Reader, ledger: dict[str, LedgerRow]) -> ReadingPlan:
             status = path.stat()
         except OSError as error:
             raise LogError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+        if row.left_line and is_at_rest(path):
+            read.append((path, None))
+            continue
         if (status.st_size, status.st_mtime_ns) == (row.size_bytes, row.modified_ns):
             continue
         if status.st_size == row.size_bytes and _content_hash(path) == row.sha256:

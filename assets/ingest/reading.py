@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -30,6 +31,18 @@ COMMAND_LINE = "command line"
 THREADS = 2
 SUBMITTED = {"swf": "submit_s", "pbs": "ctime_s", "slurm": "submit_s"}
 """The column of each format's records with the time of submission, seconds of the log's clock."""
+
+
+AT_REST_S = 86_400
+"""A file that has not changed for so long is complete. PBS begins a new one every day."""
+
+
+def is_at_rest(path: Path) -> bool:
+    """Whether nothing writes to a log file any more, as far as its last change tells. A file that cannot be looked at is."""
+    try:
+        return time.time() - path.stat().st_mtime > AT_REST_S
+    except OSError:
+        return True
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Reader:
         """The blocks of one file. seen: what was read of it before. It has no effect where files do not grow."""
         if self.source.format == "slurm":
             return slurm_stream(path, self.source.columns)
-        return LogStream(path, seen=seen if self.grows else None)
+        return LogStream(path, seen=seen if self.grows else None, leave_unfinished=self.grows and not is_at_rest(path))
 
     def parse(self, path: Path) -> Parse:
         """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""

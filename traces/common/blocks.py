@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import lzma
@@ -31,6 +32,8 @@ _ALWAYS_UNPACKED = 256 << 20
 thirtieth, bombs to a thousandth."""
 
 
+UNFINISHED = "last line without its end, which is still being written"
+"""Why a line is ignored, until its file has grown or has not changed for a day."""
 Hash = Any
 """hashlib does not name the type of its objects."""
 
@@ -40,11 +43,13 @@ class Block:
     """Whole lines of a file, the first of them numbered `first_line` (from 1).
 
     too_long: 0, or about how many bytes the one line of this block has, of which `content` is only the beginning.
+    unfinished: it is the last line of a file, which is still being written.
     """
 
     content: bytes
     first_line: int
     too_long: int = 0
+    unfinished: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,7 @@ class LogStream:
     """The blocks of one log file. Iterate once. Then the attributes describe the file as it was when it was opened.
 
     cut: how many bytes of a block are complete records. They are whole lines, unless a format says otherwise (0: none yet).
+    leave_unfinished: a last line without its end is not read. It is a block of its own, which says so.
     seen: what was read of the file before. If the file still begins with it, only the rest is read, and `grew` says so.
     size_bytes: as stored. modified_ns: time of the last change. sha256: of the unpacked content. A file that has grown
     is hashed from its beginning. ends_line: whether the last line has its end. open_file: opens it for reading. as_lines: makes lines
@@ -75,6 +81,7 @@ class LogStream:
         block_bytes: int = 0,
         open_file: Callable[[Path], IO[bytes]] = open_log,
         as_lines: Callable[[Iterator[bytes]], Iterator[bytes]] = iter,
+        leave_unfinished: bool = False,
     ) -> None:
         self.path = path
         self.grew = False
@@ -87,6 +94,7 @@ class LogStream:
         self._block_bytes = block_bytes or BLOCK_BYTES
         self._open = open_file
         self._as_lines = as_lines
+        self._leave_unfinished = leave_unfinished and path.suffix not in PACKED
 
     def __iter__(self) -> Iterator[Block]:
         try:
@@ -112,9 +120,11 @@ class LogStream:
         fault: list[LogError] = []
         pieces = _ended(self._as_lines(self._noted(pieces, digest)), fault)
         rest, piece = b"", next(pieces, b"")
+        if line == 1:
+            piece = piece.removeprefix(codecs.BOM_UTF8) or next(pieces, b"")
         while piece:
             content, piece = rest + piece, next(pieces, b"")
-            end = self._cut(content) if piece else len(content)
+            end = self._cut(content) if piece or self._leave_unfinished else len(content)
             if not end and len(content) > LONGEST_LINE:  # no record ends in so many bytes, but lines may
                 end = content.rfind(b"\n") + 1
             rest = content[end:] if end < len(content) else b""
@@ -132,7 +142,9 @@ class LogStream:
                     length, rest, piece = length + end, piece[end + 1 :], next(pieces, b"")
                 yield Block(kept, line, too_long=length)
                 line += 1
-        if rest:
+        if rest and self._leave_unfinished:
+            yield Block(rest, line, unfinished=True)
+        elif rest:
             yield from self._of_lines(rest, line)
         if fault:
             raise fault[0]
@@ -275,7 +287,9 @@ Parse = Callable[[bytes, int], ParsedLines]
 
 
 def parse_block(block: Block, parse: Parse) -> ParsedLines:
-    """What the lines of a block say. A line that is too long is one reject."""
+    """What the lines of a block say. A line that is too long is one reject, one that is still being written is ignored."""
+    if block.unfinished:
+        return replace(parse(b"", block.first_line), lines=1, ignored={UNFINISHED: 1})
     if not block.too_long:
         return parse(block.content, block.first_line)
     text = block.content.decode("utf-8", errors="backslashreplace")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -334,3 +336,33 @@ def test_any_sequence_of_deliveries_ends_in_the_tables_of_a_fresh_ingest(log: Lo
         for path in log.folder.iterdir():
             path.unlink()
         log.forget()
+
+
+def test_a_line_that_is_still_being_written_is_not_read(log: Log) -> None:
+    """Half of a record may be a sound one with other values: `end=1772323290` without its last digits."""
+    first, second = started(1, 0, 10) + ended(1, 0, 10, 50), ended(2, 5, 20, 90)
+    log.write("1", first + second[:-30])
+    done = log.ingest()
+    assert (done.outcome("accepted"), done.outcome("ignored"), done.outcome("rejected")) == (1, 1, 0)
+    log.write("1", first + second)  # the line goes on
+    log.ingest()
+    assert log.jobs("job_id", "runtime_s") == [("1.head", 40), ("2.head", 70)]
+    log.assert_like_fresh()
+
+
+def test_the_last_line_of_a_file_at_rest_is_read_though_it_has_no_end(log: Log) -> None:
+    log.write("1", ended(1, 0, 10, 50) + ended(2, 5, 20, 90).removesuffix("\n"))
+    log.ingest()
+    assert log.jobs("job_id") == [("1.head",)]
+    yesterday = time.time() - 90_000
+    os.utime(log.folder / "1", (yesterday, yesterday))
+    assert log.ingest().files["read"] == 1
+    assert log.jobs("job_id") == [("1.head",), ("2.head",)]
+    assert log.ingest().files["unchanged"] == 1
+    log.assert_like_fresh()
+
+
+def test_a_byte_order_mark_costs_no_record(log: Log) -> None:
+    log.write("1", "\ufeff" + ended(1, 0, 10, 50))
+    assert log.ingest().outcome("rejected") == 0
+    assert log.jobs("job_id") == [("1.head",)]
