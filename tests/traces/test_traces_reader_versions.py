@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "59fa756d2f8a"),
-    "slurm": (3, "ac40faa6b762"),
-    "pbs": (3, "6922bc5fec68"),
-    "vasp": ("4", "8e67b5e9265d"),
+    "swf": (2, "79ed754b18a9"),
+    "slurm": (3, "6fb19f830c97"),
+    "pbs": (3, "20bb2da3c32a"),
+    "vasp": ("4", "1a715eeca1b9"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {
