@@ -4,19 +4,18 @@ to learn from are passed over."""
 from __future__ import annotations
 
 import functools
-import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
+from assets.common.code.reach import Symbol
+from assets.common.code.versions import code_version
 from assets.common.partitions import OWNERS
 from assets.common.progress import progress_logged_by
 from models.scheduling.workers.launching import TrainingStopped
-from simulator.metrics.metrics import SEMANTICS
 from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
@@ -82,7 +81,11 @@ def passed_over(why_not: str) -> dict[str, Any]:
 def what_all_have(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """Options of an asset that are ours: owners, where its code stands and which version that is. Takes `metadata` out of `options`."""
     metadata = options.pop("metadata", {}) | {"dagster/code_references": _code_reference(function)}
-    return {"owners": OWNERS, "metadata": metadata, "code_version": _code_version(function)}
+    return {
+        "owners": OWNERS,
+        "metadata": metadata,
+        "code_version": code_version(Symbol(function.__module__, function.__name__)),
+    }
 
 
 def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataValue:
@@ -92,12 +95,6 @@ def _code_reference(function: Callable[..., Any]) -> dg.CodeReferencesMetadataVa
         warnings.simplefilter("ignore", dg.BetaWarning)  # of this (pinned) Dagster
         reference = dg.LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno)
         return dg.CodeReferencesMetadataValue(code_references=[reference])
-
-
-def _code_version(function: Callable[..., Any]) -> str:
-    """Version of the replay rules, and of the text of the module. Where it changes, the UI says that an asset is not up to date."""
-    text = Path(function.__code__.co_filename).read_bytes()
-    return f"{SEMANTICS}-{hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def too_small(warehouse: Warehouse, source: str, least_jobs: int) -> str | None:

@@ -8,11 +8,10 @@ When only that one differs, no log is read, but all canonical jobs of the source
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
-from functools import cache
 
 import sql
+from assets.common.code.reach import essence
 from traces.pbs.reader import PBS_READER_VERSION
 from traces.slurm.reader import SLURM_READER_VERSION
 from traces.swf.reader import SWF_READER_VERSION
@@ -72,10 +71,3 @@ def recorded_version(text: str, log_format: str) -> CodeVersion:
         return CodeVersion(f"{log_format}-1", f"jobs-{HASHED_JOBS[log_format]}")
     reader, _, jobs = text.partition("/")
     return CodeVersion(reader, jobs)
-
-
-@cache
-def essence(statement: str) -> str:
-    """The words and signs of a statement, without its comments, and one blank between them."""
-    tokens = re.findall(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\w+|[^\w\s]""", statement, re.DOTALL)
-    return " ".join(token for token in tokens if not token.startswith(("--", "/*")))

@@ -16,7 +16,7 @@ import duckdb
 import polars as pl
 
 import sql
-from assets.ingest.versions import essence
+from assets.common.code.reach import essence
 from warehouse import first_row
 
 PART_JOBS = 250_000

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from pipelines.cli.errors import plain_errors
+from pipelines.web.headers import HOSTS_VARIABLE, AllowedNames
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import inbox
 
@@ -67,7 +68,6 @@ def ui(host: str, port: int, allowed: tuple[str, ...], plug_ins: Path | None) ->
     from pipelines.automation import declared_sources, register_sources
     from pipelines.processes import close_dead_runs
     from pipelines.running import dagster_instance
-    from pipelines.web.headers import HOSTS_VARIABLE, AllowedNames
     from simulator.policies.plugins import FOLDER_VARIABLE
 
     catalogue = load_catalogue()  # a fault in the catalogue is an error here, and not a line in a server's log

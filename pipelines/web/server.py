@@ -21,7 +21,7 @@ def guarded_application(*arguments: Any, **options: Any) -> Guard:
     return Guard(create_app_from_workspace_process_context(*arguments, **options), names)
 
 
-def main() -> None:
+def serve_ui() -> None:
     """Serves until it is stopped."""
     # Dagster has no place for a layer of others: a version that makes its application elsewhere must not start without it
     assert cli.create_app_from_workspace_process_context is create_app_from_workspace_process_context
@@ -30,4 +30,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve_ui()

@@ -25,7 +25,7 @@ def start_guarded(parts: Sequence[str], **options: Any) -> Popen[Any]:
     return _START_PROCESS(words, **options)
 
 
-def main(host: str, port: str) -> None:
+def start_services(host: str, port: str) -> None:
     """Serves until it is stopped."""
     dev.open_ipc_subprocess = start_guarded
     dev.dev_command_impl(
@@ -42,4 +42,4 @@ def main(host: str, port: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    start_services(*sys.argv[1:])

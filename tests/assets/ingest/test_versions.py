@@ -15,7 +15,6 @@ from assets.ingest.versions import (
     READER_VERSIONS,
     CodeVersion,
     current_version,
-    essence,
     recorded_version,
 )
 from tests.assets.ingest.incremental import Log, OpenWarehouse, ended, queued
@@ -171,23 +170,6 @@ def test_versions_are_written_and_read() -> None:
     assert recorded_version(str(version), "swf") == version
     assert recorded_version("something else", "swf") == CodeVersion("something else", "")
     assert current_version("swf") != current_version("pbs")
-
-
-@pytest.mark.parametrize(
-    ("statement", "same"),
-    [
-        ("SELECT a,\n  b -- why\nFROM t", "SELECT a, b FROM t"),
-        ("SELECT '--  no comment'", "SELECT '--  no comment'"),
-        ("/* two\nlines */ SELECT a::INT", "SELECT a :: INT"),
-    ],
-)
-def test_comments_and_blanks_are_no_part_of_a_statement(statement: str, same: str) -> None:
-    assert essence(statement) == essence(same)
-
-
-@pytest.mark.parametrize("other", ["SELECT 'a  b'", "SELECT 'A b'", "SELECT 'a b', 1", 'SELECT "a b"'])
-def test_everything_else_is(other: str) -> None:
-    assert essence(other) != essence("SELECT 'a b'")
 
 
 def test_the_hash_is_of_all_statements_of_the_format(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ def test_the_server_makes_a_guarded_application(monkeypatch: pytest.MonkeyPatch)
         cli, "create_app_from_workspace_process_context", server.create_app_from_workspace_process_context
     )
     monkeypatch.setattr(cli, "main", lambda: None)
-    server.main()
+    server.serve_ui()
     guard = cli.create_app_from_workspace_process_context()  # type: ignore[call-arg]
     assert isinstance(guard, Guard)
     assert guard.application == "dagster" and guard.names.given == {"ui.example.org"}
@@ -26,4 +26,4 @@ def test_the_server_makes_a_guarded_application(monkeypatch: pytest.MonkeyPatch)
 def test_a_dagster_that_makes_it_elsewhere_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "create_app_from_workspace_process_context", None)
     with pytest.raises(AssertionError):
-        server.main()
+        server.serve_ui()

@@ -1,0 +1,1 @@
+"""Which code makes an asset."""
