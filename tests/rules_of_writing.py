@@ -22,6 +22,7 @@ DOORS = frozenset(("output_beside", "written_beside"))
 MODES = frozenset("wax+")
 
 OWN = {
+    "assets.common.code.versions": "code versions that were computed before, in the cache of compiled modules",
     "assets.common.archive": "the archive of a backup, after assets.common.backup has asked the door",
     "assets.common.backup": "copies in the data folder, of which the archive is made",
     "assets.common.journal": "the journal of a restore",

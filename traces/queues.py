@@ -10,7 +10,7 @@ from typing import Any
 
 from traces.common.log import LogError
 from traces.common.queue import QueueSnapshot
-from traces.pbs.qstat_json import JSON, read_jobs
+from traces.pbs.qstat_json import JSON, jobs_of_document
 from traces.pbs.queue import read_pbs_queue
 from traces.slurm.queue import read_slurm_queue
 
@@ -41,7 +41,7 @@ def _document(text: str, place: str) -> Any:
             raise json.JSONDecodeError("more after its end", text, end)
         return document
     except json.JSONDecodeError as error:
-        if (jobs := read_jobs(text)) is not None:
+        if (jobs := jobs_of_document(text)) is not None:
             return jobs
         what = "the text is empty" if not text.strip() else f"line {error.lineno} is no JSON ({error.msg})"
         raise LogError(f"{place}: {_EXPECTED}, but {what}") from None

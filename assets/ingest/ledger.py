@@ -24,8 +24,8 @@ UNKNOWN_SETTINGS = "settings of then unknown"
 class LedgerRow:
     """One row of the ledger: a log file as it was when it was read, and what read it.
 
-    settings: those that its rows have; a guess where `settings_known` is false. left_line: its last line had no end, and was not read. outdated: what is not as today's reader and
-    settings would have it, for files that are gone.
+    settings: those that its rows have; a guess where `settings_known` is false. outdated: what is not as today's reader and
+    settings would have it, for files that are gone. left_line: its last line had no end, and was not read.
     """
 
     log_format: str

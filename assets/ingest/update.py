@@ -36,13 +36,11 @@ def update_raw_log(
 ) -> Ingested:
     """Brings the raw tables of a source up to date with its log files, and says what was done.
 
-    A file whose size and time have not changed is not opened. A file that has grown is read from where it ended. A file that
-    has changed replaces its rows. A file that is gone leaves its rows, unless another file has its content now. After a
-    correction in the catalogue files are read again, and the rows of files that are gone are corrected as they are stored.
-    Files are read and parsed while the warehouse is closed. If the process dies, files that were committed stay, each as a
-    whole. When only the statements that make canonical jobs have changed, nothing is read, but all jobs of the source are
-    marked to be recomputed. replace: forgets all rows of the source, in the one transaction that writes the new ones.
-    new_key: takes another key of pseudonyms than that of rows in the warehouse, which otherwise raises PseudonymError.
+    A file whose size and time have not changed is not opened, and one that has grown is read from where it ended. A changed file replaces
+    its rows. A file that is gone leaves its rows, unless another has its content now. After a correction in the catalogue files are read
+    again, and rows of files that are gone are corrected. Files are parsed while the warehouse is closed. If the process dies, committed
+    files stay whole. Where only statements that make canonical jobs have changed, all jobs are marked to be recomputed. replace: forgets
+    all rows of the source in the transaction that writes the new ones. new_key: else another key of pseudonyms raises PseudonymError.
     Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has
     no job at all. New lines of which none is sound are taken in, and `Ingested.fault` says so.
     """

@@ -22,7 +22,7 @@ _BARE = re.compile(rf"(.*?)(?={_END})", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 
 
-def read_jobs(text: str) -> dict[str, Any] | None:
+def jobs_of_document(text: str) -> dict[str, Any] | None:
     """The document of `qstat -f -F json`: "timestamp", and "Jobs" by id. A job that cannot be read is None. None for a text without
     jobs, or one that ends before its last brace."""
     heads = list(_JOB.finditer(text))
@@ -44,8 +44,8 @@ def _job(text: str) -> dict[str, Any] | None:
             return job
     except json.JSONDecodeError:
         pass
-    found = _object(text, 0, 0)
-    return found[0] if found and not text[found[1] :].strip(" \t\r\n,}") else None
+    parsed = _object(text, 0, 0)
+    return parsed[0] if parsed and not text[parsed[1] :].strip(" \t\r\n,}") else None
 
 
 def _object(text: str, begin: int, depth: int) -> tuple[dict[str, Any], int] | None:
@@ -59,18 +59,18 @@ def _object(text: str, begin: int, depth: int) -> tuple[dict[str, Any], int] | N
         key = _KEY.match(text, i)
         if key is None:
             return None
-        found = _value(text, key.end(), depth)
-        if found is None:
+        parsed = _value(text, key.end(), depth)
+        if parsed is None:
             return None
-        values[key.group(1)], i = found
+        values[key.group(1)], i = parsed
         i = _skip(text, i)
         if text[i : i + 1] == ",":
             i += 1
 
 
 def _value(text: str, i: int, depth: int) -> tuple[Any, int] | None:
-    if text[i : i + 1] == "{" and depth < 3 and (found := _object(text, i, depth + 1)):
-        return found
+    if text[i : i + 1] == "{" and depth < 3 and (parsed := _object(text, i, depth + 1)):
+        return parsed
     quoted = _TEXT.match(text, i)
     if quoted:
         return _unescaped(quoted.group(1)), quoted.end()

@@ -30,7 +30,7 @@ FIELDS = (
 FRACTIONAL = {"average_cpu_s", "used_memory_kb", "requested_memory_kb"}
 """Numbers that stay as they are, with their fractions."""
 
-TIMES = {"submit_s", "wait_s", "runtime_s", "requested_walltime_s", "think_time_s"}
+TIME_FIELDS = {"submit_s", "wait_s", "runtime_s", "requested_walltime_s", "think_time_s"}
 """Times may have fractions in a log, and become whole seconds. All fields that are in neither set are whole numbers."""
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
-from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIMES
+from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIME_FIELDS
 from traces.swf.scan import (
     BAD_NUMBER,
     BLANK_LINE,
@@ -101,6 +101,6 @@ def _reason(code: int, field: int) -> str:
     name = FIELDS[field]
     if code == BAD_NUMBER:
         return f"field {field + 1} ({name}) is not a number"
-    kind = "a number" if name in FRACTIONAL | TIMES else "a whole number"
+    kind = "a number" if name in FRACTIONAL | TIME_FIELDS else "a whole number"
     least = "up" if name in MAY_BE_NEGATIVE else "from 0" if name in NEVER_UNKNOWN else "from 0 (or -1, unknown)"
     return f"field {field + 1} ({name}) must be {kind} {least} to {LARGEST_NUMBER:.0e}"

@@ -16,7 +16,7 @@ from traces.swf.fields import (
     NEVER_UNKNOWN,
     NUM_FIELDS,
     PARTIAL_STATES,
-    TIMES,
+    TIME_FIELDS,
 )
 
 SOUND, BLANK_LINE, COMMENT, FURTHER_PART, BAD_NUMBER, BAD_VALUE, TOO_LATE, TOO_FEW, TOO_MANY = range(9)
@@ -26,7 +26,7 @@ _IS_FRACTIONAL = np.array([name in FRACTIONAL for name in FIELDS])
 FRACTION_ROW = np.cumsum(_IS_FRACTIONAL) - 1
 """Of a fractional field: its row in the array of fractional columns."""
 _NUM_FRACTIONAL = len(FRACTIONAL)
-_IS_TIME = np.array([name in TIMES for name in FIELDS])
+_IS_TIME = np.array([name in TIME_FIELDS for name in FIELDS])
 SUBMIT, WAIT, RUNTIME, REQUESTED, THINK = (
     FIELDS.index(name) for name in ("submit_s", "wait_s", "runtime_s", "requested_walltime_s", "think_time_s")
 )
@@ -153,16 +153,10 @@ def _scan_line(text, i, row, whole, fractional, fractions):
                     fractions[field] = np.int64(np.rint((value - number) * _SECOND))
                     has_fractions = True
         field += 1
-    if field == 0:
-        code = BLANK_LINE
-    elif field != NUM_FIELDS:  # the count of fields says more than a word among them
-        code = TOO_FEW if field < NUM_FIELDS else TOO_MANY
-        faulty_field = field
+    if field != NUM_FIELDS:  # the count of fields says more than a word among them
+        code, faulty_field = _code_of_count(field), field
     elif not has_submission:
-        if code == SOUND and _FIRST_PART <= whole[STATUS, row] <= _LAST_PART:
-            code = FURTHER_PART
-        elif code == SOUND or faulty_field > SUBMIT:
-            code, faulty_field = BAD_VALUE, SUBMIT
+        code, faulty_field = _without_submission(code, faulty_field, whole[STATUS, row])
     if has_fractions:
         if code == SOUND:
             _to_whole_seconds(row, whole, fractions)
@@ -171,6 +165,24 @@ def _scan_line(text, i, row, whole, fractional, fractions):
     if has_large and code == SOUND and latest > LARGEST_NUMBER:
         code = TOO_LATE
     return code, faulty_field, i + 1
+
+
+@lean
+def _code_of_count(fields):
+    """The code of a line that has another number of fields than a job."""
+    if fields == 0:
+        return BLANK_LINE
+    return TOO_FEW if fields < NUM_FIELDS else TOO_MANY
+
+
+@lean
+def _without_submission(code, faulty_field, status):
+    """(code, field) of a line whose submission is not known: a later part of a job's run, or a fault."""
+    if code == SOUND and _FIRST_PART <= status <= _LAST_PART:
+        return FURTHER_PART, faulty_field
+    if code == SOUND or faulty_field > SUBMIT:
+        return BAD_VALUE, SUBMIT
+    return code, faulty_field
 
 
 @lean

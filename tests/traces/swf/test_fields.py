@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIMES
+from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIME_FIELDS
 
 
 def test_there_are_18_and_the_rest_are_some_of_them() -> None:
     assert NUM_FIELDS == len(set(FIELDS)) == 18
-    assert set(FIELDS) > FRACTIONAL | TIMES | MAY_BE_NEGATIVE | NEVER_UNKNOWN
-    assert not FRACTIONAL & TIMES
+    assert set(FIELDS) > FRACTIONAL | TIME_FIELDS | MAY_BE_NEGATIVE | NEVER_UNKNOWN
+    assert not FRACTIONAL & TIME_FIELDS
     assert not MAY_BE_NEGATIVE & NEVER_UNKNOWN
 
 

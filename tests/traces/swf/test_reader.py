@@ -26,7 +26,7 @@ from tests.shared import shared_file
 from tests.traces.common.logs import assert_adds_up, written
 from traces.common.log import ParsedLog
 from traces.formats import guess_format
-from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, TIMES
+from traces.swf.fields import FIELDS, FRACTIONAL, MAY_BE_NEGATIVE, TIME_FIELDS
 from traces.swf.reader import header_value, read_swf
 
 HPC2N = "HPC2N-2002-2.2-cln.swf.gz"
@@ -312,7 +312,7 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
             return "rejected"
         exact = Decimal(field.decode())
         whole = exact == exact.to_integral_value()
-        if abs(exact) > LARGEST or (name not in FRACTIONAL | TIMES and not whole):
+        if abs(exact) > LARGEST or (name not in FRACTIONAL | TIME_FIELDS and not whole):
             return "rejected"
         if name not in MAY_BE_NEGATIVE and exact < 0 and exact != -1:
             return "rejected"
@@ -326,7 +326,7 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
         > LARGEST
     ):
         return "rejected"
-    values = whole_times({name: round(exact, 6) if name in TIMES else exact for name, exact in exact_values.items()})
+    values = whole_times({name: round(exact, 6) if name in TIME_FIELDS else exact for name, exact in exact_values.items()})
     return {
         name: None if value == -1 else float(value) if name in FRACTIONAL else int(value)
         for name, value in values.items()
@@ -359,7 +359,7 @@ def good_lines(draw: st.DrawFn) -> bytes:
             kinds.append(st.integers(-(10**6), -1).map(str))
         if name in FRACTIONAL:
             kinds.append(st.decimals(0, 10**9, places=2).map(str))
-        if name in TIMES:
+        if name in TIME_FIELDS:
             kinds.append(st.decimals(0, 10**7, places=3).map(str))
         if name == "submit_s":
             kinds.append(st.just("-1"))

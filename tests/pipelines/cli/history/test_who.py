@@ -10,7 +10,7 @@ import pytest
 
 import tracehouse
 from assets.operations.waits_and_waste import waits_and_waste
-from pipelines.cli.who import GROUPINGS, who_text
+from pipelines.cli.history.who import GROUPINGS, who_text
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import busy_log, warehouse_of
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assets.operations.two_periods import compare_periods
-from pipelines.cli.periods import GROUP_KINDS, periods_text
+from pipelines.cli.history.periods import GROUP_KINDS, periods_text
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import busy_log, warehouse_of
 

@@ -1,0 +1,1 @@
+"""Commands about what a log says of the past."""
