@@ -12,7 +12,17 @@ import polars as pl
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
 from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIMES
-from traces.swf.scan import BAD_NUMBER, BLANK_LINE, COMMENT, FRACTION_ROW, FURTHER_PART, TOO_FEW, TOO_LATE, TOO_MANY, scan_swf
+from traces.swf.scan import (
+    BAD_NUMBER,
+    BLANK_LINE,
+    COMMENT,
+    FRACTION_ROW,
+    FURTHER_PART,
+    TOO_FEW,
+    TOO_LATE,
+    TOO_MANY,
+    scan_swf,
+)
 
 SWF_READER_VERSION = 2
 """Raise it when the same bytes of a log give other rows: each log of this format is then read again."""

@@ -321,11 +321,15 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
         return "rejected"
     if exact_values["submit_s"] < 0:
         return "further part" if exact_values["status"] in (2, 3, 4) else "rejected"
-    if exact_values["submit_s"] + sum(max(exact_values[name], Decimal(0)) for name in ("wait_s", "runtime_s")) > LARGEST:
+    if (
+        exact_values["submit_s"] + sum(max(exact_values[name], Decimal(0)) for name in ("wait_s", "runtime_s"))
+        > LARGEST
+    ):
         return "rejected"
     values = whole_times({name: round(exact, 6) if name in TIMES else exact for name, exact in exact_values.items()})
     return {
-        name: None if value == -1 else float(value) if name in FRACTIONAL else int(value) for name, value in values.items()
+        name: None if value == -1 else float(value) if name in FRACTIONAL else int(value)
+        for name, value in values.items()
     }
 
 

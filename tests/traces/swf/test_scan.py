@@ -75,7 +75,10 @@ def test_forms_of_a_whole_number(word: str, value: int) -> None:
     [
         ("2739.599152 0.0 6.609 67.0 -1", [2740, 0, 7, 67, -1]),
         ("0.4 0.3 0.3 0.2 0.5", [1, 0, 0, 1, 1]),  # all within one second
-        ("0.1 0.2 0.7 -1 -1", [1, 0, 0, -1, -1]),  # the end is second 1, where binary fractions would be a little more or less
+        (
+            "0.1 0.2 0.7 -1 -1",
+            [1, 0, 0, -1, -1],
+        ),  # the end is second 1, where binary fractions would be a little more or less
         ("10.5 -1 2.25 3 -1", [11, -1, 2, 3, -1]),  # without a wait it started when it was submitted
         ("10.5 -0.5 2.25 3 -2.5", [11, -1, 2, 3, -2]),  # a start before the submission stays negative
         ("10 3 4.5 4.5 -1", [10, 3, 5, 5, -1]),
