@@ -9,12 +9,13 @@ from pathlib import Path
 
 from traces.common.blocks import first_bytes
 from traces.common.log import LogError, log_files
+from traces.foreign import foreign_format, no_text
 from traces.slurm.columns import is_header_line, looks_like_sacct
 from traces.slurm.document import is_document
 from traces.slurm.fields import delimiter_of
 
 EXPECTED = (
-    "expected SWF (18 numbers a line, ';' comments), PBS accounting (MM/DD/YYYY HH:MM:SS;type;id;key=value ...) or Slurm's "
+    "Expected SWF (18 numbers a line, ';' comments), PBS accounting (MM/DD/YYYY HH:MM:SS;type;id;key=value ...) or Slurm's "
     "sacct -P (columns between |, named on the first line) or sacct --json"
 )
 WAY_OUT = (
@@ -29,16 +30,6 @@ _PBS_OF_ANOTHER_DATE = re.compile(r"[^;=|]{6,40};[A-Za-z];[^;]*;.*=")
 _SACCT_OF_OTHER_COLUMNS = re.compile(r"\d[^|]*\|(?:[^|]*\|){2}")
 _NUMBER = re.compile(r"[+-]?[\d.]+")
 _FIELDS_OF_SWF, _NUMBERS_OF_SWF = 18, 15
-_NO_TEXT = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook; export the sheet as text, or unpack it",
-    b"\x1f\x8b": "gzip data; give it a name that ends in .gz",
-    b"\xfd7zXZ\0": "xz data; give it a name that ends in .xz",
-    b"\x28\xb5\x2f\xfd": "zstd data; give it a name that ends in .zst",
-    b"BZh": "bzip2 data; unpack it with bunzip2",
-    b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
-    b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
-}
-_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", " ": "blanks"}
 
 
 @dataclass(frozen=True)
@@ -93,13 +84,8 @@ def look_at_log(path: Path) -> LogLook:
 def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
     """What a file looks like, from its first `most` bytes. Raises LogError when it cannot be read."""
     head = first_bytes(path, most)
-    no_text = next((kind for begin, kind in _NO_TEXT.items() if head.startswith(begin)), "")
-    if head[257:262] == b"ustar":
-        no_text = "a tar archive; unpack it into a folder"
-    if not no_text and head.strip(b"\0") and head[:1000].count(b"\0") > len(head[:1000]) / 4:
-        no_text = "binary data"
-    if no_text:
-        return FileLook(path, None, no_text)
+    if kind := no_text(head):
+        return FileLook(path, None, kind)
     if is_document(head):
         return FileLook(
             path, "slurm", beginning=shown(head[:_SHOWN_LETTERS].decode("utf-8", errors="backslashreplace"))
@@ -110,6 +96,12 @@ def look_at_file(path: Path, most: int = _HEAD_BYTES) -> FileLook:
     texts = [text for line in lines if (text := line.decode("utf-8", errors="backslashreplace").strip())]
     beginning = ", ".join(shown(text) for text in texts[:_SHOWN_LINES])
     return _look_at_lines(path, texts, beginning) if texts else FileLook(path, None)
+
+
+def refuse_no_text(path: Path) -> None:
+    """Raises LogError for a file that holds no text, such as an archive, though it was said to be a log."""
+    if kind := no_text(first_bytes(path, 1024)):
+        raise LogError(f"{path}: it looks like {kind}")
 
 
 def shown(text: str) -> str:
@@ -141,9 +133,11 @@ def _look_at_lines(path: Path, texts: list[str], beginning: str) -> FileLook:
         return FileLook(path, log_format, few=few, beginning=beginning)
     if count:
         return FileLook(path, None, few=few, beginning=beginning)
-    otherwise = _other_kind(texts[0], kinds, lines)
+    otherwise = "" if comments else _other_kind(texts, kinds, lines)
     if comments:
-        first = next(text for text in texts if not text.startswith(";"))
+        records = [text for text in texts if not text.startswith(";")]
+        first, otherwise = records[0], foreign_format(records)
+    if comments and not otherwise:
         otherwise = f"SWF's comments, but a line with {len(first.split())} fields: {shown(first)}"
     return FileLook(path, None, otherwise, beginning=beginning)
 
@@ -164,31 +158,28 @@ def _kind_of(text: str, delimiter: str, columns: int) -> str:
     return "sacct of other columns" if _SACCT_OF_OTHER_COLUMNS.match(text) else ""
 
 
-def _other_kind(first: str, kinds: Counter[str], lines: int) -> str:
-    """What a file that is not a log looks like, from its first line and the kinds of all."""
+def _other_kind(texts: list[str], kinds: Counter[str], lines: int) -> str:
+    """What a file that is not a log looks like, from its first lines and the kinds of all."""
     if 2 * kinds["pbs of another date"] >= lines:
         return "PBS accounting with another kind of date; write dates as MM/DD/YYYY HH:MM:SS"
     if 2 * kinds["sacct of other columns"] >= lines:
         return "sacct's lines without a header; name their columns with `--columns JobID,User,Submit,...`"
-    for separator, words in _SEPARATORS.items():
-        names = [name.strip(' "').lower() for name in first.split(separator)]
-        if len(names) > 1 and ("jobid" in names or "jobidraw" in names):
-            return f"sacct's columns, but between {words}; print them with `sacct -P`"
+    first = texts[0]
     if first[0] in "{[":
         return "JSON, but not that of `sacct --json`; print the jobs that are over with `sacct -P` or `sacct --json`"
     if first.startswith("<"):
         return "a web page or XML; was it downloaded without logging in?"
-    return ""
+    return foreign_format(texts)
 
 
 def _message_of_none(looks: list[FileLook]) -> str:
     look = looks[0]
     more = f" None of {len(looks)} files is a log." if len(looks) > 1 else ""
-    otherwise = f" It looks like {look.otherwise}." if look.otherwise else ""
+    otherwise = f"It looks like {look.otherwise}. " if look.otherwise else ""
     if look.few:
-        otherwise = f" {look.few.capitalize()}."
-    beginning = f" It begins with {look.beginning}." if look.beginning else ""
-    return f"{look.path}: unknown log format; {EXPECTED}.{otherwise}{beginning}{more} {WAY_OUT}"
+        otherwise = f"{look.few.capitalize()}. "
+    beginning = f"It begins with {look.beginning}. " if look.beginning else ""
+    return f"{look.path}: unknown log format. {otherwise}{beginning}{EXPECTED}.{more} {WAY_OUT}"
 
 
 def _message_of_mixed(path: Path, looks: list[FileLook]) -> str:

@@ -14,16 +14,22 @@ from traces.swf.fields import FIELDS
 from traces.swf.writer import swf_content
 from warehouse import Warehouse, first_row
 
-COUNTED = ("MaxJobs", "MaxRecords")
-"""Keys of a header that say how many jobs there are. They are counted again, since rejected lines are not exported."""
+_SWF_LINES = f"""
+SELECT {", ".join(f"lines.{field}" for field in FIELDS)}, lines.file, lines.line, repeats.reason IS NOT NULL AS is_part
+FROM raw.swf_jobs AS lines
+LEFT JOIN core.repeats AS repeats ON lines.source = repeats.source AND lines.file = repeats.file AND lines.line = repeats.line
+WHERE lines.source = $source AND (repeats.file IS NULL OR repeats.reason = 'partial execution')
+ORDER BY lines.file, lines.line
+"""
+"""Lines of an SWF source, but for duplicates, and whether each tells of a part of a job's run only."""
 
 
 def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFrame | None = None) -> int:
     """Writes the jobs of a source as SWF (gzipped for `.gz`). Returns how many. Read back, the file gives the same jobs.
 
-    A source that was SWF keeps all 18 fields and its header. Other formats lose names, job ids, and what SWF has no field for.
-    Second 0 is then the first submission. chosen: job_index, file and line of the jobs to write, None for all. Raises ValueError when the
-    source is not in the warehouse.
+    A source that was SWF keeps all 18 fields, its header, and the lines of partial executions. Other formats lose names, job
+    ids, and what SWF has no field for. Second 0 is then the first submission. chosen: job_index, file and line of the jobs to write, None
+    for all. Raises ValueError when the source is not in the warehouse.
     """
     with warehouse.read() as connection:
         source_row = first_row(
@@ -37,10 +43,7 @@ def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFra
             )
         log_format, procs, time_zone, clock_zero = source_row
         if log_format == "swf":
-            jobs = connection.sql(
-                f"SELECT {', '.join(FIELDS)}, file, line FROM raw.swf_jobs WHERE source = $source ORDER BY file, line",
-                params={"source": source},
-            ).pl()
+            jobs = connection.sql(_SWF_LINES, params={"source": source}).pl()
             if chosen is not None:
                 jobs = jobs.join(chosen, on=["file", "line"], how="semi", maintain_order="left")
             header = connection.execute(
@@ -59,10 +62,12 @@ def export_swf(warehouse: Warehouse, source: str, path: Path, chosen: pl.DataFra
             header = _header(source, log_format, jobs, time_zone, clock_zero)
     if not any(key == "MaxProcs" for key, _ in header):
         header = [*header, ("MaxProcs", str(procs))]
-    header = [(key, str(jobs.height) if key in COUNTED else value) for key, value in header]
+    count = jobs.height - (int(jobs["is_part"].sum()) if "is_part" in jobs.columns else 0)
+    counted = {"MaxJobs": str(count), "MaxRecords": str(jobs.height)}  # again, since rejected lines are not exported
+    header = [(key, counted.get(key, value)) for key, value in header]
     fields = jobs.select(name for name in FIELDS if name in jobs.columns)
-    write_output(path, swf_content(fields, header, packed=path.suffix == ".gz"))
-    return jobs.height
+    write_output(path, swf_content(fields, header, packed=path.suffix.lower() == ".gz"))
+    return count
 
 
 def _header(

@@ -22,7 +22,7 @@ from traces.catalogue.sources import Source
 from traces.common.blocks import LogStream, Parse, Seen, first_bytes, parse_block
 from traces.common.log import LogError, ParsedLines, line_texts, log_files
 from traces.common.pseudonyms import Renamed, read_key, renames, replace_names
-from traces.formats import guess_format
+from traces.formats import guess_format, refuse_no_text
 from traces.pbs.reader import parse_pbs
 from traces.slurm.reader import slurm_head, slurm_parser, slurm_stream
 from traces.swf.reader import header_value, parse_swf
@@ -80,7 +80,10 @@ class Reader:
         return LogStream(path, seen=seen if self.grows else None, leave_unfinished=self.grows and not is_at_rest(path))
 
     def parse(self, path: Path) -> Parse:
-        """Reads lines of one file. Raises LogError when a job is wider than the cluster (see `Source.drop_wider`)."""
+        """Reads lines of one file. Raises LogError for an archive and the like, and when a job is wider than the cluster (see
+        `Source.drop_wider`)."""
+        if self.files == [path]:
+            refuse_no_text(path)  # the format may have been given, and nobody may have looked
         head = slurm_head(path) if self.source.format == "slurm" else b""
         parse = self._parser(path, head, self.settings, self.renames)
         return partial(self._checked, path, parse)

@@ -35,7 +35,7 @@ def catalogue_source(name: str) -> Source:
     if not name:
         raise ValueError("give a log (a path) or a source (see `tracehouse sources`)")
     catalogue = load_catalogue()
-    looks_like_a_path = "/" in name or Path(name).suffix in LOG_SUFFIXES
+    looks_like_a_path = "/" in name or Path(name).suffix.lower() in LOG_SUFFIXES
     if looks_like_a_path and name not in catalogue.sources:
         raise ValueError(f"{name}: no such log file, and no source of that name (see `tracehouse sources`)")
     return catalogue.source(name)

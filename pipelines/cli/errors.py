@@ -17,6 +17,8 @@ from traces.common.log import LogError
 from traces.common.pseudonyms import PseudonymError
 from warehouse import NoWarehouse, WarehouseError, disk_fault
 
+NUL_IN_PATH = "a path has a NUL character, which no file can have in its name; look at what was given"
+
 
 def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     """Errors that tell the user what to do are printed as they stand, without a traceback."""
@@ -27,7 +29,8 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             refuse_inputs(kwargs)
             return command(*args, **kwargs)
         except (CatalogueError, LogError, PseudonymError, WarehouseError, ValueError) as error:
-            raise click.ClickException(printable(str(error))) from error
+            text = NUL_IN_PATH if str(error).startswith("embedded null") else str(error)  # of the system's calls
+            raise click.ClickException(printable(text)) from error
         except BrokenPipeError:  # whoever reads has seen enough; click ends quietly
             raise
         except OSError as error:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from assets.ingest.reading import parsed_files, reader_of
+from tests.shared import shared_file
 from tests.traces.pbs.pbs_lines import end_record
 from tests.traces.slurm.slurm_lines import document, job_line
+from traces.catalogue.sources import Source
 from traces.common.log import LogError
-from traces.formats import _NO_TEXT, guess_format, look_at_log, shown
+from traces.foreign import _NO_TEXT
+from traces.formats import guess_format, look_at_log, shown
 
 SWF_LINE = " ".join(["1"] * 18) + "\n"
 PBS_LINE = end_record() + "\n"
@@ -52,7 +59,12 @@ def test_what_is_empty_or_none_of_them(tmp_path: Path) -> None:
     assert "the log is empty" in fault(tmp_path)
     (tmp_path / "b").write_text("a,b,c\n1,\x1b[2J2\n")
     message = fault(tmp_path)
-    assert "unknown log format; expected SWF" in message and "--format" in message and "--columns" in message
+    assert (
+        "unknown log format. It begins" in message
+        and "Expected SWF" in message
+        and "--format" in message
+        and "--columns" in message
+    )
     assert r'It begins with "a,b,c", "1,\x1b[2J2"' in message
 
 
@@ -80,6 +92,58 @@ def test_what_looks_like_something_else_is_said(tmp_path: Path, content: str, sa
     assert "empty" not in message
 
 
+def tar(mode: Literal["w", "w:gz"], tar_format: int = tarfile.GNU_FORMAT) -> bytes:
+    """An archive of one log."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode=mode, format=tar_format) as archive:
+        member = tarfile.TarInfo("20170405")
+        member.size = len(PBS_LINE)
+        archive.addfile(member, io.BytesIO(PBS_LINE.encode()))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("name", ["logs.tar.gz", "LOGS.TAR.GZ"])
+@pytest.mark.parametrize("log_format", ["auto", "pbs"])
+def test_an_archive_is_named_though_the_format_was_given(tmp_path: Path, name: str, log_format: str) -> None:
+    (tmp_path / name).write_bytes(tar("w:gz"))
+    source = Source("mine", log_format, tmp_path / name, procs=4)
+    with pytest.raises(LogError, match=r"ooks like a tar archive; unpack it into a folder"):
+        list(parsed_files(reader_of(source), [(tmp_path / name, None)]))
+
+
+REFUSED = {
+    "lsb.acct": "LSF's accounting (lsb.acct); write a line of SWF for each job, or a table",
+    "sge_accounting": "Grid Engine's accounting; write",
+    "condor_history": "HTCondor's history of jobs; write",
+    "maui_trace": "a workload trace of Maui or Moab; write",
+    "gwf.gwf": "the Grid Workloads Format (GWF); write",
+    "oar_jobs.csv": "a CSV file of jobs, as Batsim and OAR write it; write",
+    "squeue.txt": "the table of squeue, which shows the queue of a moment; print the jobs that are over with `sacct -P`",
+    "swf20.swf": "SWF with another number of fields: 20 numbers a line, SWF has 18; leave out",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_log_of_another_system_is_refused_by_name(name: str) -> None:
+    assert f"It looks like {REFUSED[name]}" in fault(shared_file("cases", "refuse", name))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (3 * (" ".join(["1"] * 17) + "\n"), "17 numbers a line, SWF has 18"),
+        ("; Version: 2.2\n" + 3 * (" ".join(["-1.5e3"] * 19) + "\n"), "19 numbers a line, SWF has 18"),
+        (" ".join(["1"] * 11 + ["U1", "G1"] + ["-1"] * 16) + "\n", "the Grid Workloads Format"),
+        ("000 (123.000.000) 2026-01-05 12:00:00 Job submitted from host\n...\n", "HTCondor's log of events"),
+        ("job_id,submission_time\n1,2\n", "Batsim and OAR"),
+        ("a:b:c\n1:2:3\n", "unknown log format. It begins"),
+    ],
+)
+def test_other_systems_by_their_lines(tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "log").write_text(content)
+    assert says in fault(tmp_path / "log")
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -87,7 +151,8 @@ def test_what_looks_like_something_else_is_said(tmp_path: Path, content: str, sa
         (b"PK\x03\x04\x14\0\0\0\x08\0", "an Excel workbook"),
         (gzip.compress(PBS_LINE.encode()), "a name that ends in .gz"),
         (b"BZh91AY&SY", "bunzip2"),
-        (b"20170405".ljust(257, b"\0") + b"ustar\x0000", "a tar archive"),
+        (tar("w", tarfile.USTAR_FORMAT), "a tar archive; unpack it into a folder"),
+        (tar("w", tarfile.GNU_FORMAT).replace(b"ustar  \0", b"\0" * 8, 1), "binary data"),  # no checksum fits it
         (bytes(range(8)) * 4 + b"\0" * 64, "binary data"),
     ],
 )

@@ -22,10 +22,10 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "79ed754b18a9"),
-    "slurm": (3, "6fb19f830c97"),
-    "pbs": (3, "20bb2da3c32a"),
-    "vasp": ("4", "1a715eeca1b9"),
+    "swf": (2, "d541b32c9aca"),
+    "slurm": (3, "abcf11bf6a8f"),
+    "pbs": (3, "c7bc291a9566"),
+    "vasp": ("4", "d4880b4b1b17"),
 }
 """Version of each reader, and the hash of its code."""
 VERSIONS = {

@@ -83,7 +83,7 @@ def load_catalogue(may_be_missing: bool = False) -> Catalogue:
 
 def inbox_name(path: Path) -> str:
     """Source name of a file in the inbox: its name without .swf, .log, .txt, .psv, .gz, .zst, .xz, and with dashes for odd characters."""
-    stem = re.sub(r"(\.(swf|log|txt|psv|gz|zst|xz))+$", "", path.name)
+    stem = re.sub(r"(?i)(\.(swf|log|txt|psv|gz|zst|xz))+$", "", path.name)
     return re.sub(r"[^A-Za-z0-9_.\-]+", "-", stem).strip("-._") or "unnamed"
 
 

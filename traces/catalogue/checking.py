@@ -42,6 +42,8 @@ class Checker:
         value = table.get(key)
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
             self.fail(source, key, f"{key} must be a {kind.__name__}, found {value!r}")
+        if isinstance(value, str) and "\0" in value:
+            self.fail(source, key, f"{key} has a NUL character, which no path and no name can have: {value!r}")
         return value
 
     def time_zone(self, value: Any, source: str | None) -> str:

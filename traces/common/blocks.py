@@ -90,7 +90,8 @@ class LogStream:
         self.size_bytes = 0
         self.modified_ns = 0
         self._cut = cut or (lambda content: content.rfind(b"\n") + 1)
-        self._seen = seen if path.suffix not in PACKED else None
+        self._packing = path.suffix.lower()
+        self._seen = seen if self._packing not in PACKED else None
         self._block_bytes = block_bytes or BLOCK_BYTES
         self._open = open_file
         self._as_lines = as_lines
@@ -116,7 +117,7 @@ class LogStream:
             self.grew = True
             line += self._seen.lines
         digest = digest or hashlib.sha256()
-        pieces = self._unpacked(file) if self.path.suffix in PACKED else self._plain(file)
+        pieces = self._unpacked(file) if self._packing in PACKED else self._plain(file)
         fault: list[LogError] = []
         pieces = _ended(self._as_lines(self._noted(pieces, digest)), fault)
         rest, piece = b"", next(pieces, b"")
@@ -207,7 +208,7 @@ class LogStream:
     def _unpacked(self, file: IO[bytes]) -> Iterator[bytes]:
         most = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * self.size_bytes)
         unpacked, gathered, size = 0, [], 0
-        pieces = {".gz": self._pieces_of_gz, ".xz": self._pieces_of_xz, ".zst": self._pieces_of_zst}[self.path.suffix]
+        pieces = {".gz": self._pieces_of_gz, ".xz": self._pieces_of_xz, ".zst": self._pieces_of_zst}[self._packing]
         try:
             for piece in pieces(file):
                 unpacked += len(piece)

@@ -16,6 +16,14 @@ import polars as pl
 LARGEST_S = 10**11
 """A larger number of seconds is a fault of the log: it is more than three thousand years."""
 
+_NO_FILES = {
+    stat.S_ISFIFO: "a pipe (FIFO)",
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISDIR: "a folder",
+}
+
 REJECT_SCHEMA = {"line": pl.Int64, "reason": pl.Utf8, "text": pl.Utf8}
 
 
@@ -107,6 +115,7 @@ def log_files(path: Path) -> list[Path]:
         return files
     if not path.exists():
         raise LogError(f"{path}: no such log file; check the path in the catalogue or on the command line")
+    _refuse_other_than_file(path, path.stat().st_mode)
     return [path]
 
 
@@ -116,25 +125,31 @@ def open_log(path: Path) -> IO[bytes]:
     Raises LogError for a link that `log_files` refuses, and for a file that is exchanged meanwhile, and OSError.
     """
     named = path.lstat()
-    if not stat.S_ISLNK(named.st_mode):
-        try:
-            return open(path, "rb", opener=_open_no_link)
-        except OSError as error:
-            raise _exchanged(path) if error.errno == errno.ELOOP else error from None
-    file = path.open("rb")
+    is_link = stat.S_ISLNK(named.st_mode)
+    _refuse_other_than_file(path, path.stat().st_mode)
+    try:  # not to wait where a pipe has come in its place
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if is_link else os.O_NOFOLLOW))
+    except OSError as error:
+        raise _exchanged(path) if error.errno == errno.ELOOP and not is_link else error from None
     try:
-        _refuse_foreign_owner(path, named.st_uid, os.fstat(file.fileno()).st_uid)
-        now = path.lstat()
-        if (now.st_ino, now.st_ctime_ns) != (named.st_ino, named.st_ctime_ns):  # another link may have been opened
-            raise _exchanged(path)
+        opened = os.fstat(descriptor)
+        _refuse_other_than_file(path, opened.st_mode)
+        if is_link:
+            _refuse_foreign_owner(path, named.st_uid, opened.st_uid)
+            now = path.lstat()
+            if (now.st_ino, now.st_ctime_ns) != (named.st_ino, named.st_ctime_ns):  # another link may have been opened
+                raise _exchanged(path)
+        return os.fdopen(descriptor, "rb")
     except BaseException:
-        file.close()
+        os.close(descriptor)
         raise
-    return file
 
 
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW)
+def _refuse_other_than_file(path: Path, mode: int) -> None:
+    """Raises LogError for what can be opened and is no file."""
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_of, name in _NO_FILES.items() if is_of(mode)), "no file")
+        raise LogError(f"{path}: is {kind} and not a file. A log is read more than once: write it to a file first")
 
 
 def _exchanged(path: Path) -> LogError:

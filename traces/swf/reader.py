@@ -11,7 +11,15 @@ import polars as pl
 
 from traces.common.blocks import read_log
 from traces.common.log import REJECT_SCHEMA, ParsedLines, ParsedLog, line_texts
-from traces.swf.fields import FIELDS, FRACTIONAL, LARGEST_NUMBER, MAY_BE_NEGATIVE, NEVER_UNKNOWN, NUM_FIELDS, TIME_FIELDS
+from traces.swf.fields import (
+    FIELDS,
+    FRACTIONAL,
+    LARGEST_NUMBER,
+    MAY_BE_NEGATIVE,
+    NEVER_UNKNOWN,
+    NUM_FIELDS,
+    TIME_FIELDS,
+)
 from traces.swf.scan import (
     BAD_NUMBER,
     BLANK_LINE,

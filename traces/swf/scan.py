@@ -33,7 +33,7 @@ SUBMIT, WAIT, RUNTIME, REQUESTED, THINK = (
 STATUS = FIELDS.index("status")
 _FIRST_PART, _LAST_PART = min(PARTIAL_STATES), max(PARTIAL_STATES)
 _LARGE = LARGEST_NUMBER / 4
-"""Three times that are not larger have a sum that no log is too short for."""
+"""Submission, wait and run time that are no larger end before LARGEST_NUMBER together."""
 _SECOND = 1_000_000
 """In microseconds, to which times with fractions are exact."""
 _LEAST = np.array(
@@ -45,9 +45,8 @@ class SwfScan(NamedTuple):
     """What the lines of a text hold. Rows are its sound lines, in order.
 
     whole: values of the whole fields, int64 (fields, rows). fractional: those of the others, float64 (fractional fields, rows).
-    line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes above, int64 (lines,).
-    Times are whole seconds, rounded up. field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64
-    (lines,).
+    Times are whole seconds, rounded up. line_of: number of each row's line, from 1, int64 (rows,). code_of_line: one of the codes
+    above, int64 (lines,). field_of_line: the field that a rejected line is rejected for, or how many fields it has, int64 (lines,).
     """
 
     whole: NDArray[np.int64]
@@ -161,8 +160,7 @@ def _scan_line(text, i, row, whole, fractional, fractions):
         if code == SOUND:
             _to_whole_seconds(row, whole, fractions)
         fractions[:] = 0
-    latest = whole[SUBMIT, row] + max(whole[WAIT, row], 0) + max(whole[RUNTIME, row], 0)
-    if has_large and code == SOUND and latest > LARGEST_NUMBER:
+    if has_large and code == SOUND and _end(row, whole) > LARGEST_NUMBER:
         code = TOO_LATE
     return code, faulty_field, i + 1
 
@@ -208,6 +206,11 @@ def _to_whole_seconds(row, whole, fractions):
         whole[RUNTIME, row] = _seconds_up(start + runtime) - _seconds_up(start)
     for field in (REQUESTED, THINK):
         whole[field, row] = _seconds_up(whole[field, row] * _SECOND + fractions[field])
+
+
+@lean
+def _end(row, whole):
+    return whole[SUBMIT, row] + max(whole[WAIT, row], 0) + max(whole[RUNTIME, row], 0)
 
 
 @lean

@@ -12,7 +12,7 @@ from traces.swf.fields import FIELDS
 
 def write_swf(jobs: pl.DataFrame, header: list[tuple[str, str]], path: Path) -> None:
     """Writes `jobs` as SWF, gzipped for `.gz`; see `swf_content`."""
-    path.write_bytes(swf_content(jobs, header, packed=path.suffix == ".gz"))
+    path.write_bytes(swf_content(jobs, header, packed=path.suffix.lower() == ".gz"))
 
 
 def swf_content(jobs: pl.DataFrame, header: list[tuple[str, str]], packed: bool) -> bytes:

@@ -166,6 +166,11 @@ def _ingest_summary(name: str) -> dict[str, Any]:
             "GROUP BY ALL HAVING sum(lines) > 0 ORDER BY ALL",
             [name],
         ).fetchall()
+        repeats = connection.execute(
+            "SELECT coalesce(reason, 'replaced by a later record'), count(*) FROM core.repeats WHERE source = ? "
+            "GROUP BY ALL ORDER BY ALL",
+            [name],
+        ).fetchall()
         cluster = first_row(
             connection,
             f"SELECT {', '.join(CLUSTER_FACTS)} FROM core.sources WHERE source = ?",
@@ -179,6 +184,7 @@ def _ingest_summary(name: str) -> dict[str, Any]:
     }
     by_reason |= {"unknown_columns": unknown}
     summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
+    summary["repeats_by_reason"] = dict(repeats)
     return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
 
 
@@ -188,6 +194,7 @@ def _ingest_text(summary: dict[str, Any]) -> str:
         f"lines     {summary['lines']:,}",
         f"accepted  {summary['accepted']:,}",
     ]
+    lines += [f"          {count:>9,}  no job of its own: {why}" for why, count in summary["repeats_by_reason"].items()]
     for outcome in OUTCOMES:
         lines.append(f"{outcome:<9} {summary[outcome]:,}")
         lines += [f"          {count:>9,}  {reason}" for reason, count in summary[f"{outcome}_by_reason"].items()]

@@ -197,6 +197,11 @@ def test_periods_by_hand() -> None:
     ]  # fmt: skip
     rows = submitted(0, 1, 9)
     assert [(period.first, period.last) for period in periods_of(rows, 2)] == [(0, 2), (2, 3)]
+    far = periods_of(submitted(0, 1, 1_000_000.5), 2)  # a wrong time, thousands of years away
+    assert [(period.start - begin, period.first) for period in far] == [
+        (timedelta(0), 0),
+        (timedelta(days=1_000_000), 2),
+    ]
 
 
 @pytest.mark.parametrize("days", [1, 2, 7, 30])

@@ -64,6 +64,7 @@ FAULTS = {
     "time zone is a folder": (BAD + 'path = "x"\ntime_zone = "Europe"\n', 10, "'Europe': .*Europe/Berlin"),
     "time zone is a number": (BAD + 'path = "x"\ntime_zone = 1\n', 10, "time zone 1: .*Europe/Berlin"),
     "time zone is empty": (BAD + 'path = "x"\ntime_zone = ""\n', 10, "time zone '': .*Europe/Berlin"),
+    "path with a NUL": (BAD + 'path = "a\\u0000b"\n', 9, "path has a NUL character, .*'a.x00b'"),
     "name with a blank": (
         '[sources."bad name"]\nformat = "swf"\npath = "x"\n',
         7,

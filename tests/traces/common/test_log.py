@@ -5,16 +5,20 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zstandard
 
+from assets.ingest.reading import reader_of
 from tests.traces.common.logs import written
-from traces.common.blocks import LogStream
+from traces.catalogue.sources import Source
+from traces.common.blocks import LogStream, first_bytes
 from traces.common.log import LogError, log_files
+from traces.formats import guess_format
 from traces.swf.fields import FIELDS
 from traces.swf.reader import read_swf
 
@@ -46,6 +50,8 @@ def test_a_packed_file_holds_the_same_log(tmp_path: Path, suffix: str) -> None:
     packed = read_swf(written(tmp_path, PACKERS[suffix](content), f"log.swf{suffix}"))
     assert packed.records.equals(plain.records) and packed.lines == plain.lines == 5000
     assert packed.size_bytes != plain.size_bytes and packed.sha256 == plain.sha256  # the hash is of the content
+    capitals = read_swf(written(tmp_path, PACKERS[suffix](content), f"LOG.SWF{suffix.upper()}"))
+    assert capitals.records.equals(plain.records)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -78,6 +84,39 @@ def test_a_missing_file_is_an_error_with_a_remedy(tmp_path: Path) -> None:
 
 def test_a_directory_is_an_error(tmp_path: Path) -> None:
     assert_log_error(tmp_path)
+
+
+@pytest.fixture(params=["pipe", "link to a pipe", "socket", "device"])
+def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "log"
+    with socket.socket(socket.AF_UNIX) as listener:
+        if request.param == "socket":
+            listener.bind(str(path))
+        elif request.param == "device":
+            path = Path("/dev/null")
+        else:
+            os.mkfifo(tmp_path / "fifo")
+            path = tmp_path / "fifo" if request.param == "pipe" else path
+            if path.name == "log":
+                path.symlink_to(tmp_path / "fifo")
+        yield path
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(no_file: Path) -> None:
+    """A pipe that nobody writes to keeps whoever opens it waiting, whatever the format."""
+    for look in (log_files, read_swf, first_bytes, guess_format, lambda path: reader_of(Source("a", "pbs", path))):
+        with pytest.raises(LogError, match=r"is a (pipe \(FIFO\)|socket|device) and not a file"):
+            look(no_file)
+
+
+def test_a_file_that_becomes_a_pipe_as_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    path.write_text("")
+    status = path.stat()
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: status)
+    assert_log_error(path, "is a pipe (FIFO)")
 
 
 def test_a_link_to_a_file_of_another_user_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -326,7 +326,9 @@ def line_of_log(line: bytes) -> str | dict[str, float | None]:
         > LARGEST
     ):
         return "rejected"
-    values = whole_times({name: round(exact, 6) if name in TIME_FIELDS else exact for name, exact in exact_values.items()})
+    values = whole_times(
+        {name: round(exact, 6) if name in TIME_FIELDS else exact for name, exact in exact_values.items()}
+    )
     return {
         name: None if value == -1 else float(value) if name in FRACTIONAL else int(value)
         for name, value in values.items()

@@ -58,8 +58,9 @@ def test_ingest_again_replaces_and_json_adds_up(loaded: tuple[Path, str]) -> Non
     told = json.loads(succeed("ingest", loaded[0].parents[1] / "mine.swf", "--json", "--time-zone", "Europe/Berlin"))
     assert told == {
         "source": "mine", "lines": 12, "accepted": 5, "kept": 0, "ignored": 2, "rejected": 5,
-        "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED, "unknown_columns": [],
-        "cluster_procs": 8, "cluster_procs_from": "header", "time_zone": "Europe/Berlin", "time_zone_from": "catalogue",
+        "kept_by_reason": {}, "ignored_by_reason": {"blank line": 1, "comment": 1}, "rejected_by_reason": REJECTED,
+        "repeats_by_reason": {}, "unknown_columns": [], "cluster_procs": 8, "cluster_procs_from": "header",
+        "time_zone": "Europe/Berlin", "time_zone_from": "catalogue",
     }  # fmt: skip
     assert told["lines"] == told["accepted"] + told["kept"] + told["ignored"] + told["rejected"]
     assert sum(REJECTED.values()) == told["rejected"]
@@ -119,7 +120,11 @@ def test_ingest_of_an_empty_log(catalogue: Path, tmp_path: Path) -> None:
 def test_ingest_of_an_unknown_format(catalogue: Path, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("job,start\n1,2\n")
     message = fail("ingest", tmp_path / "table.csv")
-    assert f"{tmp_path / 'table.csv'}: unknown log format; expected SWF" in message and "--format" in message
+    assert (
+        f"{tmp_path / 'table.csv'}: unknown log format. " in message
+        and "Expected SWF" in message
+        and "--format" in message
+    )
     message = fail("ingest", tmp_path / "table.csv", "--format", "pbs")
     assert (
         f"{tmp_path / 'table.csv'}:1: not an accounting record" in message and "(2 lines read, 2 rejected)" in message
