@@ -97,7 +97,10 @@ def written_beside(path: Path) -> Iterator[Path]:
     """Another path in the folder of a file, for its new content. The file is replaced at the end of the block, and keeps its mode. After
     an error it is as it was. A link stays a link. A device or a pipe is its own new path. Raises OSError, which names the file."""
     if path.exists() and not path.is_file():
-        yield path
+        try:
+            yield path
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         return
     path = path.resolve()
     # threads and other hosts may have the number of this process

@@ -21,7 +21,9 @@ moments AS (
 ),
 
 days_told AS (
-    SELECT DISTINCT least(timezone($time_zone, timezone('UTC', moments.time))::DATE, last_day.day) AS day FROM moments, last_day
+    SELECT DISTINCT least(timezone($time_zone, timezone('UTC', moments.time))::DATE, last_day.day) AS day
+    FROM moments, last_day
+    WHERE last_day.day IS NOT NULL
 ),
 
 numbered AS (

@@ -172,7 +172,7 @@ def test_damaged_lines(tmp_path: Path, warehouse: Warehouse, log_format: str) ->
             if k % 10 == 9:
                 lines.append(sound_line(log_format, 900_000 + number).encode())
                 sound.add(f"{900_000 + number}")
-        contents[f"{file}.log"] = b"\n".join(lines)
+        contents[f"{file}.log"] = b"\n".join([*lines, b""])
         (folder / f"{file}.log").write_bytes(contents[f"{file}.log"])
     done = update_raw_log(warehouse, Source("mine", log_format, folder))
     assert_adds_up(warehouse, "mine", log_format, contents)

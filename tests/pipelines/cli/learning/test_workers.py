@@ -24,7 +24,9 @@ def test_a_training_on_two_workers_that_can_be_repeated(home: Path) -> None:
     by_ppo = training_by_ppo("ppo", {"workers": 2, "repeat": first} | dict.fromkeys(NOT_ASKED))
     assert by_ppo.repeated == card["parameters"]["families_done"]  # type: ignore[attr-defined]
     assert not list(home.glob(".first.json.checkpoint*"))
-    assert "trained on 2 workers" in fail("train", "mine", "-o", first, "--workers", "3", "--repeat", first, *SHORT)
+    assert "trained on 2 workers" in fail(
+        "train", "mine", "-o", home / "other.json", "--workers", "3", "--repeat", first, *SHORT
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ from click.testing import CliRunner
 
 from assets.common.storage import open_warehouse
 from assets.predictions.waits import load_wait_source
+from assets.what_if.scenarios.base_scheduler import BaseScheduler
+from models.judging.machine import Machine
 from pipelines.cli.main import main
 from pipelines.cli.predicting.queue import _shortener, read_snapshot
 from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE
 from traces.catalogue.sources import Source
-from warehouse import replace_partition
 
 NOW = 1_781_450_000
 
@@ -154,15 +155,8 @@ def test_times_of_different_years_have_their_year() -> None:
     assert _shortener(seconds)(seconds["start_p50"]) == ["second 5", ""]
 
 
-def test_queues_that_own_processors_are_named(queue_file: Path) -> None:
-    with open_warehouse().write() as connection:
-        before = connection.sql("FROM replay.configurations").pl()
-        row = {"place": 1, "policy": "SAF", "backfill": "easy", "procs": 64, "partitions": '{"batch": 8}', "jobs": 9}
-        row |= {"factor": 1.0, "semantics": 5}
-        replace_partition(connection, "replay.configurations", SOURCE, pl.DataFrame([row]))
-    try:
-        said = succeed("queue", SOURCE, queue_file, "--samples", "10")
-    finally:
-        with open_warehouse().write() as connection:
-            replace_partition(connection, "replay.configurations", SOURCE, before.filter(source=SOURCE).drop("source"))
+def test_queues_that_own_processors_are_named(queue_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = BaseScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
+    monkeypatch.setattr("assets.what_if.scenarios.base_scheduler.base_scheduler", lambda *_: fitted)
+    said = succeed("queue", SOURCE, queue_file, "--samples", "10")
     assert "by the log, queues own processors (batch=8): these replays let all jobs share all of them" in said
