@@ -41,12 +41,12 @@ def update_raw_log(
     again, and rows of files that are gone are corrected. Files are parsed while the warehouse is closed. If the process dies, committed
     files stay whole. Where only statements that make canonical jobs have changed, all jobs are marked to be recomputed. replace: forgets
     all rows of the source in the transaction that writes the new ones. new_key: else another key of pseudonyms raises PseudonymError.
-    Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has
-    no job at all. New lines of which none is sound are taken in, and `Ingested.fault` says so.
+    Raises LogError with file, line and remedy when a file cannot be read, a job is wider than the cluster, or the source has no job. New
+    lines of which none is sound are taken in, and `Ingested.fault` says so.
     """
     with source_lock(warehouse, source.name), staging_folder(warehouse, source.name) as folder:
-        replaced = source.name if replace else ""
-        reader = reader_of(source, default_time_zone, partial(pseudonym_key, warehouse, replaced, new_key))
+        key = partial(pseudonym_key, warehouse, source.name if replace else "", new_key)
+        reader = reader_of(source, default_time_zone, key)
         done = Ingested(reader)
 
         def begin(connection: duckdb.DuckDBPyConnection) -> dict[str, LedgerRow]:
@@ -54,9 +54,8 @@ def update_raw_log(
             adopt_statements(connection, reader, ledger)
             return ledger
 
-        ledger = warehouse.transact(source.name, begin)
-        if replace:
-            ledger = {}
+        begun = warehouse.transact(source.name, begin)
+        ledger = {} if replace else begun
         plan = plan_reading(reader, ledger)
         done.files.update(unchanged=plan.unchanged, touched=len(plan.touched), gone=plan.gone)
         rows = RawRows(reader, ledger, done, StagedRows(folder, source.name), replace)
@@ -75,8 +74,8 @@ def update_raw_log(
 
         def end(connection: duckdb.DuckDBPyConnection) -> None:
             rows.publish(connection)
-            for path, modified_ns in plan.touched:
-                rows.touch(connection, path, modified_ns)
+            for touched in plan.touched:
+                rows.touch(connection, *touched)
             rows.remove_moved(connection)
             done.corrected = correct_rows(connection, reader, remaining, plan.uncorrected)
             _check_accepted(connection, reader, done)

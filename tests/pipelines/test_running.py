@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -32,6 +33,8 @@ def test_ctrl_c_ends_in_a_line(catalogue: Path, monkeypatch: pytest.MonkeyPatch)
     from pipelines.running import defs  # that of this home
 
     class Interrupted:
+        name, asset_layer = "ddppo", SimpleNamespace(selected_asset_keys=())
+
         def execute_in_process(self, **_: object) -> None:
             raise dg.DagsterExecutionInterruptedError
 

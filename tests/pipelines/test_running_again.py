@@ -19,6 +19,7 @@ from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import SOURCE, Home, assert_same_tables
 
 OF_OTHER_LOGS = (
+    "core.suspensions",
     "raw.rejects", "raw.pbs_records", "raw.slurm_jobs", "core.requeues", "core.repeats", "core.changed_files",
     "raw.vasp_runs", "raw.vasp_electronic_steps", "raw.vasp_ionic_steps", "raw.vasp_rejects", "raw.vasp_folders",
     "core.vasp_jobs", "predictions.remaining_time_trials", "predictions.remaining_time_scores",
@@ -37,7 +38,7 @@ def test_the_run_prints_what_happened_what_would_change_and_what_to_do_next(run_
     assert re.search(
         r"^ *mean wait +change +started within 1 h +grade +verdict  scheduler$", run_once.printed, re.MULTILINE
     )
-    assert re.search(r"none +compared with  EASY with requested times$", run_once.printed, re.MULTILINE)
+    assert re.search(r"none +baseline  EASY with requested times$", run_once.printed, re.MULTILINE)
     champion = run_once.tables()["policies.scheduling_policies"].filter(pl.col("champion")).row(0, named=True)
     assert ("Nothing was learned" in run_once.printed) == (champion["best_epoch"] == 0)
     assert str(run_once.database) in run_once.printed

@@ -22,7 +22,7 @@ READERS = {
 }
 """Where the reading of a format begins; all of `traces` that these modules import decides, too."""
 HASHES = {
-    "swf": (2, "d541b32c9aca"),
+    "swf": (2, "267ca6cc9812"),
     "slurm": (3, "abcf11bf6a8f"),
     "pbs": (3, "c7bc291a9566"),
     "vasp": ("4", "d4880b4b1b17"),

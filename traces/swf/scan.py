@@ -110,24 +110,8 @@ def _scan_line(text, i, row, whole, fractional, fractions):
             while i < size and text[i] != 10:
                 i += 1
             return COMMENT, 0, i + 1
-        if c == 45 or c == 43:
-            i += 1
-        first = i
-        number = np.int64(0)
-        while i < size and 48 <= text[i] <= 57:
-            number = number * 10 + (text[i] - 48)
-            i += 1
-        digits = i - first
-        ends = _ends_at(text, i)
-        value = np.float64(number)
-        if digits > 18 or not ends:  # the long way
-            value, digits, i = _float_at(text, first)
-            ends = _ends_at(text, i)
-            if value <= LARGEST_NUMBER:
-                number = np.int64(value)
-        if c == 45:
-            number, value = -number, -value
-        if digits == 0 or not ends:
+        value, number, digits, i = _number_at(text, i)
+        if digits == 0 or not _ends_at(text, i):
             if code == SOUND:
                 code = BAD_NUMBER
                 faulty_field = min(field, NUM_FIELDS - 1)
@@ -163,6 +147,28 @@ def _scan_line(text, i, row, whole, fractional, fractions):
     if has_large and code == SOUND and _end(row, whole) > LARGEST_NUMBER:
         code = TOO_LATE
     return code, faulty_field, i + 1
+
+
+@lean
+def _number_at(text, i):
+    """(value, its whole part, digits or 0 for none, where it ends) of the number that begins here."""
+    sign = text[i]
+    if sign == 45 or sign == 43:
+        i += 1
+    first = i
+    number = np.int64(0)
+    while i < len(text) and 48 <= text[i] <= 57:
+        number = number * 10 + (text[i] - 48)
+        i += 1
+    digits = i - first
+    value = np.float64(number)
+    if digits > 18 or not _ends_at(text, i):  # the long way
+        value, digits, i = _float_at(text, first)
+        if value <= LARGEST_NUMBER:
+            number = np.int64(value)
+    if sign == 45:
+        number, value = -number, -value
+    return value, number, digits, i
 
 
 @lean
