@@ -175,7 +175,10 @@ def test_cancelled_jobs_have_no_start(tmp_path: Path) -> None:
     assert series["jobs_waiting"].to_numpy() @ series["step_s"].to_numpy() == 90 + 980 + 970
 
 
-def test_a_plug_in_is_stored_without_its_folder(busy: Warehouse, tmp_path: Path) -> None:
+def test_a_plug_in_is_stored_without_its_folder(
+    busy: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEHOUSE_PLUGINS", str(tmp_path))  # which a run of the UI may take plug-ins from
     code = "def widest(procs):\n    return -procs\n"
     (tmp_path / "mine.py").write_text(code)
     materialize(busy, [{"name": "plug-in", "policy": f"{tmp_path / 'mine.py'}:widest"}])
