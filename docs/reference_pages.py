@@ -47,6 +47,8 @@ PYTHON_MODULES = {
     "scenarios": "What-if questions",
     "predictions": "Predictions",
     "learning": "Learning",
+    "training": "Training",
+    "policies": "Policies of your own",
     "queries": "The warehouse",
 }
 """Modules of `tracehouse` in the order of the page, with their headings."""

@@ -159,6 +159,9 @@ def test_a_real_record_in_full() -> None:
             "used_memory_kb": 3_163_632,
             "requestor": None,
             "message": None,
+            "reservation": None,
+            "assigned_procs": None,
+            "assigned_gpus": None,
         }
     ]
 
@@ -279,7 +282,7 @@ def test_ids_are_kept_as_they_stand(tmp_path: Path, job_id: str) -> None:
 
 def test_times_that_are_missing_are_unknown(tmp_path: Path) -> None:
     job = one_job(tmp_path, end_record(etime="0"))  # PBS writes 0 for a job that was never eligible
-    assert job["etime_s"] is None
+    assert job["etime_s"] == 0  # which says that it never was
     job = one_job(tmp_path, end_record(without=("ctime", "etime", "Resource_List.walltime", "Exit_status")))
     assert (job["ctime_s"], job["qtime_s"]) == (1001, 1001)  # queued is submitted, where the creation is not told
     assert (job["etime_s"], job["requested_walltime_s"], job["exit_status"]) == (None, None, None)
