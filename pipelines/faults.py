@@ -60,7 +60,7 @@ def no_traceback() -> Iterator[None]:
 
 
 def kept_fault(error: BaseException) -> str:
-    """Keeps the traceback of an exception. Returns what the user is told: what it is, where the file is, what to do."""
+    """Keeps the traceback of an exception. Returns the message: what it is, where the file is, what to do."""
     text = str(error).strip() or "no message"
     first = f"{type(error).__name__}: {printable(text.splitlines()[0][:_MOST_OF_A_MESSAGE])}"
     if isinstance(error, MemoryError):

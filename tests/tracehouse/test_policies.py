@@ -27,7 +27,7 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_function_is_a_policy(log: Path) -> None:
-    """Plain or compiled, with what it closes over, and again after it was defined anew, as in a notebook. No name is built in."""
+    """Plain or compiled, with what it closes over, and again after a second definition, as in a notebook. No name is built in."""
     import numba
 
     Path("mine.py").write_text("def saf(estimate, procs):\n    return estimate * procs\n")
