@@ -7,7 +7,7 @@ import functools
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import dagster as dg
 
 from assets.common.partitions import OWNERS
 from assets.common.progress import progress_logged_by
+from assets.common.writing.locks import works_on
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.sources import CatalogueError
@@ -59,9 +60,11 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
 
 @contextmanager
 def plain_failures(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> Iterator[None]:
-    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again."""
+    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again. Nobody removes the
+    source of the step meanwhile."""
     try:
-        yield
+        with works_on(context.partition_key) if context.has_partition_key else nullcontext():
+            yield
     except WarehouseBusy as error:
         if not _may_retry(context):
             raise dg.Failure(str(error), allow_retries=False) from None

@@ -51,12 +51,7 @@ def update_raw_log(
         reader = reader_of(source, default_time_zone, partial(pseudonym_key, warehouse, replaced, new_key))
         done = Ingested(reader)
 
-        def begin(connection: duckdb.DuckDBPyConnection) -> dict[str, LedgerRow]:
-            ledger = read_ledger(connection, reader)
-            adopt_statements(connection, reader, ledger)
-            return ledger
-
-        ledger = warehouse.transact(source.name, begin)
+        ledger = warehouse.transact(source.name, partial(_current_ledger, reader=reader))
         if replace:
             ledger = {}
         plan = plan_reading(reader, ledger)
@@ -88,6 +83,12 @@ def update_raw_log(
         rows.forget()
         done.files.update(moved=len(moved), gone=-len(moved))
     return done
+
+
+def _current_ledger(connection: duckdb.DuckDBPyConnection, reader: Reader) -> dict[str, LedgerRow]:
+    ledger = read_ledger(connection, reader)
+    adopt_statements(connection, reader, ledger)
+    return ledger
 
 
 def _transact(warehouse: Warehouse, source: str, write: Callable[[duckdb.DuckDBPyConnection], None]) -> None:

@@ -12,6 +12,7 @@ import click
 
 from assets.common.progress import LoggedBar, progress_bar
 from assets.common.storage import open_warehouse
+from assets.common.writing.locks import works_on
 from assets.common.writing.outputs import write_output
 from models.scheduling.options import (
     AGENT_PPO,
@@ -189,7 +190,6 @@ def train(
     tracehouse train lublin-256 --workers 2 --trajectories 1024 --population 8
     """
     from assets.common.trace import load_trace
-    from assets.policies.adoption import adopt_agents
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
@@ -216,13 +216,23 @@ def train(
     words = {name: str(judgement.verdict) for name, judgement in judged.items()}
     card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
-    happened = None if learn == "order" else adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
+    happened = None if learn == "order" else _adopt(setup, policies, accept_trade)
     for seed in numbers:
         forget(_checkpoint_of(path, seed))
     if as_json:
         click.echo(json.dumps(card | {"file": str(path), "key": key, "champion": happened}, indent=1))
     else:
         _print_trained(setup, best, path, key, costs, judged, happened)
+
+
+def _adopt(setup: TrainingSetup, policies: list[JudgedPolicy], accept_trade: bool) -> str:
+    """Keeps the agents in the warehouse. Returns what happened to the champion. Raises ValueError where the source is gone."""
+    from assets.common.trace import load_clock
+    from assets.policies.adoption import adopt_agents
+
+    with works_on(setup.trace.source):
+        load_clock(open_warehouse(), setup.trace.source)
+        return adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
 
 
 def _print_trained(

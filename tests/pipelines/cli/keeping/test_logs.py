@@ -157,7 +157,7 @@ def test_a_message_names_no_line_of_the_catalogue_that_was_taken_back(catalogue:
         (["--name", "a b"], "bad source name 'a b': use letters"),
         (["--name", "lublin-256"], "choose another --name"),
         (["--time-zone", "Mars/Olympus"], "unknown time zone 'Mars/Olympus'"),
-        (["--procs", "0"], "0 is not in the range x>=1"),
+        (["--procs", "0"], "0 is not in the range 1<=x<=1000000000"),
         (["--procs", "many"], "'many' is not a valid integer"),
     ],
 )
