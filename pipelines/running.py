@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from dagster._core.storage import local_compute_log_manager
 
 from assets.common.asset import FROM_COMMAND_LINE
 from assets.common.storage import write_whole
+from assets.common.writing.locks import works_on
 from assets.sharing.refresh import refresh_readers
 from pipelines.automation import register_sources
 from pipelines.definitions import defs
@@ -31,6 +32,7 @@ from pipelines.processes import close_dead_runs, this_process
 from pipelines.step_log import StepWatch, asset_name, saying_what_runs
 from pipelines.terminal import printable
 from simulator.policies.plugins import free_plugins
+from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import PROJECT, home
 from warehouse import DiskError, WarehouseError, disk_fault
 
@@ -171,46 +173,69 @@ def run_job(
     """
 
     failures: dict[str, str] = {}
+    declared = _declared(partitions)
     with free_plugins(), without_dagsters_faults(), _quiet_copies(), dagster_instance() as instance:
-        if partitions:
-            register_sources(instance, sources, partitions)
         closed = close_dead_runs(instance)
         if closed:
             click.echo(f"{closed} run(s) of processes that died were closed as failed", err=True)
         for source in sources:
             click.secho(f"{source}: {job}" if partitions else job, bold=True, err=True)
-            config = dict(run_config or {}) | {"loggers": {"steps": {"config": {}}}}
-            try:
-                definition = _resolved(job, assets)
-                with saying_what_runs(_step_watch(instance, definition, source if partitions else None)):
-                    result = definition.execute_in_process(
-                        run_config=config,
-                        instance=instance,
-                        partition_key=source if partitions else None,
-                        tags=this_process() | {FROM_COMMAND_LINE: "command line", REPOSITORY_TAG: REPOSITORY},
-                        raise_on_error=True,
-                    )
-            except dg.DagsterInvalidConfigError as error:
-                raise ValueError(f"the run configuration does not fit the job {job!r}: {error}") from None
-            except DagsterAssetCheckFailedError as error:
-                failures[source] = str(error).splitlines()[0]
-            except dg.Failure as failure:
-                if isinstance(failure.__context__, DiskError):  # the other sources would meet it too
-                    raise failure.__context__ from None
-                failures[source] = failure.description or str(failure)
-            except dg.DagsterExecutionInterruptedError:  # Ctrl-C
-                raise KeyboardInterrupt(KEPT) from None
-            except Exception as error:
-                if shows_tracebacks() or isinstance(error, OSError | WarehouseError) or disk_fault(error, home()):
-                    raise
-                failures[source] = kept_fault(error)
-            else:
-                if not result.success:
-                    failures[source] = f"run {result.run_id} failed: the UI (`make ui`) shows why"
+            with works_on(source) if partitions else nullcontext():
+                if source in declared - _declared(partitions):
+                    failure: str | None = f"{source} was removed meanwhile"
+                else:
+                    failure = _failure_of(instance, _resolved(job, assets), job, source, run_config or {}, partitions)
+            if failure is not None:
+                failures[source] = failure
             if source in failures and len(sources) > 1:
                 click.secho(f"  {printable(failures[source])}", fg="red", err=True)
     _refresh_readers()
     return failures
+
+
+def _failure_of(
+    instance: dg.DagsterInstance,
+    definition: dg.JobDefinition,
+    job: str,
+    source: str,
+    run_config: dict[str, Any],
+    partitions: str | None,
+) -> str | None:
+    """Runs a job for one source. Returns what went wrong, None where nothing did. Raises what the other sources would meet, too."""
+    if partitions:
+        register_sources(instance, [source], partitions)
+    try:
+        with saying_what_runs(_step_watch(instance, definition, source if partitions else None)):
+            result = definition.execute_in_process(
+                run_config=run_config | {"loggers": {"steps": {"config": {}}}},
+                instance=instance,
+                partition_key=source if partitions else None,
+                tags=this_process() | {FROM_COMMAND_LINE: "command line", REPOSITORY_TAG: REPOSITORY},
+                raise_on_error=True,
+            )
+    except dg.DagsterInvalidConfigError as error:
+        raise ValueError(f"the run configuration does not fit the job {job!r}: {error}") from None
+    except DagsterAssetCheckFailedError as error:
+        return str(error).splitlines()[0]
+    except dg.Failure as failure:
+        if isinstance(failure.__context__, DiskError):
+            raise failure.__context__ from None
+        return failure.description or str(failure)
+    except dg.DagsterExecutionInterruptedError:  # Ctrl-C
+        raise KeyboardInterrupt(KEPT) from None
+    except Exception as error:
+        if shows_tracebacks() or isinstance(error, OSError | WarehouseError) or disk_fault(error, home()):
+            raise
+        return kept_fault(error)
+    return None if result.success else f"run {result.run_id} failed: the UI (`make ui`) shows why"
+
+
+def _declared(partitions: str | None) -> set[str]:
+    """The names of sources, or of folders of VASP runs, in the catalogue as it is now."""
+    catalogue = load_catalogue(may_be_missing=True) if partitions else None
+    if catalogue is None:
+        return set()
+    return set(catalogue.vasp if partitions == "vasp" else catalogue.sources)
 
 
 def _refresh_readers() -> None:

@@ -21,17 +21,20 @@ MOST_OF_A_COMMAND = 60
 
 
 @contextmanager
-def file_lock(path: Path, deadline: float | None = None, of: Path | None = None) -> Iterator[None]:
+def file_lock(
+    path: Path, deadline: float | None = None, of: Path | str | None = None, shared: bool = False
+) -> Iterator[None]:
     """Holds a lock that is a file. Waits for other processes until the deadline of time.monotonic, or for TRACEHOUSE_TIMEOUT_S.
 
-    Raises WarehouseBusy, naming `of` (default: the file itself) and the process that holds it.
+    shared: whether others may hold it, too, who share it. Raises WarehouseBusy, naming `of` (default: the file itself) and the process
+    that holds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as lock:
         waiting = Waiting(of or path, deadline or time.monotonic() + timeout_from_environment())
         while True:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 lock.seek(0)

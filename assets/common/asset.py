@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import dagster as dg
@@ -15,6 +15,7 @@ from assets.common.code.reach import Symbol
 from assets.common.code.versions import code_version
 from assets.common.partitions import OWNERS
 from assets.common.progress import progress_logged_by
+from assets.common.writing.locks import works_on
 from models.scheduling.workers.launching import TrainingStopped
 from simulator.policies.plugins import confined_plugins
 from traces.catalogue.sources import CatalogueError
@@ -59,10 +60,11 @@ def asset(*, least_jobs: int = 0, **options: Any) -> Callable[[Callable[..., Any
 
 @contextmanager
 def plain_failures(context: dg.OpExecutionContext | dg.AssetExecutionContext) -> Iterator[None]:
-    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again. Runs that no
-    command executes take plug-ins from one folder only."""
+    """Expected errors of a step become `dagster.Failure` with their message alone. A busy warehouse is tried again. Runs that no command
+    executes take plug-ins from one folder only. Nobody removes the source of the step meanwhile."""
+    held = works_on(context.partition_key) if context.has_partition_key else nullcontext()
     try:
-        with confined_plugins():
+        with confined_plugins(), held:
             yield
     except WarehouseBusy as error:
         if not _may_retry(context):

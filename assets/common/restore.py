@@ -22,7 +22,7 @@ from assets.common.journal import (
     unpacked_folder,
 )
 from assets.common.progress import progress_bar
-from assets.common.storage import data_folder, open_warehouse
+from assets.common.storage import HOME_LOCK, data_folder, open_warehouse
 from assets.common.transfer import copy_models
 from traces.catalogue.places import home, local_catalogue_path, pseudonym_key_path
 from warehouse import Warehouse, WarehouseError, file_lock
@@ -41,7 +41,8 @@ def restore_backup(archive: Path, replace: bool = False) -> Manifest:
     with archive.open("rb"):  # before anything is made
         pass
     data.mkdir(parents=True, exist_ok=True)
-    (data / BACKUP_LOCK).touch()
+    for lock in (BACKUP_LOCK, HOME_LOCK):
+        (data / lock).touch()
     warehouse = open_warehouse()
     if warehouse.lake is not None:
         return _restore_lake(archive, warehouse, replace)
@@ -67,7 +68,7 @@ def restore_backup(archive: Path, replace: bool = False) -> Manifest:
 def _restore_lake(archive: Path, warehouse: Warehouse, replace: bool) -> Manifest:
     """Restores an archive into a lake. Its rows are replaced in one transaction, after everything else. Killed, it can be run again."""
     data = data_folder()
-    with file_lock(data / BACKUP_LOCK, of=data):
+    with file_lock(data / BACKUP_LOCK, of=data), file_lock(data / HOME_LOCK, of=data):
         clear_leftovers(data)
         try:
             manifest = _unpacked(archive, data)

@@ -18,6 +18,8 @@ from traces.catalogue.places import home, pseudonym_key_path
 from traces.common.pseudonyms import PseudonymError, fingerprint_of, read_key
 from warehouse import NoWarehouse, Unfinished, Warehouse, lake_of_environment
 
+HOME_LOCK = ".home.lock"
+"""In the data folder: held by all commands that work on a source, and alone by one that replaces everything."""
 KEPT_UNUSED_S = 7 * 86_400
 """A model file that no row names is kept this long. The run that wrote it commits its row after all of its training."""
 
@@ -96,16 +98,14 @@ def write_whole(path: Path, content: bytes) -> None:
 def written_beside(path: Path) -> Iterator[Path]:
     """Another path in the folder of a file, for its new content. The file is replaced at the end of the block, and keeps its mode. After
     an error it is as it was. A link stays a link. A device or a pipe is its own new path. Raises OSError, which names the file."""
-    if path.exists() and not path.is_file():
-        try:
-            yield path
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        return
-    path = path.resolve()
+    is_device = path.exists() and not path.is_file()
+    path = path if is_device else path.resolve()
     # threads and other hosts may have the number of this process
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
+        if is_device:
+            yield path
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         with new.open("xb"):
             pass

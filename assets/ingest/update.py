@@ -49,12 +49,7 @@ def update_raw_log(
         reader = reader_of(source, default_time_zone, key)
         done = Ingested(reader)
 
-        def begin(connection: duckdb.DuckDBPyConnection) -> dict[str, LedgerRow]:
-            ledger = read_ledger(connection, reader)
-            adopt_statements(connection, reader, ledger)
-            return ledger
-
-        begun = warehouse.transact(source.name, begin)
+        begun = warehouse.transact(source.name, partial(_current_ledger, reader=reader))
         ledger = {} if replace else begun
         plan = plan_reading(reader, ledger)
         done.files.update(unchanged=plan.unchanged, touched=len(plan.touched), gone=plan.gone)
@@ -85,6 +80,12 @@ def update_raw_log(
         rows.forget()
         done.files.update(moved=len(moved), gone=-len(moved))
     return done
+
+
+def _current_ledger(connection: duckdb.DuckDBPyConnection, reader: Reader) -> dict[str, LedgerRow]:
+    ledger = read_ledger(connection, reader)
+    adopt_statements(connection, reader, ledger)
+    return ledger
 
 
 def _transact(warehouse: Warehouse, source: str, write: Callable[[duckdb.DuckDBPyConnection], None]) -> None:

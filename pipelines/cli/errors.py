@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse
+from assets.common.writing.locks import alone_on
 from pipelines.cli.parameters.paths import refuse_inputs
 from pipelines.terminal import printable
 from traces.catalogue.editing import remove_source
@@ -45,7 +46,7 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_declared(job: str, name: str, former: str, config: dict[str, Any], partitions: str = "sources") -> None:
-    """Runs a job that ingests. What cannot be loaded leaves catalogue, warehouse and partitions as they were.
+    """Runs a job that ingests. What cannot be loaded leaves catalogue, warehouse and partitions as they were. Call it inside `declares`.
 
     former: the entry that the catalogue had under this name, or "". partitions: "sources", or "vasp". Where rows of the former
     log are forgotten already, the catalogue keeps the new entry: the old one would mix the rows of both. When the command is
@@ -64,14 +65,15 @@ def load_declared(job: str, name: str, former: str, config: dict[str, Any], part
                 f"what {name} had before is forgotten already, so its new entry stays in the catalogue: {_remedy(name)}"
             )
             raise
-        if not former and not stored:
-            with suppress(Exception):  # a full disk, say. What led here is the better message
-                remove_source_data(open_warehouse(), name, with_history=False, is_vasp=partitions == "vasp")
-                forget_partition(name, partitions)
-        try:
-            remove_source(name, former, partitions)
-        except OSError as error:
-            _warn(f"{error.filename}: cannot be written, and keeps its entry [{partitions}.{name}]")
+        with alone_on(name):
+            if not former and not stored:
+                with suppress(Exception):  # a full disk, say. What led here is the better message
+                    remove_source_data(open_warehouse(), name, with_history=False, is_vasp=partitions == "vasp")
+                    forget_partition(name, partitions)
+            try:
+                remove_source(name, former, partitions)
+            except OSError as error:
+                _warn(f"{error.filename}: cannot be written, and keeps its entry [{partitions}.{name}]")
         raise
 
 

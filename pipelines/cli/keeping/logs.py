@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from assets.common.storage import open_warehouse, pseudonym_key
+from assets.common.writing.locks import declares
 from pipelines.cli.errors import load_declared, plain_errors
 from pipelines.cli.parameters.sources import complete_sources
 from pipelines.cli.tables import folded, terminal_width
@@ -99,12 +100,14 @@ def ingest(
     from pipelines.cli.replaying import warn_of_peak
 
     name = name or inbox_name(path)
-    if not replace:
-        refuse_another("sources", name, path)  # before the format is guessed, which may say less
-        _refuse_stored(name, path)
-    log_format = format_to_read(name, path, log_format, columns)
-    former = add_source(name, path, log_format, procs, time_zone, keep_names, columns, replace)
-    load_declared("ingest", name, former, {"ops": {"raw__log": {"config": {"replace": replace, "new_key": new_key}}}})
+    with declares(name):
+        if not replace:
+            refuse_another("sources", name, path)  # before the format is guessed, which may say less
+            _refuse_stored(name, path)
+        log_format = format_to_read(name, path, log_format, columns)
+        former = add_source(name, path, log_format, procs, time_zone, keep_names, columns, replace)
+        config = {"replace": replace, "new_key": new_key}
+        load_declared("ingest", name, former, {"ops": {"raw__log": {"config": config}}})
     summary = _ingest_summary(name)
     if as_json:
         click.echo(json.dumps(summary))

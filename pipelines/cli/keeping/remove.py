@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import click
 
 from assets.common.storage import open_warehouse, pseudonym_key
+from assets.common.writing.locks import alone_on, declares
 from assets.report.index import index_path, write_index
 from pipelines.cli.errors import plain_errors, raise_failures
 from pipelines.cli.parameters.sources import complete_sources
@@ -53,8 +54,9 @@ def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
     for file, count in jobs.items():
         click.echo(f"{count:>12,} jobs of {file}", err=True)
     _ask(f"Remove the jobs of these files, which are gone, from {name}?", yes)
-    remove_gone_files(warehouse, reader)
-    raise_failures(run_job("ingest", [name]))
+    with declares(name):
+        remove_gone_files(warehouse, reader)
+        raise_failures(run_job("ingest", [name]))
     click.echo(f"removed {sum(jobs.values()):,} jobs of {len(jobs):,} files", err=True)
 
 
@@ -79,15 +81,18 @@ def _remove_whole(catalogue: Catalogue, name: str, with_history: bool, yes: bool
     if kept:
         click.echo(f"kept      {kept:,} rows of its history, and its models (--with-history removes them)", err=True)
     _ask(f"Remove {name}?", yes)
-    if rows or warehouse.exists():
-        remove_source_data(warehouse, name, with_history, is_vasp)
-        if index_path().exists():
-            write_index(datetime.now(UTC))
-    forget_partition(name, partitions)
-    declared_at = (catalogue.vasp if is_vasp else catalogue.sources)[name].declared_at if is_declared else ""
-    if declared_at.startswith(f"{local_catalogue_path()}:"):
-        remove_source(name, "", partitions)
-        declared_at = ""
+    with declares(name), alone_on(name):
+        catalogue = load_catalogue()  # as those have left it who were waited for
+        is_declared = name in (catalogue.vasp if is_vasp else catalogue.sources)
+        if rows or warehouse.exists():
+            remove_source_data(warehouse, name, with_history, is_vasp)
+            if index_path().exists():
+                write_index(datetime.now(UTC))
+        forget_partition(name, partitions)
+        declared_at = (catalogue.vasp if is_vasp else catalogue.sources)[name].declared_at if is_declared else ""
+        if declared_at.startswith(f"{local_catalogue_path()}:"):
+            remove_source(name, "", partitions)
+            declared_at = ""
     click.echo(f"removed {name}", err=True)
     if declared_at.startswith(str(inbox())):
         click.echo(f"{declared_at} is in the inbox: take it out, or it becomes a source again", err=True)

@@ -12,7 +12,8 @@ import click
 
 from assets.common.progress import LoggedBar, progress_bar
 from assets.common.storage import open_warehouse
-from assets.common.trace import Trace
+from assets.common.trace import Trace, load_clock
+from assets.common.writing.locks import works_on
 from assets.common.writing.outputs import write_output
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.settings import RunSettings
@@ -117,7 +118,6 @@ def train_policy(
     options: those of `tracehouse train`, by name. Agents of a source in the warehouse challenge its champion. Raises ValueError with the
     remedy.
     """
-    from assets.policies.adoption import adopt_agents
     from assets.policies.training import PolicyTask, TrainingSetup, split_of
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
@@ -147,10 +147,19 @@ def train_policy(
     write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
     happened = None
     if learn != "order" and jobs.is_loaded:
-        happened = adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
+        happened = _adopt(setup, policies, accept_trade)
     for seed in seeds:
         forget(_checkpoint_of(path, seed))
     return TrainingResult(jobs, setup, best, path, card, key, costs, judged, happened)
+
+
+def _adopt(setup: TrainingSetup, policies: list[JudgedPolicy], accept_trade: bool) -> str:
+    """Keeps the agents in the warehouse. Returns what happened to the champion. Raises ValueError where the source is gone."""
+    from assets.policies.adoption import adopt_agents
+
+    with works_on(setup.trace.source):
+        load_clock(open_warehouse(), setup.trace.source)
+        return adopt_agents(open_warehouse(), setup, policies, accept_trade)[2]
 
 
 def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import click
 
 from assets.common.progress import progress_bar
 from assets.common.storage import open_warehouse
+from assets.common.writing.locks import declares
 from assets.vasp.runs import load_two_sources
 from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.transfer import systems_of, transfer_scores
@@ -70,11 +71,12 @@ def vasp_ingest(
 ) -> None:
     """Add a folder that holds VASP run folders, at any depth, and read it. Running it again reads what is new or has grown."""
     name = name or inbox_name(path.resolve())
-    if not replace:
-        refuse_another("vasp", name, path)
     config = {"ops": {"raw__vasp_runs": {"config": {"replace": replace}}}}
-    former = add_vasp_source(name, path, time_zone, accounting, replace)
-    load_declared("vasp_ingest", name, former, config, "vasp")
+    with declares(name):
+        if not replace:
+            refuse_another("vasp", name, path)
+        former = add_vasp_source(name, path, time_zone, accounting, replace)
+        load_declared("vasp_ingest", name, former, config, "vasp")
     summary = _ingest_summary(name)
     if as_json:
         click.echo(json.dumps(summary))
