@@ -284,13 +284,6 @@ def has_partition(name: str, partitions: str = "sources") -> bool:
         return name in instance.get_dynamic_partitions(partitions)
 
 
-def forget_partition(name: str, partitions: str = "sources") -> None:
-    """Takes a name out of Dagster's partitions. Its assets are no longer shown for it."""
-    with dagster_instance() as instance:
-        if name in instance.get_dynamic_partitions(partitions):
-            instance.delete_dynamic_partition(partitions, name)
-
-
 def read_config(path: Path | None) -> dict[str, Any]:
     """Run configuration from a YAML file, {} without one. Raises ValueError, naming the file."""
     if path is None:

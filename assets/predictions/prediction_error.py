@@ -1,6 +1,7 @@
 """Errors of run-time predictions over time: has a predictor become worse, and when."""
 
 import dagster as dg
+import polars as pl
 
 from assets.common.asset import asset
 from assets.common.describe import plot, table, table_metadata
@@ -28,7 +29,7 @@ def prediction_error(context: dg.AssetExecutionContext, warehouse: dg.ResourcePa
             "SELECT * EXCLUDE (source) FROM marts.prediction_error WHERE source = $source ORDER BY predictor, period_start",
             params={"source": context.partition_key},
         ).pl()
-    newest = rows.filter(rows["period_start"] == rows["period_start"].max()).sort("mean_absolute_error_s")
+    newest = rows.filter(pl.col("period_start") == pl.col("period_start").max()).sort("mean_absolute_error_s")
     return dg.MaterializeResult(
         metadata={
             "dagster/row_count": rows.height,

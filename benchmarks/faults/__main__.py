@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.faults.results import Difference, Result
 
-PARTS = ("kills", "damage", "disk", "traffic", "upgrades", "large", "planted")
+PARTS = ("kills", "damage", "disk", "traffic", "pairs", "upgrades", "large", "planted")
 
 
 def main() -> int:

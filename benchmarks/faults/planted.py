@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.faults.damage import damage_part
 from benchmarks.faults.kills import kill_part
+from benchmarks.faults.pairs import pair_part
 from benchmarks.faults.plants import PLANTS
 from benchmarks.faults.results import Result
 from benchmarks.faults.traffic import traffic_part
@@ -30,6 +31,8 @@ def look_for(name: str, folder: Path, seed: int) -> Result:
         kill_part("ingest", 60, folder, seed, seen, name, until_found=True)
     elif part == "damage":
         damage_part(seen, folder, seed, SHARE, name)
+    elif part == "pairs":
+        pair_part(seen, folder, seed, 4, name, ("ingest", "remove"))
     elif part == "traffic":
         traffic_part(seen, folder, seed, 20.0, name, {"shared": 1})
     else:

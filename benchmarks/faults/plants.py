@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 import assets.common.backup
+import assets.common.writing.locks
 import assets.ingest.canonical_jobs
 import assets.ingest.ledger
 import assets.ingest.reading
@@ -87,6 +88,10 @@ def _open_lock() -> None:
         module.source_lock = lambda *_: nullcontext()  # type: ignore
 
 
+def _open_doors() -> None:
+    assets.common.writing.locks._held = lambda *_, **__: nullcontext()  # type: ignore
+
+
 def _dropped_line() -> None:
     parse_block = assets.ingest.reading.parse_block
 
@@ -129,6 +134,7 @@ PLANTS = {
     "no hash": Plant("a file with its old size is taken for unchanged", "damage", _no_hash),
     "lost ledger row": Plant("every seventh file has no row in the ledger", "damage", _lost_ledger_row),
     "open lock": Plant("the lock of a source locks nothing", "traffic", _open_lock),
+    "open doors": Plant("nobody waits for who works on a source", "pairs", _open_doors),
     "dropped line": Plant("the reader drops the last line of a block", "damage", _dropped_line),
     "backup in place": Plant("the archive is written where the old one is", "kills", _backup_in_place),
     "forgetful upgrade": Plant("an upgrade forgets one job of every source", "upgrades", _forgetful_upgrade),

@@ -40,11 +40,12 @@ class Ended:
 
 
 class Worker:
-    """A worker for one home. plant: a fault that all its children have, see benchmarks/faults/plants.py."""
+    """A worker for one home. plant: a fault that all its children have, see benchmarks/faults/plants.py. number: of the workers that
+    share the home."""
 
-    def __init__(self, home: Path, plant: str = "", threads: int = 1) -> None:
+    def __init__(self, home: Path, plant: str = "", number: int = 0) -> None:
         self.home, self.plant = home, plant
-        self.output = home.with_name(f".{home.name}.printed")
+        self.output = home.with_name(f".{home.name}-{number}.printed")
         home.mkdir(parents=True, exist_ok=True)
         environment = os.environ | {
             "TRACEHOUSE_HOME": str(home),

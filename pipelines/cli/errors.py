@@ -53,7 +53,8 @@ def load_declared(job: str, name: str, former: str, config: dict[str, Any], part
     interrupted, or finds the warehouse busy, everything stays: the same command goes on.
     """
     from assets.ingest.removal import remove_source_data
-    from pipelines.running import forget_partition, run_job
+    from pipelines.forgetting import forget_partition
+    from pipelines.running import run_job
 
     stored = _stored_files(name, partitions)
     try:

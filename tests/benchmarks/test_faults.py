@@ -17,6 +17,7 @@ from benchmarks.faults import disk, large, traffic
 from benchmarks.faults.__main__ import _summary
 from benchmarks.faults.damage import damage_part
 from benchmarks.faults.kills import Victim, database_of, partly_there, put_back
+from benchmarks.faults.pairs import Pairs
 from benchmarks.faults.results import Result, compare_tables
 from benchmarks.faults.workers import Ended, Worker
 from tests.warehouse.released import make_warehouse, versions
@@ -154,3 +155,18 @@ def test_a_reader_of_a_large_log_sees_what_is_there_at_the_end(
     assert len(waits) == 1 and seen == last
     large.watch(str(tmp_path / "none.duckdb"), str(tmp_path / "over"))
     assert json.loads(capsys.readouterr().out) == [[], [], [], 0.0]
+
+
+def test_a_source_that_is_half_removed_is_found(tmp_path: Path) -> None:
+    """Rows that no catalogue names, an end without a word, and a failure beside a command that removes nothing."""
+    made = Pairs(tmp_path, Result("pairs"))
+    database_of(made.home).parent.mkdir(parents=True)
+    make_warehouse(CURRENT_VERSION, database_of(made.home))
+    (made.home / "sources.local.toml").write_text("[sources.mine]\n")
+    made._look_at_home("a pair", {})
+    assert "left 0 jobs of a source that is declared" in made.result.findings[0] and made.result.difference.lost == 400
+    for code, printed, rival in ((1, "Error: gone", "remove"), (1, "Error: gone", "sql"), (3, "", "remove")):
+        made._look_at_end("a pair", "export", rival, Ended(code, printed, 0.0, 0.0))
+    assert [finding.split(": ", 2)[1] for finding in made.result.findings[1:]] == [
+        "export failed, and nobody removed the source", "export ended with 3"
+    ]  # fmt: skip

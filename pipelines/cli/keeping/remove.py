@@ -62,7 +62,8 @@ def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
 
 def _remove_whole(catalogue: Catalogue, name: str, with_history: bool, yes: bool) -> None:
     from assets.ingest.removal import HISTORIES, remove_source_data, source_files, source_rows
-    from pipelines.running import forget_partition, has_partition
+    from pipelines.forgetting import forget_partition
+    from pipelines.running import has_partition
 
     is_vasp = name in catalogue.vasp and name not in catalogue.sources
     partitions = "vasp" if is_vasp else "sources"

@@ -15,3 +15,8 @@ def test_one_row_per_predictor_and_period(evaluated: Warehouse) -> None:
     assert metadata["dagster/row_count"] == rows.height
     newest = str(metadata["newest_period"])
     assert newest.count("| user_mean |") == newest.count("| last_two |") == 1
+
+
+def test_a_source_without_predictions_has_no_rows(warehouse: Warehouse) -> None:
+    """As after `tracehouse run NAME --job evaluate` on a source that is new."""
+    assert materialized(prediction_error, warehouse)["dagster/row_count"] == 0
