@@ -9,7 +9,7 @@ from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from pipelines.processes import UNFINISHED_STATUSES
 from pipelines.running import dagster_instance
 
-KINDS = ("sources", "vasp")
+PARTITION_KINDS = ("sources", "vasp")
 """Names of Dagster's dynamic partitions: sources, and folders of VASP runs."""
 
 
@@ -19,7 +19,7 @@ def forget_partition(name: str, partitions: str = "sources") -> None:
         if name in instance.get_dynamic_partitions(partitions):
             instance.delete_dynamic_partition(partitions, name)
         if not any(
-            name in instance.get_dynamic_partitions(kind) for kind in KINDS
+            name in instance.get_dynamic_partitions(kind) for kind in PARTITION_KINDS
         ):  # runs do not say of which kind they are
             _forget_runs(instance, name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,10 @@ from traces.common.log import LARGEST_S
 from traces.swf.reader import header_value
 from warehouse import Warehouse, first_row
 
+IntArray = NDArray[np.int64]
 JOB_COLUMNS = ("submit_s", "runtime_s", "procs", "requested_walltime_s")
 HASHED_COLUMNS = (*JOB_COLUMNS, "user_number", "cancel_s")
+NO_SUSPENSIONS = pl.DataFrame(schema={"job_index": pl.Int64, "from_s": pl.Int64, "to_s": pl.Int64})
 SLICE_JOBS = 500_000
 """How many jobs are taken out of the warehouse at a time. Besides the result, only one such slice is in memory."""
 TRACE_MEMORY = "512MiB"
@@ -49,6 +51,7 @@ class Trace:
     procs_per_node: MaxProcs by MaxNodes of the log's header where it has both, else 1.
     node_procs: processors of a node by the header, or as core.clusters has it. None where neither has it.
     log_faults: jobs_out_of_order, repeated_job_ids, jobs_wider_than_cluster (rejected on reading), see docs/reference/semantics.md.
+    suspensions: job_index, from_s and to_s of each time in which a job of `rows` was suspended, in seconds of the log's clock.
     """
 
     source: str
@@ -64,6 +67,7 @@ class Trace:
     procs_per_node: float
     log_faults: dict[str, int]
     node_procs: int | None = None
+    suspensions: pl.DataFrame = field(default_factory=NO_SUSPENSIONS.clone)
 
     @property
     def clock(self) -> LogClock:
@@ -115,16 +119,39 @@ class Trace:
         reserve_by: str = "estimate",
     ) -> RunningJobs:
         """Jobs among `rows` that by the log's own times were running at `moment`, a second of the log's clock, and had started before.
-        A job whose start the log does not have is not among them. Raises as `jobs`."""
-
-        running = rows.filter(
-            pl.col("cancel_s").is_null(),
-            pl.col("start_s") < moment,
-            pl.col("start_s") + pl.col("runtime_s") > moment,
+        A job whose start the log does not have is not among them, nor one that was suspended then. One that was suspended before counts as
+        started so much later. Raises as `jobs`."""
+        paused = self.suspensions.filter(pl.col("from_s") <= moment)
+        past = paused.group_by("job_index").agg(
+            (pl.col("to_s") - pl.col("from_s")).sum().alias("gap_s"), pl.col("to_s").max().alias("resumed_s")
+        )
+        running = (
+            rows.join(past, on="job_index", how="left", maintain_order="left")
+            .with_columns(pl.col("start_s") + pl.col("gap_s").fill_null(0))
+            .filter(
+                pl.col("cancel_s").is_null(),
+                pl.col("start_s") < moment,
+                pl.col("start_s") + pl.col("runtime_s") > moment,
+                pl.col("resumed_s").fill_null(moment) <= moment,
+            )
         )
         jobs = self.jobs_of(running, estimates, reserve_by)
         return RunningJobs(
             running["start_s"].to_numpy(), jobs.runtime, jobs.procs, jobs.estimate, jobs.limit, jobs.user, jobs.hold
+        )
+
+    def held(self, rows: pl.DataFrame) -> tuple[IntArray, IntArray, IntArray]:
+        """Start, end and processors of each of `rows` by the log's own times, all int64, and after them of each suspension, whose
+        processors are negative. Jobs whose start the log does not have are left out."""
+        rows = rows.filter(pl.col("cancel_s").is_null(), pl.col("start_s").is_not_null())
+        paused = self.suspensions.join(rows.select("job_index", "procs"), on="job_index")
+        gaps = paused.group_by("job_index").agg((pl.col("to_s") - pl.col("from_s")).sum().alias("gap_s"))
+        gap = rows.select("job_index").join(gaps, on="job_index", how="left", maintain_order="left")["gap_s"]
+        end = rows["start_s"] + rows["runtime_s"] + gap.fill_null(0)
+        return (
+            np.concatenate([rows["start_s"], paused["from_s"]]).astype(np.int64),
+            np.concatenate([end, paused["to_s"]]).astype(np.int64),
+            np.concatenate([rows["procs"], -paused["procs"]]).astype(np.int64),
         )
 
 
@@ -209,6 +236,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
             [source],
         ).fetchall()
         nodes = first_row(connection, "SELECT procs_per_node FROM core.clusters WHERE source = ?", [source])
+        suspensions = connection.sql(sql.load("core.suspensions_of_jobs"), params={"source": source}).pl()
     if rows.is_empty():
         raise ValueError(f"source {source!r} has no job with a known run time and processor count: nothing to replay")
     procs, procs_from, origin, clock_zero, time_zone, has_dates = about
@@ -227,6 +255,7 @@ def load_trace(warehouse: Warehouse, source: str, cancelled: bool = False, label
         procs_per_node=_procs_per_node(header),
         log_faults=faults,
         node_procs=_node_procs(header) or (nodes[0] if nodes else None),
+        suspensions=suspensions.cast(NO_SUSPENSIONS.schema),
     )
 
 

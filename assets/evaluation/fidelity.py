@@ -36,6 +36,8 @@ from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_partitions
 
 IntArray = NDArray[np.int64]
+Held = tuple[IntArray, IntArray, IntArray]
+"""Start, end and processors, each int64, of what holds processors, as `Trace.held` has them."""
 
 MADE_UP = re.compile(r"\b(?:simulat(?:ed|ion|or)|synthetic)\b", re.IGNORECASE)
 """What the header of a log says whose waits no real cluster has seen."""
@@ -137,10 +139,13 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
     months = _months(trace)
     parts += [("month", month, scored & (months == month)) for month in np.unique(months[scored]).tolist() if month]
     has_wait = waits >= 0
+    held = trace.held(trace.rows.filter(has_wait))
+    every = np.ones_like(has_wait)
     with_room = {
-        "logged": _with_room(jobs, waits, has_wait, cluster),
-        "replayed": _with_room(jobs, replayed, np.ones_like(has_wait), cluster),
+        "logged": np.zeros(len(jobs), np.int64),
+        "replayed": _with_room(jobs.submit, _held_in_replay(jobs, replayed, every), cluster),
     }
+    with_room["logged"][has_wait] = _with_room(jobs.submit[has_wait], held, cluster)
     rows = []
     for part, value, of in parts:
         if of.any():
@@ -149,8 +154,10 @@ def graded(trace: Trace, logged: LoggedJobs, replayed: IntArray, cluster: Cluste
                 waited = int(of_jobs[of].sum())
                 row[f"{name}_room_share"] = float(with_room[name][of].sum() / waited) if waited else None
             rows.append(row)
-    for name, starts in (("logged", waits + jobs.submit), ("replayed", replayed + jobs.submit)):
-        rows[0][f"{name}_utilisation"] = _utilisation(jobs, starts, scored, has_wait, trace.cluster_procs)
+    span = int(jobs.submit[scored].min()), int(jobs.submit[scored].max())
+    rows[0]["logged_utilisation"] = _utilisation(held, span, trace.cluster_procs)
+    held = _held_in_replay(jobs, replayed, has_wait)
+    rows[0]["replayed_utilisation"] = _utilisation(held, span, trace.cluster_procs)
     return rows
 
 
@@ -212,27 +219,29 @@ def _scored(logged: LoggedJobs) -> NDArray[np.bool_]:
     return (np.arange(len(logged.jobs)) >= len(logged.jobs) // 2) & (logged.waits >= 0)
 
 
-def _with_room(jobs: Jobs, waits: IntArray, has_wait: NDArray[np.bool_], cluster: Cluster) -> IntArray:
-    """Seconds of each wait in which enough processors were idle, int64 (jobs,). It is 0 where the wait is unknown."""
-    seconds, missing = np.zeros(len(jobs), dtype=np.int64), cluster.outages
-    submit, runtime = jobs.submit[has_wait], jobs.runtime[has_wait]
+def _held_in_replay(jobs: Jobs, waits: IntArray, of: NDArray[np.bool_]) -> Held:
+    start = (jobs.submit + waits)[of]
+    return start, start + jobs.runtime[of], jobs.procs[of]
+
+
+def _with_room(submit: IntArray, held: Held, cluster: Cluster) -> IntArray:
+    """Seconds of each job's wait in which enough processors were idle, int64 (jobs,). held: by jobs in the order of `submit`, and by what
+    never waited."""
+    (start, end, procs), missing = held, cluster.outages
     # processors that are missing are as little idle as those of a job that never waited
-    seconds[has_wait] = waited_with_room_s(
-        np.concatenate([submit, missing.start]),
-        np.concatenate([submit + waits[has_wait], missing.start]),
-        np.concatenate([runtime, missing.end - missing.start]),
-        np.concatenate([jobs.procs[has_wait], missing.procs]),
+    return waited_with_room_s(
+        np.concatenate([submit, start[len(submit) :], missing.start]),
+        np.concatenate([start, missing.start]),
+        np.concatenate([end - start, missing.end - missing.start]),
+        np.concatenate([procs, missing.procs]),
         cluster.procs,
     )[: len(submit)]
-    return seconds
 
 
 def _machines(trace: Trace, logged: LoggedJobs) -> list[Machine]:
     """What the cluster may have been: the declared processors, the most that were in use at one time, a size over time that explains
     what was, and queues that own processors. Each has room for the widest job of the whole log, but for the first."""
-    has_wait = logged.waits >= 0
-    start = (logged.jobs.submit + logged.waits)[has_wait]
-    running = start, start + logged.jobs.runtime[has_wait], logged.jobs.procs[has_wait]
+    running = trace.held(trace.rows.head(len(logged.jobs)).filter(logged.waits >= 0))
     most = int(in_use(*running)[1].max(initial=0))
     widest = int(trace.rows["procs"].max())  # type: ignore[arg-type]
     over_time = sizes_in_use(*running, until=int(logged.jobs.submit.max(initial=0)))
@@ -255,8 +264,7 @@ def _partitions(trace: Trace, logged: LoggedJobs) -> dict[str, int]:
     if not owned:
         for queue in sorted(logged.queues.drop_nulls().unique()):
             of = (logged.queues == queue).fill_null(False).to_numpy() & (logged.waits >= 0)
-            start = logged.jobs.submit[of] + logged.waits[of]
-            owned[queue] = int(in_use(start, start + logged.jobs.runtime[of], logged.jobs.procs[of])[1].max(initial=0))
+            owned[queue] = int(in_use(*trace.held(trace.rows.head(len(of)).filter(of)))[1].max(initial=0))
         if len(owned) < 2:
             return {}
     rest = trace.cluster_procs - sum(owned.values())
@@ -274,10 +282,8 @@ def _months(trace: Trace) -> NDArray[np.str_]:
     return trace.rows.select(local.dt.strftime("%Y-%m")).to_series().to_numpy().astype(str)
 
 
-def _utilisation(
-    jobs: Jobs, start: IntArray, scored: NDArray[np.bool_], has_wait: NDArray[np.bool_], cluster_procs: int
-) -> float:
-    """Share of the cluster that jobs with a start used between the first and the last submission of a scored one."""
-    begin, end = jobs.submit[scored].min(), jobs.submit[scored].max()
-    inside = np.minimum(start + jobs.runtime, end) - np.maximum(start, begin)
-    return float((np.maximum(inside, 0) * jobs.procs)[has_wait].sum() / max((end - begin) * cluster_procs, 1))
+def _utilisation(held: Held, span: tuple[int, int], cluster_procs: int) -> float:
+    """Share of the cluster that was in use between two times."""
+    (start, end, procs), (first, last) = held, span
+    inside = np.maximum(np.minimum(end, last) - np.maximum(start, first), 0)
+    return float((inside * procs).sum() / max((last - first) * cluster_procs, 1))

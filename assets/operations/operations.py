@@ -28,12 +28,13 @@ def operations(context: dg.AssetExecutionContext, warehouse: dg.ResourceParam[Wa
     requested time is used, what failures and requeues cost. The figures are views: marts.waits_by_..., marts.usage,
     marts.walltime_accuracy, marts.failures, marts.waste."""
     shown = shown_rows(warehouse, context.partition_key)
+    partial = shown["partial"]["month"]
     return dg.MaterializeResult(
         metadata={
-            "waits": plot(plots.waits_by_queue(shown["queues"])),
+            "waits": plot(plots.waits_by_queue(shown["queues"], partial)),
             "waits_by_hour": plot(plots.waits_by_hour(shown["hours"])),
             "submissions": plot(plots.submissions(shown["submitted"])),
-            "usage": plot(plots.core_hours_by_account(shown["months"])),
+            "usage": plot(plots.core_hours_by_account(shown["months"], partial)),
             "walltime": plot(plots.walltime_used(shown["used"])),
             "accounts": table(shown["accounts"]),
             "failures": table(shown["failures"].drop("source")),
@@ -47,6 +48,7 @@ def shown_rows(warehouse: Warehouse, source: str) -> dict[str, pl.DataFrame]:
     statements = {
         "queues": "SELECT * FROM marts.waits_by_queue WHERE source = $source ORDER BY month, queue",
         "failures": "SELECT * FROM marts.failures WHERE source = $source ORDER BY month, queue",
+        "partial": "SELECT month FROM marts.months WHERE source = $source AND is_partial ORDER BY month",
         "hours": sql.load("marts.mean_wait_by_hour"),
         "months": sql.load("marts.core_hours_by_month"),
         "submitted": sql.load("marts.submissions"),

@@ -10,14 +10,16 @@ import polars as pl
 from assets.common.plots import BLUE, GREY, INK, ORANGE, RUN_COLOURS, WEEKDAYS, figure, heat_map, plain_label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_SHOWN = 7
 """Queues or accounts with a colour of their own. The rest are `other`."""
 
 
-def waits_by_queue(waits: pl.DataFrame) -> Figure:
-    """waits: rows of marts.waits_by_queue of one source. Shows median and 95th percentile a month of the queues with most jobs."""
+def waits_by_queue(waits: pl.DataFrame, partial: pl.Series) -> Figure:
+    """waits: rows of marts.waits_by_queue of one source. partial: months that the log covers in part. Shows median and 95th percentile a
+    month of the queues with most jobs."""
     canvas, (top, bottom) = figure(height=4.6, rows=2, share_x=True)
     busiest = waits.group_by("queue").agg(pl.col("jobs").sum()).sort("jobs", "queue", descending=[True, False])
     for k, queue in enumerate(busiest["queue"].head(MOST_SHOWN)):
@@ -28,9 +30,18 @@ def waits_by_queue(waits: pl.DataFrame) -> Figure:
     for ax, name in ((top, "median"), (bottom, "95th percentile")):
         ax.set_ylabel(f"wait, h: {name}", fontsize=9)
         ax.set_ylim(bottom=0)
+        _shade(ax, partial)
     if waits.height:
         top.legend(frameon=False, fontsize=8, ncols=4, title="queue", title_fontsize=8)
     return canvas
+
+
+def _shade(ax: Axes, partial: pl.Series) -> None:
+    """Puts months that the log covers in part on grey, and says so in the legend."""
+    label = "month covered in part"
+    for begin, end in zip(partial, partial.dt.offset_by("1mo"), strict=True):
+        ax.axvspan(begin, end, color=GREY, alpha=0.2, linewidth=0, label=label)
+        label = ""
 
 
 def capacity(days: pl.DataFrame) -> Figure:
@@ -86,8 +97,8 @@ def submissions(jobs: pl.DataFrame) -> Figure:
     return canvas
 
 
-def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
-    """core_hours: month, account, core_hours. The areas of the accounts are stacked."""
+def core_hours_by_account(core_hours: pl.DataFrame, partial: pl.Series) -> Figure:
+    """core_hours: month, account, core_hours. partial: months that the log covers in part. The areas of the accounts are stacked."""
     canvas, (ax,) = figure(height=3.0)
     total = (
         core_hours.group_by("account")
@@ -112,6 +123,7 @@ def core_hours_by_account(core_hours: pl.DataFrame) -> Figure:
             months.to_numpy(), amount, bottom=bottom, width=25, align="edge", color=colour, label=plain_label(account)
         )
         bottom += amount
+    _shade(ax, partial)
     ax.set_ylabel("core hours a month", fontsize=9)
     ax.legend(frameon=False, fontsize=8, ncols=4, title="account", title_fontsize=8)
     return canvas

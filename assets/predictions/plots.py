@@ -36,7 +36,8 @@ def error_over_time(by_period: pl.DataFrame) -> Figure:
         top.plot(part["period_start"], part["mean_absolute_error_s"] / 3600, linewidth=1.3, label=name)
         bottom.plot(part["period_start"], 100 * part["coverage_80"], linewidth=1.3)
     top.set_ylabel("mean error, hours", fontsize=9)
-    top.legend(frameon=False, fontsize=7, ncols=4)
+    if by_period.height:
+        top.legend(frameon=False, fontsize=7, ncols=4)
     bottom.axhline(80, color=INK, linewidth=0.8)
     bottom.set_ylabel("% within the\n80 % quantile", fontsize=9)
     return canvas

@@ -28,7 +28,7 @@ procs = "+10%"
 COMMANDS = {
     "ingest": ("ingest", "{logs}/mine.swf", "--name", "mine"),
     "remove": ("remove", "mine", "--yes"),
-    "run": ("run", "mine", "--job", "evaluate"),
+    "run": ("run", "mine", "--select", "+marts/operations"),
     "backup": ("backup", "{out}/new.tar.zst", "--replace"),
     "restore": ("restore", "{logs}/old.tar.zst", "--replace"),
     "publish": ("publish", "{out}/published.duckdb"),
@@ -64,7 +64,7 @@ class Pairs:
             (logs / f"{name}.swf").write_text(busy_log(JOBS, seed=seed))
             call_surely(worker, "ingest", logs / f"{name}.swf")
         (logs / "questions.toml").write_text(WHAT_IF)
-        call_surely(worker, "run", "mine", "--job", "evaluate")
+        call_surely(worker, *self.arguments("run"))
         call_surely(worker, "backup", logs / "old.tar.zst")
         put_back(self.home, self.folder / "base")
         return read_tables(database_of(self.home), source="other")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,10 @@ import polars.selectors as cs
 import pytest
 
 from assets.common.trace import Trace, load_clock, load_trace, trace_sha256, waiting_at
+from models.judging.size_over_time import in_use
 from simulator.jobs.jobs import NEVER
+from tests.assets.ingest.test_canonical_jobs_requeues import load
+from tests.shared import shared_file
 from tests.tiny import swf_line, warehouse_of
 
 FAULTY = "; MaxProcs: 16\n; MaxNodes: 4 (of four)\n" + "".join([
@@ -214,3 +218,17 @@ def test_what_is_the_same_for_all_jobs_takes_no_memory(tmp_path: Path) -> None:
     assert rows.height == 2000 and rows["predicted_runtime_s"].null_count() == 2000
     assert rows["longest_runtime_s"].to_list() == [56] * 2000
     assert rows.estimated_size() < 2000 * 16 * 8  # of 26 columns
+
+
+def test_a_suspended_job_holds_nothing(tmp_path: Path) -> None:
+    """Nor does it run, and later it counts as started so much later."""
+    trace = load_trace(load(tmp_path, shared_file("cases", "pbs", "suspended-by-preemption.log")), "mine")
+    start, end, procs = trace.held(trace.rows)
+    assert ((end - start) * procs).sum() == (trace.rows["runtime_s"] * trace.rows["procs"]).sum()
+    assert int(in_use(start, end, procs)[1].max()) <= 320  # 48 more while 44 and 45 are suspended, if they held theirs
+    one = trace.rows.filter(job_id="48.pbs3")  # which runs for 10 s
+    began = int(one["start_s"][0])
+    paused = pl.DataFrame({"job_index": one["job_index"], "from_s": [began + 2], "to_s": [began + 6]})
+    trace = replace(trace, suspensions=paused)
+    runs = [trace.running_at(one, began + after) for after in (1, 3, 5, 6, 13, 14)]
+    assert [running.start.tolist() for running in runs] == [[began], [], [], [began + 4], [began + 4], []]

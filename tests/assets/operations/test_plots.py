@@ -11,6 +11,8 @@ import polars as pl
 from assets.operations import plots
 
 MARCH, APRIL = date(2026, 3, 1), date(2026, 4, 1)
+NONE = pl.Series([], dtype=pl.Date)
+"""No month is covered in part."""
 
 
 def test_the_busiest_queues_have_a_line_each() -> None:
@@ -24,7 +26,9 @@ def test_the_busiest_queues_have_a_line_each() -> None:
             "p95_wait_s": [7200.0] * 2 * len(queues),
         }
     )
-    top, bottom = plots.waits_by_queue(waits).axes
+    top, bottom = plots.waits_by_queue(waits, pl.Series([APRIL])).axes
+    assert [len(ax.patches) for ax in (top, bottom)] == [1, 1]
+    assert top.patches[0].get_label() == "month covered in part"
     assert [line.get_label() for line in top.lines] == queues[:1:-1]
     assert list(top.lines[0].get_ydata()) == [1, 1] and list(bottom.lines[0].get_ydata()) == [2, 2]
 
@@ -32,7 +36,7 @@ def test_the_busiest_queues_have_a_line_each() -> None:
 def test_core_hours_of_small_accounts_are_together() -> None:
     accounts = [f"a{k}" for k in range(plots.MOST_SHOWN + 2)]
     hours = pl.DataFrame({"month": [MARCH] * len(accounts), "account": accounts, "core_hours": [10.0] * len(accounts)})
-    (axes,) = plots.core_hours_by_account(hours).axes
+    (axes,) = plots.core_hours_by_account(hours, NONE).axes
     assert [round(bar.get_height()) for bar in axes.patches] == [10] * plots.MOST_SHOWN + [20]
 
 
@@ -71,7 +75,7 @@ def test_names_from_a_log_are_no_formulas() -> None:
     odd = r"$\frac{$"
     waits = pl.DataFrame({"queue": [odd], "month": [MARCH], "jobs": [1], "median_wait_s": [1.0], "p95_wait_s": [2.0]})
     hours = pl.DataFrame({"month": [MARCH], "account": [odd], "core_hours": [10.0]})
-    for figure in (plots.waits_by_queue(waits), plots.core_hours_by_account(hours)):
+    for figure in (plots.waits_by_queue(waits, NONE), plots.core_hours_by_account(hours, NONE)):
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg")
         assert "frac" in drawn.getvalue()
