@@ -14,6 +14,7 @@ from assets.what_if.on_nodes import NodeSettings, ground_of, placement_metrics
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown
 from benchmarks.placements import LOGS, PlacedLog
+from models.allocation.looking_ahead import LookingAheadReplayer
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -52,7 +53,9 @@ def rows_of_log(name: str, log: PlacedLog, jobs: Jobs) -> list[list[str]]:
             schedule = replay(rounded, cluster)
             placement = ground.place(rounded, cluster, schedule)
         else:
-            schedule, placement = ground.replay_looking_ahead(rounded)
+            outcome = LookingAheadReplayer(ground.units, MINUTE_S, guard).replay(rounded, cluster)
+            schedule, placement = outcome.schedule, outcome.placement
+            assert placement is not None
         metrics, wait = placement_metrics(ground.units, placement, jobs), schedule.start - jobs.submit
         rows.append(
             [

@@ -15,17 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_metrics
-from assets.what_if.settings import RunSettings
 from benchmarks.logs import SHARED, jobs_of
 from benchmarks.markdown import markdown
 from models.judging.blocks import cut_into_blocks
 from models.judging.intervals import HOP_OFFSET, ratio_interval
-from simulator.engine.replay import replay
+from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
-from simulator.policies.registry import parse_policy
-from simulator.topology.placement import Placement
+from simulator.jobs.schedule import Placement, Schedule
+from simulator.topology.switches import SwitchReplayer, parse_switches
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,10 @@ def placed_by_rules(
     for switches in patience:
         settings = NodeSettings(topology=log.tree, procs_per_node=log.procs_per_node, switches=switches)
         ground = ground_of(settings, log.procs, 1)
-        schedule, placement = ground.replay_with_switches(jobs, Cluster(log.procs), parse_policy("FCFS"), RunSettings())
-        placed[f"tree, {switches}"] = ground, schedule, placement
+        waits = SwitchReplayer(OrderReplayer(), ground.units, parse_switches(switches))
+        outcome = waits.replay(jobs, Cluster(log.procs))
+        assert outcome.placement is not None
+        placed[f"tree, {switches}"] = ground, outcome.schedule, outcome.placement
     return placed
 
 

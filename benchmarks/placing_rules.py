@@ -21,8 +21,8 @@ from models.allocation.compiled import compiled
 from models.allocation.window import FloatArray, IntArray
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
-from simulator.topology.placement import Placement, compact_hop_cost, place_schedule
+from simulator.jobs.schedule import Placement, Schedule
+from simulator.topology.placement import compact_hop_cost, place_schedule
 from simulator.topology.rounding import in_whole_nodes
 from simulator.topology.tree import SwitchTree, first_nodes, parse_tree
 from simulator.topology.units import units_of

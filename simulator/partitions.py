@@ -6,14 +6,17 @@ Rules: docs/reference/semantics.md, "Partitions".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.engine.replay import NeverStarts, replay
+from simulator.engine.replay import NeverStarts, OrderReplayer
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import CANCELLED, Schedule
-from simulator.policies.registry import Policy
+from simulator.replayer import BY_ORDER, Outcome
 
 IntArray = NDArray[np.int64]
 
@@ -32,29 +35,31 @@ def shares_of(owned: Mapping[str, int], cluster_procs: int) -> list[int]:
     return [*owned.values(), rest]
 
 
-def replay_partitions(
-    jobs: Jobs,
-    partition: IntArray,
-    shares: Sequence[int],
-    policy: str | Policy = "FCFS",
-    backfill: str = "easy",
-    correction: str = "requested",
-) -> Schedule:
-    """Replays the jobs of each partition on its own processors.
+@dataclass(frozen=True)
+class PartitionReplayer:
+    """Replays the jobs of each partition on its own processors, by an order. Usage that fair share counts is that in the partition alone.
 
-    partition: of each job, int64 (jobs,). shares: processors by partition. The rest is as for `replay`. Usage that fair share counts is
-    that in the partition alone. Raises as `replay`, with the index of the job among all.
+    partition: of each job, int64 (jobs,). shares: processors by partition.
     """
-    start = np.full(len(jobs), CANCELLED, dtype=np.int64)
-    backfilled = np.zeros(len(jobs), dtype=np.bool_)
-    for number, procs in enumerate(shares):
-        index = np.flatnonzero(partition == number)
-        if not len(index):
-            continue
-        widest = int(jobs.procs[index].max())
-        if widest > procs:
-            first = int(index[np.argmax(jobs.procs[index])])
-            raise NeverStarts(first, widest, procs)
-        schedule = replay(jobs.only(index), procs, policy, backfill, correction=correction)
-        start[index], backfilled[index] = schedule.start, schedule.backfilled
-    return Schedule(start, backfilled)
+
+    order: OrderReplayer
+    partition: IntArray
+    shares: Sequence[int]
+    honours: ClassVar = BY_ORDER | {"agent", "inspector", "cancelled", "partitions"}
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """The schedule alone. cluster: not read, as the shares are all of it. Raises as `order` does, with the index of the job among
+        all."""
+        start = np.full(len(jobs), CANCELLED, dtype=np.int64)
+        backfilled = np.zeros(len(jobs), dtype=np.bool_)
+        for number, procs in enumerate(self.shares):
+            index = np.flatnonzero(self.partition == number)
+            if not len(index):
+                continue
+            widest = int(jobs.procs[index].max())
+            if widest > procs:
+                first = int(index[np.argmax(jobs.procs[index])])
+                raise NeverStarts(first, widest, procs)
+            schedule = self.order.replay(jobs.only(index), Cluster(procs)).schedule
+            start[index], backfilled[index] = schedule.start, schedule.backfilled
+        return Outcome(Schedule(start, backfilled))

@@ -17,7 +17,8 @@ from models.rlschert.workload import Workload, draw_sequences
 from models.runtime.live import LiveSettings, replay_live
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
-from simulator.engine.replay import replay
+from simulator.engine.replay import OrderReplayer, replay
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import jobs_from_log
 from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
@@ -26,7 +27,7 @@ from simulator.published.rlscheduler import replay_rlscheduler
 from simulator.published.rlschert import KILLABLE
 from simulator.published.rlschert_view import WHOLE_QUEUE_HEURISTICS, teacher_kills
 from simulator.topology.placement import place_schedule
-from simulator.topology.switches import Switches, replay_with_switches
+from simulator.topology.switches import Switches, SwitchReplayer
 from simulator.topology.tree import regular_tree
 from simulator.topology.units import node_units
 from traces.pbs.scan import scan
@@ -67,7 +68,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "sampled windows": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1),
     "episodes": lambda: Batch(_JOBS, 4, 2, 2).reset(_FIRST),
     "live estimates": lambda: replay_live(_JOBS, _LOG, 4, "FCFS", "easy", "requested", LiveSettings()),
-    "waits for switches": lambda: replay_with_switches(_JOBS, 4, _UNITS, Switches(1, 60)),
+    "waits for switches": lambda: SwitchReplayer(OrderReplayer(), _UNITS, Switches(1, 60)).replay(_JOBS, Cluster(4)),
     "logs": lambda: (scan(b""), scan_swf(b"")),
     "windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _NETWORK, 1, rules=_PUBLISHED),
     "inspected windows of RLScheduler": lambda: sample_windows(_JOBS, 4, _FIRST, 2, _INSPECTED, 1, rules=_PUBLISHED),

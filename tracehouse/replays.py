@@ -14,8 +14,9 @@ from assets.common.trace import Trace
 from assets.what_if.changes.jobs_of_replay import check_partitions
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path
 from assets.what_if.on_nodes import NodeSettings, node_settings
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
-from assets.what_if.settings import Outage, RunSettings, check_settings, read_outages
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, replay_run
+from assets.what_if.settings import Outage, RunSettings, read_outages
 from assets.what_if.tables import run_jobs, run_row, run_series
 from pipelines.cli.replay_text import replay_text
 from pipelines.cli.replaying import (
@@ -241,7 +242,7 @@ def replay(
     chosen, nodes = _settings_of(policy, backfill, settings, log.given if isinstance(log, Log) else str(log))
     if not isinstance(log, Log):
         return Run(str(log), replay_trace(str(log), chosen, nodes=nodes))
-    chosen = check_settings(chosen)
+    chosen = check_settings(chosen, nodes)
     if not log.in_catalogue:
         check_log_estimates(Path(log.given), chosen)
     choice = choose_policy(chosen, open_warehouse() if log.in_catalogue else None, log.given)

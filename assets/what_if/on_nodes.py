@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, PrivateAttr
 
-from assets.what_if.settings import RunSettings
 from models.allocation.free import free_allocation
-from models.allocation.looking_ahead import PAPERS_VALUES, replay_looking_ahead
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
-from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
-from simulator.policies.registry import Policy
+from simulator.jobs.schedule import Placement, Schedule
+from simulator.jobs.words import PLACES, TOGETHER
+from simulator.replayer import Outcome, Replayer
 from simulator.topology.hostlists import HostNames
 from simulator.topology.machine import fit_tree
-from simulator.topology.placement import PLACE_RULES, Placement, Solver, compact_hop_cost, place_schedule
+from simulator.topology.placement import PLACE_RULES, Solver, compact_hop_cost, place_schedule
 from simulator.topology.rounding import in_periods, in_whole_nodes
 from simulator.topology.slurm_tree import read_topology
-from simulator.topology.switches import parse_switches, replay_with_switches
 from simulator.topology.tree import IntArray, SwitchTree, parse_tree, with_hops
 from simulator.topology.units import Units, units_of
 from traces.catalogue.sources import Source
@@ -123,24 +120,23 @@ class Ground:
             return place_schedule(jobs, cluster, schedule, self.units, solver=_solver(self.units, rule, seed))
         return place_schedule(jobs, cluster, schedule, self.units, rule, seed)
 
-    def replay_with_switches(
-        self, jobs: Jobs, cluster: Cluster, policy: Policy, settings: RunSettings
-    ) -> tuple[Schedule, Placement]:
-        """Schedule and nodes of jobs that wait for few switches."""
-        assert self.settings.switches is not None
-        switches = parse_switches(self.settings.switches)
-        rules = policy, settings.backfill_rule, settings.correction
-        return replay_with_switches(jobs, cluster, self.units, switches, *rules)
-
-    def replay_looking_ahead(self, jobs: Jobs) -> tuple[Schedule, Placement]:
-        """Schedule and nodes of jobs that are chosen together with their nodes."""
-        assert self.settings.period is not None
-        guard = PAPERS_VALUES.guard if self.settings.guard is None else self.settings.guard
-        return replay_looking_ahead(jobs, self.units, self.settings.period, guard, self.settings.placing_seed)
-
     def nodes_of(self, units: IntArray) -> IntArray:
         """Numbers of the nodes below these units, ascending."""
         return np.unique(self.units.switch[0, units]) if self.units.leaf else units
+
+
+@dataclass(frozen=True)
+class NodeReplayer:
+    """Replays as another replayer does, and gives the jobs nodes as they start."""
+
+    starts: Replayer
+    ground: Ground
+    honours: ClassVar = frozenset({"nodes"})
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """jobs, cluster: as `Ground.rounded` returns them. Raises as `starts` does."""
+        outcome = self.starts.replay(jobs, cluster)
+        return replace(outcome, placement=self.ground.place(jobs, cluster, outcome.schedule))
 
 
 def node_settings(given: dict[str, Any], source: Source | None) -> NodeSettings | None:
@@ -158,51 +154,6 @@ def node_settings(given: dict[str, Any], source: Source | None) -> NodeSettings 
     if "topology" not in given:
         nodes._declared_at = f"{source.declared_at}: [sources.{source.name}]"
     return nodes
-
-
-def check_nodes(nodes: NodeSettings, settings: RunSettings) -> NodeSettings:
-    """The settings with a tree that can be read. Raises ValueError that names the option, what it takes and the remedy."""
-    one_of("nodes", nodes.nodes, SHARING)
-    one_of("place", nodes.place, PLACES)
-    tree_of(nodes)
-    if not settings.is_standard:
-        raise ValueError(
-            "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard"
-        )
-    if nodes.switches is not None:
-        parse_switches(nodes.switches)
-    changes_starts = {"switches": nodes.switches is not None, "every": nodes.period is not None}
-    if all(changes_starts.values()):
-        raise ValueError("a job cannot wait for switches at periods: leave --switches or --every out")
-    for name, given in changes_starts.items():
-        if given and (
-            settings.warm_start or settings.inspector is not None or settings.believed.is_live or settings.backfill_file
-        ):
-            raise ValueError(
-                f"--{name} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one of "
-                "them out"
-            )
-    if nodes.place == TOGETHER:
-        _check_looking_ahead(nodes, settings)
-    elif nodes.guard is not None:
-        raise ValueError(f"--guard goes with --place {TOGETHER} alone: leave it out")
-    if nodes.switches is not None and nodes.place != "tree":
-        raise ValueError("jobs wait for few switches under the rule tree alone: leave --place out")
-    return nodes
-
-
-def _check_looking_ahead(nodes: NodeSettings, settings: RunSettings) -> None:
-    """Raises ValueError, with the remedy, for settings that do not go with choosing jobs and nodes together."""
-    if nodes.period is None:
-        raise ValueError(f"--place {TOGETHER} chooses jobs at periods: give --every, such as --every 60")
-    if nodes.guard is not None and nodes.guard < 1:
-        raise ValueError(f"guard must be at least 1 period, got {nodes.guard}")
-    usual = RunSettings(policy=settings.policy if settings.policy.strip().upper() == "FCFS" else "FCFS")
-    for name in ("policy", "backfill", "estimates", "reserve_by", "admit_by", "correction", "outages", "cancelled"):
-        if getattr(settings, name) != getattr(usual, name):
-            raise ValueError(
-                f"--place {TOGETHER} decides all starts by itself, on a cluster that is whole: leave --{name.replace('_', '-')} out"
-            )
 
 
 def read_tree(text: str) -> SwitchTree:

@@ -18,10 +18,11 @@ from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
 from assets.what_if.compare_placements import WAITS
-from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, check_nodes, node_settings, placed_jobs
+from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, node_settings, placed_jobs
 from assets.what_if.replay_runs import OutageConfig
-from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
-from assets.what_if.settings import RunSettings, check_run_name, check_settings
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, engine_version, replay_run
+from assets.what_if.settings import RunSettings, check_run_name
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
@@ -94,10 +95,10 @@ def replay_placement(
 def settings_of_placement(config: PlacementConfig, source: Source | None) -> tuple[RunSettings, NodeSettings]:
     """The settings of the replay and of its nodes, checked, as the launchpad gives them. source: its entry in the catalogue."""
     values = config.model_dump()
-    settings = check_settings(RunSettings(**{name: values[name] for name in RunSettings.model_fields}))
+    settings = RunSettings(**{name: values[name] for name in RunSettings.model_fields})
     of_nodes = {name: values[name] for name in NodeSettings.model_fields if values[name] is not None}
     nodes = node_settings(of_nodes, source) or NodeSettings(**of_nodes | {"topology": ASSUMED_TREE})
-    return settings, check_nodes(nodes, settings)
+    return check_settings(settings, nodes), nodes
 
 
 def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:

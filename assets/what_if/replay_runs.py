@@ -14,8 +14,9 @@ from assets.common.parts import asset_of_parts
 from assets.common.trace import load_trace
 from assets.ingest.core_jobs import jobs
 from assets.what_if import plots
-from assets.what_if.run import choose_policy, replay_run
-from assets.what_if.settings import Outage, RunSettings, check_run_name, check_saved_settings, check_settings
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import replay_run
+from assets.what_if.settings import Outage, RunSettings, check_run_name, check_saved_settings
 from assets.what_if.tables import run_jobs, run_row, run_series
 from warehouse import Warehouse, replace_rows
 

@@ -2,69 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assets.common.trace import Trace, trace_sha256, waiting_at
-from assets.policies.registry import learned_policies
-from assets.what_if.agents import choose_agent
 from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
-from assets.what_if.on_nodes import Ground, NodeSettings, check_nodes, ground_of, placement_metrics
-from assets.what_if.paper_agent import check_made_for, choose_placing
-from assets.what_if.settings import RunSettings, check_settings, outages_of
-from models.backfilling.placing_file import PlacingAgent
-from models.judging.machine import partitions_of
-from models.runtime.live import LiveSettings, replay_live
-from models.scheduling.policy_file import load_policy
+from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_metrics
+from assets.what_if.policies import ChosenPolicy
+from assets.what_if.replayers import Asked, check_settings, replayer_of
+from assets.what_if.settings import RunSettings, outages_of
 from simulator.compiled import SOURCE_HASH
-from simulator.engine.replay import NeverStarts, replay
+from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs
 from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
-from simulator.jobs.words import TOGETHER, unknown_word
+from simulator.jobs.schedule import Placement, Schedule
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
-from simulator.partitions import replay_partitions, shares_of
-from simulator.policies.plugins import plugin_file
-from simulator.policies.registry import Policy, assisted, parse_policy
-from simulator.published.rlscheduler import POLICIES, replay_rlscheduler, rlscheduler_metrics
-from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
-from simulator.topology.placement import Placement
-from warehouse import Warehouse
+from simulator.published.rlscheduler import rlscheduler_metrics
+from simulator.replayer import Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
 """`procs_from` of a run whose settings say the cluster's size, as the command line's --procs does."""
-
-
-@dataclass(frozen=True)
-class ChosenPolicy:
-    """text: as the user wrote it, names in their usual case. policy: in the form that the simulator takes, None for the RLScheduler
-    rules, which take `text`. sha256: of the file of a plug-in or a learned policy, else None. trained_jobs: replayable jobs of
-    this trace before this position were open to its training, or to that of an agent. agent_sha256: of the file of a learned agent.
-    placing: the agent that decides all starts by itself, None where the policy decides."""
-
-    text: str
-    policy: Policy | None
-    sha256: str | None = None
-    trained_jobs: int = 0
-    agent_sha256: str | None = None
-    placing: PlacingAgent | None = None
-
-    @property
-    def portable_text(self) -> str:
-        """The text without the folder of a file, as it is stored: rows hold no path of the machine."""
-        head, colon, function = self.text.partition(":")
-        if head.endswith((".py", ".json")):
-            return Path(head).name + colon + function
-        return self.text
 
 
 @dataclass(frozen=True)
@@ -158,83 +122,6 @@ def engine_version() -> str:
     return f"{version('tracehouse')}+{SOURCE_HASH}"
 
 
-def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The policy of the settings, with the agents beside it. warehouse: holds the source's learned policies. None where there is
-    none, for a bare log.
-
-    Raises ValueError with the remedy.
-    """
-    placing = choose_placing(settings) if settings.is_standard else None
-    if placing is not None:
-        digest = hashlib.sha256(Path(settings.backfill).read_bytes()).hexdigest()
-        return ChosenPolicy("FCFS", parse_policy("FCFS"), agent_sha256=digest, placing=placing)
-    chosen = _choose_order(settings, warehouse, source)
-    agent = choose_agent(settings, None if warehouse is None else source, warehouse)
-    if agent is None or chosen.policy is None:
-        return chosen
-    return replace(
-        chosen,
-        policy=assisted(chosen.policy, agent.agent),
-        trained_jobs=max(chosen.trained_jobs, agent.trained_jobs),
-        agent_sha256=agent.sha256,
-    )
-
-
-def _choose_order(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The policy that orders the queue."""
-    text = settings.policy.strip()
-    name = text.lower()
-    if not settings.is_standard:
-        if name.endswith(".json") and not name.startswith("formula:"):
-            return _from_policy_file(text, None if warehouse is None else source)
-        return _of_rlscheduler(text)
-    if name == "learned":
-        return _learned(warehouse, source)
-    head, _, tail = text.partition(":")
-    if name.endswith(".json") and not name.startswith("formula:"):
-        return _from_policy_file(text, None if warehouse is None else source)
-    if head.endswith(".py"):
-        policy = parse_policy(text)
-        return ChosenPolicy(f"{head}:{tail}", policy, hashlib.sha256(plugin_file(Path(head)).read_bytes()).hexdigest())
-    try:
-        policy = parse_policy(text)
-    except ValueError as error:
-        if str(error).startswith("unknown policy"):
-            raise ValueError(f"{error}, or a policy file (.json)") from None
-        raise
-    return ChosenPolicy(policy.name, policy)
-
-
-def _learned(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    if warehouse is None:
-        raise ValueError(
-            f"{source}: a log has no learned policy of its own: give a policy file (--policy FILE.json), or add the log "
-            f"with `tracehouse ingest {source} --name NAME` and train with `tracehouse run NAME`"
-        )
-    champion = next(policy for policy in learned_policies(warehouse, source) if policy.champion)
-    return ChosenPolicy("learned", parse_policy("learned", champion.weights), champion.sha256, champion.trained_jobs)
-
-
-def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
-    weights, card = load_policy(Path(text))
-    digest = hashlib.sha256(Path(text).read_bytes()).hexdigest()
-    seen = card.get("trained_jobs", 0) if source is not None and card.get("source") == source else 0
-    return ChosenPolicy(text, parse_policy("learned", weights), digest, seen)
-
-
-def _of_rlscheduler(text: str) -> ChosenPolicy:
-    """A policy of that code, or of SchedInspector's, which has its rules."""
-    bases = [policy_of_base(base) for base in INSPECTOR_BASES]
-    usual = {name.lower(): name for name in (*POLICIES, *bases)}
-    name = usual.get(text.lower())
-    if name is None:
-        raise ValueError(
-            unknown_word("policy of the RLScheduler rules", text, usual.values())
-            + ", or a policy file (.json), or replay with --rules standard"
-        )
-    return ChosenPolicy(name, None if name in POLICIES else parse_policy(name))
-
-
 def replay_run(
     trace: Trace, settings: RunSettings, policy: ChosenPolicy, nodes: NodeSettings | None = None
 ) -> ReplayRun:
@@ -242,7 +129,7 @@ def replay_run(
 
     Raises ValueError with the remedy for what cannot be replayed, and where a formula or a plug-in fails.
     """
-    settings = check_settings(settings)
+    settings = check_settings(settings, nodes)
     rows = changed_rows(trace, settings)
     of_queues = rows.height
     if not settings.is_standard:
@@ -256,8 +143,6 @@ def replay_run(
     waiting = waiting_at(ahead, begin)
     simulated = pl.concat([waiting, replayed])
     jobs = trace.jobs_of(simulated, settings.believed, settings.reserve_by, settings.admit_by)
-    if policy.placing is not None:
-        check_made_for(policy.placing, settings, rows, cluster_procs)
     cluster = _cluster(trace, ahead, begin, waiting.height, cluster_procs, settings)
     counts = {
         "jobs": replayed.height,
@@ -277,38 +162,12 @@ def replay_run(
     if policy.policy is not None and policy.policy.weights is not None:
         unseen = _jobs_from_position(trace, replayed, policy.trained_jobs)
         counts["jobs_seen_in_training"] = replayed.height - counts["cancelled_jobs"] - unseen
-    if settings.partitions and (nodes is not None or policy.placing is not None):
-        raise ValueError(
-            "partitions cannot be combined with nodes, nor with an agent that decides all starts: leave one of them out"
-        )
-    if nodes is None:
-        schedule, fate = _schedule(trace, settings, policy, jobs, cluster, simulated)
-        return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts | fate)
-    ground = ground_of(check_nodes(nodes, settings), cluster_procs, trace.procs_per_node)
-    schedule, placement, fate = _on_nodes(ground, trace, settings, policy, ground.rounded(jobs, cluster), simulated)
-    return ReplayRun(settings, trace, policy, replayed, jobs, cluster, schedule, counts | fate, ground, placement)
-
-
-def _on_nodes(
-    ground: Ground,
-    trace: Trace,
-    settings: RunSettings,
-    policy: ChosenPolicy,
-    rounded: tuple[Jobs, Cluster],
-    rows: pl.DataFrame,
-) -> tuple[Schedule, Placement, dict[str, int]]:
-    """Schedule, nodes of all jobs, and outcome of underestimated ones. rounded: jobs and cluster as `Ground.rounded` returns them."""
-    if ground.settings.place == TOGETHER:
-        return *ground.replay_looking_ahead(rounded[0]), {}
-    if ground.settings.switches is None:
-        schedule, fate = _schedule(trace, settings, policy, *rounded, rows)
-        return schedule, ground.place(*rounded, schedule), fate
-    if policy.policy is None or policy.placing is not None:
-        raise ValueError("jobs wait for switches under a policy of ours: leave --switches out")
-    try:
-        return *ground.replay_with_switches(*rounded, policy.policy, settings), {}
-    except NeverStarts as error:
-        raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
+    ground = None if nodes is None else ground_of(nodes, cluster_procs, trace.procs_per_node)
+    outcome = _outcome(Asked(trace, settings, policy, simulated, cluster, ground), jobs)
+    counts |= outcome.counts
+    return ReplayRun(
+        settings, trace, policy, replayed, jobs, cluster, outcome.schedule, counts, ground, outcome.placement
+    )
 
 
 def _without_wider(
@@ -352,49 +211,22 @@ def _cluster(
     return Cluster(cluster_procs, running, outages_of(settings, cluster_procs), waiting)
 
 
-def _schedule(
-    trace: Trace, settings: RunSettings, policy: ChosenPolicy, jobs: Jobs, cluster: Cluster, rows: pl.DataFrame
-) -> tuple[Schedule, dict[str, int]]:
-    """The schedule, and the outcome of underestimated jobs where the scheduler used predictions."""
-    if not settings.is_standard:
-        wait_bug, backfill = settings.rules == "rlscheduler", settings.backfill == "easy"
-        return replay_rlscheduler(
-            jobs, cluster.procs, policy.policy or policy.text, backfill, wait_bug, trace.procs_per_node
-        ), {}
-    assert policy.policy is not None
-    if policy.placing is not None:
-        from models.backfilling.playing import place_all
-
-        return place_all(policy.placing, jobs, cluster.procs), {}
+def _outcome(asked: Asked, jobs: Jobs) -> Outcome:
+    """What the replayer makes of the jobs. Faults name the job by its number in the log, and the line of a plug-in."""
+    replayer, policy, cluster = replayer_of(asked), asked.policy.policy, asked.cluster
+    if asked.ground is not None:
+        jobs, cluster = asked.ground.rounded(jobs, cluster)
     try:
-        if settings.partitions:
-            partition = partitions_of(rows["queue"], settings.partitions)
-            shares = shares_of(settings.partitions, cluster.procs)
-            rule = (policy.policy, settings.backfill_rule, settings.correction)
-            return replay_partitions(jobs, partition, shares, *rule), {}
-        if settings.believed.is_live or _reports_fate(settings, cluster):
-            live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
-            outcome = replay_live(
-                jobs, rows, cluster.procs, policy.policy, settings.backfill_rule, settings.correction, live
-            )
-            return outcome.schedule, outcome.fate(jobs)
-        return replay(jobs, cluster, policy.policy, settings.backfill_rule, correction=settings.correction), {}
+        return replayer.replay(jobs, cluster)
     except NeverStarts as error:
-        raise ValueError(f"{trace.source}: job {rows['job_id'][error.index]} {error.why}") from None
+        job = asked.rows["job_id"][error.index]
+        raise ValueError(f"{asked.trace.source}: job {job} {error.why}") from None
     except ValueError:
         raise
     except Exception as error:
-        if policy.policy.plug_in is None:
+        if policy is None or policy.plug_in is None:
             raise
-        raise policy.policy.plug_in.failure(error) from error
-
-
-def _reports_fate(settings: RunSettings, cluster: Cluster) -> bool:
-    """Whether reservations are watched for delays by underestimates. They are where estimates are predictions, under EASY rules, on an
-    empty cluster without outages and without a queue."""
-    plain = not (len(cluster.running) or cluster.waiting or len(cluster.outages) or settings.cancelled)
-    plain = plain and settings.inspector is None
-    return settings.believed.may_underestimate and plain and settings.backfill in ("none", "any", "easy", "easy-sjbf")
+        raise policy.plug_in.failure(error) from error
 
 
 def _jobs_from_position(trace: Trace, replayed: pl.DataFrame, position: int | None) -> int:

@@ -20,6 +20,11 @@ from simulator.policies.agents import parse_inspecting, parse_picking, picking_t
 from simulator.policies.registry import parse_options
 from traces.catalogue.sources import LARGEST_CLUSTER
 
+REFUSABLE = (
+    *("policy", "backfill", "estimates", "correction", "reserve_by", "admit_by"),
+    *("warm_start", "outages", "cancelled", "inspector", "partitions"),
+)
+"""Settings that not every replayer honours. The others change the jobs or the size of the cluster, or what is measured."""
 OUTAGE_COLUMNS = ("start", "end", "procs", "announced")
 LEAST_LOAD, MOST_LOAD = 0.01, 100.0
 CHAMPION = "learned"
@@ -153,6 +158,14 @@ class RunSettings(BaseModel):
         """Columns of core.jobs that the rows need for these settings, besides those that every replay has."""
         return ["queue"] if self.without_queue or self.partitions else []
 
+    @property
+    def parts(self) -> list[str]:
+        """What the replayer must honour, as simulator.replayer has it: the REFUSABLE that are not the usual ones, `estimates live` where they
+        are, and `agent` where a file backfills."""
+        usual = RunSettings(policy=self.policy if self.policy.strip().upper() == "FCFS" else "FCFS")
+        given = [name.replace("_", "-") for name in REFUSABLE if getattr(self, name) != getattr(usual, name)]
+        return given + ["estimates live"] * self.believed.is_live + ["agent"] * (self.backfill_file is not None)
+
     def window_of(self, jobs: int) -> tuple[int, int]:
         """(first position, number of jobs) of the window in a trace of `jobs` jobs. Raises ValueError outside of it."""
         if self.window is None:
@@ -170,7 +183,7 @@ class RunSettings(BaseModel):
         return json.dumps([outage.model_dump() for outage in self.outages]) if self.outages else None
 
 
-def check_settings(settings: RunSettings) -> RunSettings:
+def usual_settings(settings: RunSettings) -> RunSettings:
     """The settings with names in their usual form. Raises ValueError that names the option, what it takes and the remedy."""
     one_of("rules", settings.rules, RULE_SETS)
     settings = settings.model_copy(update={"estimates": str(Estimates.parse(settings.estimates))})
@@ -192,61 +205,24 @@ def check_settings(settings: RunSettings) -> RunSettings:
             raise ValueError(
                 f"--load moves submissions away from the log's own times, which --{name} needs: leave one of them out"
             )
-    _check_partitions(settings)
-    if settings.is_standard:
-        if not settings.backfill_file:
-            settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
-        if settings.inspector is not None and not settings.inspector.endswith(".json"):
-            settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
-            if settings.inspector != CHAMPION:
-                parse_inspecting(str(settings.inspector))
-        _check_estimates(settings)
-        return settings
-    _check_rlscheduler(settings)
-    return settings
-
-
-def _check_partitions(settings: RunSettings) -> None:
-    """Raises ValueError where partitions are too small, or something else needs the cluster as a whole."""
     for queue, procs in settings.partitions.items():
         if procs < 1:
             raise ValueError(f"partitions: queue {queue!r} must own at least 1 processor, found {procs}")
-    refused = {
-        "warm-start": settings.warm_start,
-        "outages": bool(settings.outages),
-        "rules": not settings.is_standard,
-        "estimates live": settings.is_standard and settings.believed.is_live,
-    }
-    for name, given in refused.items():
-        if given and settings.partitions:
+    if not settings.is_standard:
+        if settings.backfill not in ("none", "easy"):
             raise ValueError(
-                f"--{name} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
+                f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
+                "`easy` stands for"
             )
-
-
-def _check_rlscheduler(settings: RunSettings) -> None:
-    """Raises ValueError for a setting that the RLScheduler rules do not have."""
-    if settings.backfill not in ("none", "easy"):
-        raise ValueError(
-            f"backfill {settings.backfill!r} is not one of the RLScheduler rules, which have `none` and their own, which "
-            "`easy` stands for"
-        )
-    refused = {
-        "estimates": settings.estimates != "requested",
-        "correction": settings.correction != "requested",
-        "reserve-by": settings.reserve_by != "estimate",
-        "admit-by": settings.admit_by != "estimate",
-        "warm-start": settings.warm_start,
-        "outages": bool(settings.outages),
-        "cancelled": settings.cancelled,
-        "inspector": settings.inspector is not None,
-    }
-    for name, given in refused.items():
-        if given:
-            raise ValueError(
-                f"the RLScheduler rules have no --{name} (that code takes requests as logged, on a cluster that is whole and "
-                "empty): leave it out, or replay with --rules standard"
-            )
+        return settings
+    if not settings.backfill_file:
+        settings = settings.model_copy(update={"backfill": usual_backfill(settings.backfill)})
+    if settings.inspector is not None and not settings.inspector.endswith(".json"):
+        settings = settings.model_copy(update={"inspector": settings.inspector.strip().lower()})
+        if settings.inspector != CHAMPION:
+            parse_inspecting(str(settings.inspector))
+    _check_estimates(settings)
+    return settings
 
 
 def _check_estimates(settings: RunSettings) -> None:
@@ -258,17 +234,11 @@ def _check_estimates(settings: RunSettings) -> None:
                 f"--{option} {word} cannot be combined with {settings.backfill} backfilling, which plans every job by its estimate: use "
                 "--backfill none, any, easy or easy-sjbf"
             )
-    if not settings.believed.is_live:
-        return
-    if plans:
+    if plans and settings.believed.is_live:
         raise ValueError(
             f"live estimates cannot be combined with {settings.backfill} backfilling, whose reservations were made with earlier ones: use "
             "--backfill none, any, easy or easy-sjbf, or --estimates predicted"
         )
-    refused = {"warm-start": settings.warm_start, "outages": bool(settings.outages), "cancelled": settings.cancelled}
-    for name, given in refused.items():
-        if given:
-            raise ValueError(f"live estimates have no --{name}: leave it out, or replay with --estimates predicted")
 
 
 def usual_backfill(text: str) -> str:

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled, lean
 from models.allocation.window import FloatArray, IntArray
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
+from simulator.replayer import Outcome
 from simulator.topology.closed_loop import NodeJobs, PeriodScheduler, PeriodState, run_closed_loop
 from simulator.topology.hops import hop_cost
-from simulator.topology.placement import Placement, place_schedule
+from simulator.topology.placement import place_schedule
 from simulator.topology.tree import SwitchTree
 from simulator.topology.units import Units
 
@@ -112,30 +115,40 @@ def looking_ahead(tree: SwitchTree, values: StartValues, seed: int) -> PeriodSch
     return start
 
 
-def replay_looking_ahead(
-    jobs: Jobs, units: Units, period_s: int, guard: int = PAPERS_VALUES.guard, seed: int = 1
-) -> tuple[Schedule, Placement]:
-    """Starts and nodes of jobs on an empty cluster, with PAPERS_VALUES but for the guard, in periods.
+@dataclass(frozen=True)
+class LookingAheadReplayer:
+    """Jobs and nodes chosen together on an empty cluster, in periods, with PAPERS_VALUES but for the guard. The same seed gives the same
+    schedule.
 
-    jobs: as `in_whole_nodes` and `in_periods` round them. units: nodes, or processors of nodes that have one each. The same seed gives the
-    same schedule. Raises ValueError for a single switch.
+    units: nodes, or processors of nodes that have one each.
     """
-    tree = SwitchTree(units.switch[units.leaf :], units.hops[units.leaf :])
-    if tree.levels < 2:
-        raise ValueError(
-            "all nodes are below one switch, so that there is nothing to look ahead for: take another rule"
-        )
-    values = replace(PAPERS_VALUES, guard=guard, left=PAPERS_VALUES.left[: tree.levels - 1])
-    work = NodeJobs(jobs.submit, jobs.runtime, jobs.procs // units.procs)
-    result = run_closed_loop(tree, work, looking_ahead(tree, values, seed), period_s)
-    latest = np.maximum.accumulate(result.start)
-    schedule = Schedule(result.start, result.start < latest)
-    given = iter([result.nodes[job] for job in np.argsort(result.start, kind="stable").tolist()])
 
-    def nodes_as_given(_: IntArray, sizes: IntArray) -> list[IntArray]:
-        return [next(given) for _ in sizes]
+    units: Units
+    period_s: int
+    guard: int = PAPERS_VALUES.guard
+    seed: int = 1
+    honours: ClassVar = frozenset({"nodes"})
 
-    return schedule, place_schedule(jobs, len(units.switch[0]) * units.procs, schedule, units, solver=nodes_as_given)
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Schedule and nodes. jobs: as `in_whole_nodes` and `in_periods` round them. Raises ValueError for a single switch."""
+        units = self.units
+        tree = SwitchTree(units.switch[units.leaf :], units.hops[units.leaf :])
+        if tree.levels < 2:
+            raise ValueError(
+                "all nodes are below one switch, so that there is nothing to look ahead for: take another rule"
+            )
+        values = replace(PAPERS_VALUES, guard=self.guard, left=PAPERS_VALUES.left[: tree.levels - 1])
+        work = NodeJobs(jobs.submit, jobs.runtime, jobs.procs // units.procs)
+        result = run_closed_loop(tree, work, looking_ahead(tree, values, self.seed), self.period_s)
+        latest = np.maximum.accumulate(result.start)
+        schedule = Schedule(result.start, result.start < latest)
+        given = iter([result.nodes[job] for job in np.argsort(result.start, kind="stable").tolist()])
+
+        def nodes_as_given(_: IntArray, sizes: IntArray) -> list[IntArray]:
+            return [next(given) for _ in sizes]
+
+        machine = len(units.switch[0]) * units.procs
+        return Outcome(schedule, place_schedule(jobs, machine, schedule, units, solver=nodes_as_given))
 
 
 def _costs_alone(tree: SwitchTree) -> Callable[[int], float]:

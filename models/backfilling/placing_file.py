@@ -11,12 +11,16 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.agents.placing import PlacingRules, placing_inputs
+from simulator.agents.placing import PlacingBatch, PlacingRules, placing_inputs
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.replayer import Outcome
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,7 +33,7 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class PlacingAgent:
-    """A trained actor and what its state is made for.
+    """A trained actor, which decides all starts, and what its state is made for.
 
     cluster_procs: cores in the state. front, back: slots at the front of the queue and at its end. longest_s: the run time that counts
     as 1, seconds. layers: of each the weights (outputs, inputs) and the biases (outputs,). card: what it was trained on.
@@ -41,6 +45,7 @@ class PlacingAgent:
     longest_s: int
     layers: tuple[Layer, ...] = field(repr=False)
     card: dict[str, Any] = field(default_factory=dict)
+    honours: ClassVar = frozenset({"backfill", "agent", "estimates", "nodes"})
 
     @property
     def made_for(self) -> str:
@@ -57,6 +62,20 @@ class PlacingAgent:
         from models.backfilling.networks import actor_of
 
         return actor_of(self.layers)
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """One episode from the first job on, until all jobs are placed, by the likeliest action every time.
+
+        jobs: without cancellations. Raises ValueError as simulator.agents.placing.PlacingBatch does.
+        """
+        import torch
+
+        from models.backfilling.playing import play_episodes
+
+        torch.set_num_threads(1)  # so that the same agent decides alike wherever it runs
+        batch = PlacingBatch(jobs, cluster.procs, 1, self.rules(len(jobs)))
+        play_episodes(self.actor(), batch, np.zeros(1, dtype=np.int64), None)
+        return Outcome(Schedule(batch.start[0].copy(), batch.backfilled[0].copy()))
 
 
 def placing_to_bytes(agent: PlacingAgent) -> bytes:

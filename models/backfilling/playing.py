@@ -10,10 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from models.backfilling.placing_file import PlacingAgent
 from simulator.agents.placing import PlacingBatch
-from simulator.jobs.jobs import Jobs
-from simulator.jobs.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -95,14 +92,3 @@ def play_episodes(
             rewards[episode] += reward
             if recorder is not None:
                 recorder.add(features=features, logits=logits, action=action, reward=reward, episode=episode)
-
-
-def place_all(agent: PlacingAgent, jobs: Jobs, cluster_procs: int) -> Schedule:
-    """One episode from the first job on, until the agent has placed all jobs, by the likeliest action every time.
-
-    jobs: without cancellations. Raises ValueError as simulator.agents.placing.PlacingBatch does.
-    """
-    torch.set_num_threads(1)  # so that the same agent decides alike wherever it runs
-    batch = PlacingBatch(jobs, cluster_procs, 1, agent.rules(len(jobs)))
-    play_episodes(agent.actor(), batch, np.zeros(1, dtype=np.int64), None)
-    return Schedule(batch.start[0].copy(), batch.backfilled[0].copy())

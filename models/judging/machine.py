@@ -10,11 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from models.judging.size_over_time import SizeOverTime
-from simulator.engine.replay import replay
+from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
-from simulator.partitions import replay_partitions, shares_of
+from simulator.partitions import PartitionReplayer, shares_of
 
 IntArray = NDArray[np.int64]
 
@@ -38,12 +38,13 @@ class Machine:
 
         Raises ValueError where a job is wider than its processors, and where they can never be free (NeverStarts).
         """
+        order = OrderReplayer(policy, backfill)
         if not self.partitions:
-            return replay(jobs, self.cluster, policy, backfill)
+            return order.replay(jobs, self.cluster).schedule
         assert queues is not None, "partitions are of queues"
         owned = dict(self.partitions)
-        partition = partitions_of(queues, owned)
-        return replay_partitions(jobs, partition, shares_of(owned, self.procs), policy, backfill)
+        parted = PartitionReplayer(order, partitions_of(queues, owned), shares_of(owned, self.procs))
+        return parted.replay(jobs, self.cluster).schedule
 
 
 def partitions_of(queues: pl.Series, owned: Mapping[str, int]) -> IntArray:

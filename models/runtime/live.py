@@ -9,7 +9,7 @@ at once, the first that ends improves the estimates of the other ninety-nine.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -38,7 +38,7 @@ from models.runtime.past.similar import (
 from simulator.engine import episode as at
 from simulator.engine.episode import new_episode
 from simulator.engine.general import advance
-from simulator.engine.replay import check_outcome, inputs_of, notes_of, rules_for, scoring_of
+from simulator.engine.replay import OrderReplayer, check_outcome, inputs_of, notes_of, rules_for, scoring_of
 from simulator.engine.rules import DONE, RESERVE, WANT_ESTIMATES
 from simulator.engine.states import ReplayState, keep_state, take_up
 from simulator.jobs.cluster import Cluster
@@ -48,6 +48,7 @@ from simulator.jobs.tasks import tasks_of
 from simulator.policies.registry import Policy, bounded_formula, parse_policy
 from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import FIXED, FORMULA
+from simulator.replayer import BY_ORDER, Outcome
 
 IntArray = NDArray[np.int64]
 
@@ -154,6 +155,22 @@ def replay_live(
     stoppable = StoppableLiveReplay(jobs, rows, cluster_procs, policy, backfill, correction, settings)
     stoppable.run()
     return stoppable.outcome
+
+
+@dataclass(frozen=True)
+class LiveReplayer:
+    """An order whose estimates are recomputed on the way, as arguments of `replay_live`."""
+
+    order: OrderReplayer
+    rows: pl.DataFrame
+    settings: LiveSettings
+    honours: ClassVar = BY_ORDER | {"estimates live", "agent", "inspector", "nodes"}
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """The schedule, and the fate of underestimated jobs as counts. Raises as `replay_live` does."""
+        rules = self.order.policy, self.order.backfill, self.order.correction
+        live = replay_live(jobs, self.rows, cluster.procs, *rules, self.settings)
+        return Outcome(live.schedule, counts=live.fate(jobs))
 
 
 class StoppableLiveReplay:

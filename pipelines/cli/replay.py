@@ -310,8 +310,8 @@ def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> N
     """What a reader must know beside the figures. graded: the source whose grade is printed, if it is."""
     from pipelines.cli.replaying import say_grade
 
-    alone = run.settings.backfill if run.policy.placing is not None else TOGETHER
-    if run.policy.placing is not None or (nodes is not None and nodes.place == TOGETHER):
+    alone = run.settings.backfill if run.policy.alone is not None else TOGETHER
+    if run.policy.alone is not None or (nodes is not None and nodes.place == TOGETHER):
         click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
     if graded is not None:
         say_grade(graded)

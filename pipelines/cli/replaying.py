@@ -17,10 +17,11 @@ from assets.what_if.changes.sizes import AskedProcs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.grade import grade_text
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
-from assets.what_if.on_nodes import NodeSettings, check_nodes, placed_jobs
-from assets.what_if.run import ReplayRun, choose_policy, engine_version, replay_run
+from assets.what_if.on_nodes import NodeSettings, placed_jobs
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, engine_version, replay_run
 from assets.what_if.scored_part import ScoredPart
-from assets.what_if.settings import RunSettings, check_run_name, check_settings
+from assets.what_if.settings import RunSettings, check_run_name
 from assets.what_if.tables import run_jobs, series_of, with_time
 from pipelines.cli.errors import raise_failures
 from pipelines.cli.tables import folded, terminal_width
@@ -44,9 +45,7 @@ def replay_trace(
     procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
     columns of core.jobs that the rows should have.
     """
-    settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings)
-    if nodes is not None:
-        check_nodes(nodes, settings)
+    settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings, nodes)
     is_log = is_path(trace_or_source)
     if is_log:
         check_log_estimates(Path(trace_or_source), settings)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -49,6 +50,7 @@ from simulator.policies.observation import facts_of, no_weights
 from simulator.policies.registry import Policy, parse_options, parse_policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import FIXED, Scoring
+from simulator.replayer import BY_ORDER, Outcome
 
 SELECTIVE_OPTIONS = {"threshold": 2.0}
 
@@ -72,6 +74,20 @@ def replay(
     stoppable = StoppableReplay(jobs, cluster, policy, backfill, weights, correction)
     stoppable.run()
     return stoppable.schedule
+
+
+@dataclass(frozen=True)
+class OrderReplayer:
+    """An order of the queue and a backfilling rule, as arguments of `replay`."""
+
+    policy: str | Policy = "FCFS"
+    backfill: str = "easy"
+    correction: str = "requested"
+    honours: ClassVar = BY_ORDER | {"agent", "inspector", "warm-start", "outages", "cancelled", "nodes"}
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """The schedule alone. Raises as `replay` does."""
+        return Outcome(replay(jobs, cluster, self.policy, self.backfill, correction=self.correction))
 
 
 class StoppableReplay:

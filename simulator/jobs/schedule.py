@@ -1,4 +1,4 @@
-"""A schedule: the outcome of a replay."""
+"""What a replay decides: when jobs start, and where they run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
 
 CANCELLED = -1
 """`start` of a job that was cancelled while it waited."""
@@ -25,3 +27,35 @@ class Schedule:
     def started(self) -> NDArray[np.bool_]:
         """True for every job that was not cancelled, bool (num_jobs,)."""
         return self.start != CANCELLED
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The units of every job of a schedule, and what they cost. Jobs that were cancelled have none.
+
+    size: units of each job, int64 (jobs,). unit: units of all jobs, one job after the other, each ascending, int64 (sum of sizes,);
+    those of job j are `unit[first_unit[j] : first_unit[j + 1]]`. hops: pair hops, int64 (jobs,). leaves, pods: switches above
+    the units, int64 (jobs,). scattered: no contiguous block held the job, bool (jobs,).
+    time: seconds of the starts of jobs and outages, int64 (starts,), non-decreasing. idle, broken: idle units then, and those of them
+    in leaves that are partly used, before the start, int64 (starts,).
+    """
+
+    size: IntArray
+    first_unit: IntArray
+    unit: IntArray
+    hops: IntArray
+    leaves: IntArray
+    pods: IntArray
+    scattered: NDArray[np.bool_]
+    time: IntArray
+    idle: IntArray
+    broken: IntArray
+
+    @property
+    def hop_cost(self) -> NDArray[np.float64]:
+        """C of equation 1 for each job, float64 (jobs,). A cancelled job has 0."""
+        return 2.0 * self.hops / np.maximum(self.size, 1)
+
+    def units_of(self, job: int) -> IntArray:
+        """The units of one job, ascending."""
+        return self.unit[self.first_unit[job] : self.first_unit[job + 1]]

@@ -8,10 +8,13 @@ rule set". The event loop is simulator/published/rlscheduler_loop.py.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import unknown_word
@@ -31,6 +34,7 @@ from simulator.published.rlscheduler_scores import (
     takes_true_wait,
 )
 from simulator.published.schedinspector import USUAL_PROTOCOL, Inspector, InspectorProtocol, inspector_of
+from simulator.replayer import Outcome
 
 
 def replay_rlscheduler(
@@ -61,6 +65,22 @@ def replay_rlscheduler(
     backfilled = np.zeros(len(jobs), dtype=np.bool_)
     replay_jobs(rules, loop_jobs, inspector, no_recorder(), start, backfilled)
     return Schedule(start, backfilled)
+
+
+@dataclass(frozen=True)
+class RLSchedulerReplayer:
+    """The rules of that code, as arguments of `replay_rlscheduler`."""
+
+    policy: str | Policy
+    backfill: bool
+    wait_bug: bool = True
+    procs_per_node: float = 1.0
+    honours: ClassVar = frozenset({"policy", "backfill"})
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """The schedule alone. Raises as `replay_rlscheduler` does."""
+        rules = self.policy, self.backfill, self.wait_bug, self.procs_per_node
+        return Outcome(replay_rlscheduler(jobs, cluster.procs, *rules))
 
 
 def rlscheduler_inputs(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from simulator.engine.episode import new_episode
-from simulator.engine.replay import check_outcome, rules_for, scoring_of
+from simulator.engine.replay import OrderReplayer, check_outcome, rules_for, scoring_of
 from simulator.engine.rules import RESERVE
 from simulator.jobs.amounts import parse_duration
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.tasks import tasks_of
-from simulator.policies.registry import Policy, parse_policy
+from simulator.policies.registry import parse_policy
 from simulator.policies.scoring import ASKED_CHOICE, ASKED_SCORES
-from simulator.topology.placement import Placement, check_run_times, placement_of
+from simulator.replayer import BY_ORDER, Outcome
+from simulator.topology.placement import check_run_times, placement_of
 from simulator.topology.switch_loop import SwitchWaits, advance_with_switches
 from simulator.topology.tree import IntArray
 from simulator.topology.units import Units, all_idle
@@ -43,53 +45,54 @@ def parse_switches(text: str) -> Switches:
         raise ValueError(fault) from None
 
 
-def replay_with_switches(
-    jobs: Jobs,
-    cluster: int | Cluster,
-    units: Units,
-    switches: Switches,
-    policy: str | Policy = "FCFS",
-    backfill: str = "easy",
-    correction: str = "requested",
-) -> tuple[Schedule, Placement]:
-    """Replays jobs that wait for few switches, under the rule `tree`. With whole nodes, jobs and cluster are those of `in_whole_nodes`.
+@dataclass(frozen=True)
+class SwitchReplayer:
+    """Jobs that wait for few switches, under the rule `tree`. With whole nodes, jobs and cluster are those of `in_whole_nodes`."""
 
-    Arguments as those of `simulator.engine.replay.replay`. Raises ValueError as that does, and for a policy that somebody is asked
-    for, an agent, a warm start with waiting jobs, and backfilling with reservations.
-    """
-    cluster = Cluster.of(cluster)
-    policy = parse_policy(policy) if isinstance(policy, str) else policy
-    check_run_times(jobs)
-    tasks = tasks_of(jobs, cluster)
-    rules = rules_for(policy, backfill, correction, cluster.procs, planned=len(tasks.announced) > 0)
-    if rules.backfill == RESERVE or policy.agent is not None or policy.kind in (ASKED_SCORES, ASKED_CHOICE):
-        raise ValueError(
-            "jobs can wait for switches under policies by name or formula, with backfilling none, any, easy or easy-sjbf: "
-            "leave --switches out, or choose one of these"
+    order: OrderReplayer
+    units: Units
+    switches: Switches
+    honours: ClassVar = BY_ORDER | {"outages", "cancelled", "nodes"}
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        """Schedule and nodes. Raises ValueError as `order` does, and for a policy that somebody is asked for, an agent, a warm start with
+        waiting jobs, and backfilling with reservations."""
+        policy, units, switches = self.order.policy, self.units, self.switches
+        policy = parse_policy(policy) if isinstance(policy, str) else policy
+        check_run_times(jobs)
+        tasks = tasks_of(jobs, cluster)
+        rules = rules_for(
+            policy, self.order.backfill, self.order.correction, cluster.procs, planned=len(tasks.announced) > 0
         )
-    if policy.weights is not None or cluster.waiting:
-        raise ValueError("jobs cannot wait for switches under a network or in a warm start: leave --switches out")
-    users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 and len(jobs) else 0
-    episode = new_episode(tasks, cluster.procs, users, rules.planned, inputs=0, live=True)
-    count = len(tasks.submit)
-    zeros = [np.zeros(count, dtype=np.int64) for _ in range(4)]
-    walk = new_walk(tasks.procs, count - tasks.last, units, WalkTimes(*zeros), np.ones(count, dtype=np.bool_))
-    if len(jobs):
-        waits = SwitchWaits(
-            leaves=switches.leaves,
-            wait_s=switches.wait_s,
-            least=least_leaves(units, walk.size),
-            since=np.full(count, -1, dtype=np.int64),
-            looked=np.zeros(count, dtype=np.int64),
-            passes=np.zeros(1, dtype=np.int64),
-        )
-        scoring = scoring_of(policy, jobs, tasks, cluster.procs)
-        rules = rules._replace(live=True)  # notes which jobs end
-        why = advance_with_switches(tasks, rules, scoring, episode, (units, all_idle(units), walk), waits)
-        check_outcome(why, tasks, rules, policy, episode)
-    begun, part = int(walk.counters[BEGUN]), slice(tasks.first, tasks.last)
-    walk = walk._replace(starts=walk.starts[:begun], idle=walk.idle[:begun], broken=walk.broken[:begun])
-    return Schedule(episode.start[part], episode.backfilled[part]), placement_of(walk, tasks.first, len(jobs))
+        if rules.backfill == RESERVE or policy.agent is not None or policy.kind in (ASKED_SCORES, ASKED_CHOICE):
+            raise ValueError(
+                "jobs can wait for switches under policies by name or formula, with backfilling none, any, easy or easy-sjbf: "
+                "leave --switches out, or choose one of these"
+            )
+        if policy.weights is not None or cluster.waiting:
+            raise ValueError("jobs cannot wait for switches under a network or in a warm start: leave --switches out")
+        users = int(tasks.user.max()) + 1 if policy.half_life_s > 0 and len(jobs) else 0
+        episode = new_episode(tasks, cluster.procs, users, rules.planned, inputs=0, live=True)
+        count = len(tasks.submit)
+        zeros = [np.zeros(count, dtype=np.int64) for _ in range(4)]
+        walk = new_walk(tasks.procs, count - tasks.last, units, WalkTimes(*zeros), np.ones(count, dtype=np.bool_))
+        if len(jobs):
+            waits = SwitchWaits(
+                leaves=switches.leaves,
+                wait_s=switches.wait_s,
+                least=least_leaves(units, walk.size),
+                since=np.full(count, -1, dtype=np.int64),
+                looked=np.zeros(count, dtype=np.int64),
+                passes=np.zeros(1, dtype=np.int64),
+            )
+            scoring = scoring_of(policy, jobs, tasks, cluster.procs)
+            rules = rules._replace(live=True)  # notes which jobs end
+            why = advance_with_switches(tasks, rules, scoring, episode, (units, all_idle(units), walk), waits)
+            check_outcome(why, tasks, rules, policy, episode)
+        begun, part = int(walk.counters[BEGUN]), slice(tasks.first, tasks.last)
+        walk = walk._replace(starts=walk.starts[:begun], idle=walk.idle[:begun], broken=walk.broken[:begun])
+        schedule = Schedule(episode.start[part], episode.backfilled[part])
+        return Outcome(schedule, placement_of(walk, tasks.first, len(jobs)))
 
 
 def least_leaves(units: Units, sizes: IntArray) -> IntArray:

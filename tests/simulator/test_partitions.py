@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.engine.replay import NeverStarts, replay
+from simulator.engine.replay import NeverStarts, OrderReplayer, replay
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs, jobs_from_log
-from simulator.partitions import replay_partitions, shares_of
+from simulator.partitions import PartitionReplayer, shares_of
 
 
 def random_jobs(seed: int, count: int, widest: int) -> Jobs:
@@ -30,7 +31,8 @@ def test_the_rest_is_the_last_share() -> None:
 def test_each_partition_is_a_cluster_of_its_own(policy: str, backfill: str) -> None:
     jobs, shares = random_jobs(4, 300, 5), [6, 5, 9]
     partition = np.random.default_rng(5).integers(0, 3, len(jobs))
-    whole = replay_partitions(jobs, partition, shares, policy, backfill)
+    replayer = PartitionReplayer(OrderReplayer(policy, backfill), partition, shares)
+    whole = replayer.replay(jobs, Cluster(sum(shares))).schedule
     for number, procs in enumerate(shares):
         of = partition == number
         alone = jobs_from_log(jobs.submit[of], jobs.runtime[of], jobs.procs[of], jobs.limit[of], user=jobs.user[of])
@@ -41,12 +43,13 @@ def test_each_partition_is_a_cluster_of_its_own(policy: str, backfill: str) -> N
 
 def test_one_partition_is_the_cluster() -> None:
     jobs = random_jobs(6, 200, 8)
-    alone = replay_partitions(jobs, np.zeros(len(jobs), dtype=np.int64), [8], "SJF", "easy")
+    replayer = PartitionReplayer(OrderReplayer("SJF"), np.zeros(len(jobs), dtype=np.int64), [8])
+    alone = replayer.replay(jobs, Cluster(8)).schedule
     assert (alone.start == replay(jobs, 8, "SJF", "easy").start).all()
 
 
 def test_a_job_that_is_wider_than_its_partition_never_starts() -> None:
     jobs = random_jobs(7, 50, 8)
     with pytest.raises(NeverStarts, match=r"\(8 processors\) can never start") as fault:
-        replay_partitions(jobs, np.arange(50) % 2, [8, 3])
+        PartitionReplayer(OrderReplayer(), np.arange(50) % 2, [8, 3]).replay(jobs, Cluster(11))
     assert fault.value.index % 2 == 1 and jobs.procs[fault.value.index] == 8

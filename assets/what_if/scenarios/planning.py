@@ -15,11 +15,12 @@ from assets.common.trace import Trace
 from assets.what_if.changes.jobs_of_replay import changed_rows, check_partitions, partition_shares
 from assets.what_if.changes.sizes import AskedProcs, parse_load, parse_nodes, parse_procs
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_path, load_any_trace, log_source
-from assets.what_if.run import ChosenPolicy, choose_policy
+from assets.what_if.policies import ChosenPolicy
+from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.scenarios.base_configuration import BaseConfiguration, base_configuration
 from assets.what_if.scenarios.scenario_file import BASE, TEXTS, Changes, ScenarioFile
 from assets.what_if.scored_part import PartOptions, part_of
-from assets.what_if.settings import RunSettings, check_settings, outages_of, read_outages
+from assets.what_if.settings import RunSettings, outages_of, read_outages
 
 GROUP_LABELS = ("queue", "account")
 """Columns of core.jobs that results are grouped by, besides the user."""

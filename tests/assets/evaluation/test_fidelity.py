@@ -18,9 +18,10 @@ from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
 from models.judging.machine import Machine, partitions_of
 from models.judging.size_over_time import SizeOverTime
-from simulator.engine.replay import replay
+from simulator.engine.replay import OrderReplayer, replay
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import jobs_from_log
-from simulator.partitions import replay_partitions, shares_of
+from simulator.partitions import PartitionReplayer, shares_of
 from tests.pipelines.command_line import use_home
 from tests.shared import shared_file
 from tests.tiny import busy_log, in_queues, swf_line, warehouse_of
@@ -140,7 +141,8 @@ def partitioned_log(text: str, owned: dict[str, int], procs: int) -> str:
     partition = partitions_of(pl.Series([row[14] for row in rows]), owned)
     width = np.minimum(width, np.array(shares)[partition])
     jobs = jobs_from_log(submit, runtime, width, request)
-    waits = replay_partitions(jobs, partition, shares, "SJF", "easy").start - jobs.submit
+    replayer = PartitionReplayer(OrderReplayer("SJF", "easy"), partition, shares)
+    waits = replayer.replay(jobs, Cluster(procs)).schedule.start - jobs.submit
     for row, wait, procs_of_job in zip(rows, waits.tolist(), width.tolist(), strict=True):
         row[2], row[4] = str(wait), str(procs_of_job)
     return f"; MaxProcs: {procs}\n" + "".join(f"{' '.join(row)}\n" for row in rows)

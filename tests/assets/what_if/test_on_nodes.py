@@ -11,14 +11,14 @@ from assets.common.trace import Trace, load_trace
 from assets.what_if.on_nodes import (
     PLACEMENT_METRICS,
     NodeSettings,
-    check_nodes,
     ground_of,
     placed_jobs,
     placement_metrics,
     read_tree,
 )
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
-from assets.what_if.settings import RunSettings, check_settings
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, replay_run
+from assets.what_if.settings import RunSettings
 from simulator.jobs.words import PLACES, TOGETHER
 from tests.tiny import busy_log, warehouse_of
 
@@ -174,7 +174,7 @@ def test_what_is_refused(trace: Trace, settings: dict, nodes: dict, message: str
 
 def test_a_missing_file_of_a_tree() -> None:
     with pytest.raises((ValueError, OSError), match=r"none\.conf"):
-        check_nodes(NodeSettings(topology="none.conf"), RunSettings())
+        check_settings(RunSettings(), NodeSettings(topology="none.conf"))
 
 
 def test_processors_of_a_node_are_those_of_the_source() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from assets.common.trace import load_trace
 from assets.what_if import plots
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if.replayers import choose_policy
+from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import RunSettings
 from assets.what_if.tables import run_jobs, series_of, with_time
 from tests.tiny import busy_log, warehouse_of

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from assets.what_if.replayers import check_settings
 from assets.what_if.settings import (
     Outage,
     RunSettings,
     check_run_name,
-    check_settings,
     outages_of,
     read_outages,
 )

@@ -10,10 +10,11 @@ import pytest
 from models.allocation.looking_ahead import (
     CODES_VALUES,
     PAPERS_VALUES,
+    LookingAheadReplayer,
     StartValues,
     looking_ahead,
-    replay_looking_ahead,
 )
+from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.topology.closed_loop import NodeJobs, PeriodState, published_jobs, run_closed_loop
 from simulator.topology.hops import hop_cost
@@ -115,7 +116,9 @@ def test_a_replay_is_the_protocol_on_the_units_of_a_machine() -> None:
     expected = run_closed_loop(tree, work, looking_ahead(tree, replace(PAPERS_VALUES, guard=5), 2))
     rounded, _ = in_periods(jobs, tree.nodes, 60)
     for units in (node_units(tree), units_of(tree, tree.nodes, 1)):
-        schedule, placement = replay_looking_ahead(rounded, units, 60, guard=5, seed=2)
+        outcome = LookingAheadReplayer(units, 60, guard=5, seed=2).replay(rounded, Cluster(tree.nodes))
+        schedule, placement = outcome.schedule, outcome.placement
+        assert placement is not None
         assert schedule.start.tolist() == expected.start.tolist()
         assert all(placement.units_of(job).tolist() == nodes.tolist() for job, nodes in enumerate(expected.nodes))
     later = [bool((expected.start[:job] > start).any()) for job, start in enumerate(expected.start)]

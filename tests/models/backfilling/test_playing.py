@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from models.backfilling.playing import DecisionRecorder, place_all, play_episodes
+from models.backfilling.playing import DecisionRecorder, play_episodes
 from models.backfilling.trials import agent_of, new_network, with_longest
 from simulator.agents.placing import PlacingBatch, PlacingRules
+from simulator.jobs.cluster import Cluster
 from tests.models.backfilling.small import JOBS, small_options
 from tests.simulator.busy import PROCS
 
@@ -62,7 +63,7 @@ def test_all_jobs_are_placed_as_in_an_episode() -> None:
     network, options = new_network(PROCS, OPTIONS), with_longest(JOBS, OPTIONS)
     agent = agent_of(network, PROCS, options, {})
     window = JOBS.window(70, 90)
-    found = place_all(agent, window, PROCS)
+    found = agent.replay(window, Cluster(PROCS)).schedule
     rules = PlacingRules(OPTIONS.front, OPTIONS.back, 90, 90, longest_s=options.longest_s)
     batch = PlacingBatch(JOBS, PROCS, 2, rules)
     play_episodes(network.actor, batch, np.array([70, 11]), None)

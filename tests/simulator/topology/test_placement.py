@@ -9,9 +9,9 @@ import pytest
 
 from simulator.engine.replay import NeverStarts, replay
 from simulator.jobs.cluster import Cluster
-from simulator.jobs.schedule import Schedule
+from simulator.jobs.schedule import Placement, Schedule
 from simulator.topology.hops import hop_cost
-from simulator.topology.placement import PLACE_RULES, Placement, compact_hop_cost, place_schedule
+from simulator.topology.placement import PLACE_RULES, compact_hop_cost, place_schedule
 from simulator.topology.tree import IntArray, first_nodes, regular_tree
 from simulator.topology.units import Units, node_units, units_of
 from tests.simulator import oracle_placing

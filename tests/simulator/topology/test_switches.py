@@ -7,11 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from simulator.engine.replay import NeverStarts, replay
+from simulator.engine.replay import NeverStarts, OrderReplayer, replay
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Placement, Schedule
 from simulator.topology.placement import place_schedule
-from simulator.topology.switches import Switches, least_leaves, parse_switches, replay_with_switches
+from simulator.topology.switches import Switches, SwitchReplayer, least_leaves, parse_switches
 from simulator.topology.tree import regular_tree
-from simulator.topology.units import node_units
+from simulator.topology.units import Units, node_units
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_placing_cases import random_placing_case
 from tests.simulator.oracle_switches import oracle_switches
@@ -22,6 +25,15 @@ CASES = size(1500, 20_000)
 UNITS = node_units(regular_tree((4, 2, PROCS // 8)))
 
 
+def replayed(
+    jobs: Jobs, switches: Switches, *order: str, units: Units = UNITS, cluster: int | Cluster = PROCS
+) -> tuple[Schedule, Placement]:
+    """order: policy, backfilling rule and correction, as far as they are not the usual ones."""
+    outcome = SwitchReplayer(OrderReplayer(*order), units, switches).replay(jobs, Cluster.of(cluster))
+    assert outcome.placement is not None
+    return outcome.schedule, outcome.placement
+
+
 def test_the_oracle_puts_off_the_same() -> None:
     put_off = 0
     for seed in range(CASES):
@@ -30,7 +42,7 @@ def test_the_oracle_puts_off_the_same() -> None:
         rules = case.policy, case.backfill, case.correction
         switches = Switches(case.switches.leaves, case.switches.wait)
         try:
-            schedule, placement = replay_with_switches(jobs, cluster, units_of_case(case), switches, *rules)
+            schedule, placement = replayed(jobs, switches, *rules, units=units_of_case(case), cluster=cluster)
         except NeverStarts:
             continue
         expected = oracle_switches(case.machine, case.replayed, case.switches, *rules)
@@ -50,7 +62,7 @@ def test_who_waits_for_nothing_starts_as_in_the_plain_replay(policy: str, backfi
     plain = replay(jobs, PROCS, policy, backfill)
     placed = place_schedule(jobs, PROCS, plain, UNITS, "tree")
     for switches in (Switches(PROCS, 100_000), Switches(1, 0)):
-        schedule, placement = replay_with_switches(jobs, PROCS, UNITS, switches, policy, backfill)
+        schedule, placement = replayed(jobs, switches, policy, backfill)
         assert schedule.start.tolist() == plain.start.tolist()
         assert schedule.backfilled.tolist() == plain.backfilled.tolist()
         if policy == "FCFS" and backfill != "easy-sjbf":  # others start jobs of one second in another order
@@ -61,7 +73,7 @@ def test_who_waits_for_nothing_starts_as_in_the_plain_replay(policy: str, backfi
 
 def test_waiting_buys_compactness() -> None:
     jobs = busy_jobs(2000)
-    rows = [replay_with_switches(jobs, PROCS, UNITS, Switches(1, wait)) for wait in (0, 600, 7200)]
+    rows = [replayed(jobs, Switches(1, wait)) for wait in (0, 600, 7200)]
     small = (least_leaves(UNITS, jobs.procs) == 1) & (jobs.procs > 1)
     shares = [float((placement.leaves[small] == 1).mean()) for _, placement in rows]
     assert shares == sorted(shares) and shares[2] > shares[0] + 0.05
@@ -84,13 +96,13 @@ def test_words_that_are_no_switches(text: str) -> None:
 def test_what_cannot_wait_for_switches() -> None:
     jobs = busy_jobs(50)
     with pytest.raises(ValueError, match="leave --switches out"):
-        replay_with_switches(jobs, PROCS, UNITS, Switches(1, 600), backfill="conservative")
+        replayed(jobs, Switches(1, 600), "FCFS", "conservative")
     with pytest.raises(ValueError, match="unknown policy"):
-        replay_with_switches(jobs, PROCS, UNITS, Switches(1, 600), "nonsense")
+        replayed(jobs, Switches(1, 600), "nonsense")
 
 
 def test_an_empty_log() -> None:
-    schedule, placement = replay_with_switches(busy_jobs(10).window(0, 0), PROCS, UNITS, Switches(1, 600))
+    schedule, placement = replayed(busy_jobs(10).window(0, 0), Switches(1, 600))
     assert len(schedule.start) == len(placement.size) == 0
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from assets.common.trace import Trace, load_trace
 from assets.what_if.changes.jobs_of_replay import changed_rows, queues_of
-from assets.what_if.run import choose_policy, replay_run
-from assets.what_if.settings import RunSettings, check_saved_settings, check_settings
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import replay_run
+from assets.what_if.settings import RunSettings, check_saved_settings
 from tests.tiny import busy_log, in_queues, warehouse_of
 
 

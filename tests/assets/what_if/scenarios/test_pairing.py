@@ -9,9 +9,10 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_trace
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.scenarios.pairing import judge_pair, pair_jobs, paired_waits, ranked_rows
-from assets.what_if.settings import RunSettings, check_settings
+from assets.what_if.settings import RunSettings
 from models.judging.judge import Replayed, judge
 
 

@@ -10,9 +10,10 @@ import pytest
 from assets.common.trace import Trace, load_trace
 from assets.policies.adoption import adopt_agents
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
-from assets.what_if.agents import choose_agent
-from assets.what_if.run import choose_policy, replay_run
-from assets.what_if.settings import RunSettings, check_settings
+from assets.what_if.policies import choose_agent
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import replay_run
+from assets.what_if.settings import RunSettings
 from models.scheduling.learning.starts import rule_network
 from models.scheduling.learning.training import TrainedPolicy
 from models.scheduling.learning.training_run import JudgedPolicy

@@ -1,9 +1,10 @@
-"""Replays by an agent in the mode of the paper: the starts of its own episodes, and what is refused beside it."""
+"""Which way a replay takes, what each refuses, and replays by an agent that decides all starts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -11,13 +12,26 @@ import pytest
 import torch
 
 from assets.common.trace import Trace, load_trace
-from assets.what_if.paper_agent import choose_placing
-from assets.what_if.run import ReplayRun, choose_policy, replay_run
-from assets.what_if.settings import Outage, RunSettings, check_settings
-from models.backfilling.placing_file import placing_to_bytes
+from assets.what_if import replayers
+from assets.what_if.on_nodes import NodeReplayer, NodeSettings
+from assets.what_if.replayers import WAYS, Way, check_settings, choose_policy, way_of
+from assets.what_if.run import ReplayRun, replay_run
+from assets.what_if.settings import REFUSABLE, Outage, RunSettings
+from models.allocation.looking_ahead import LookingAheadReplayer
+from models.backfilling.placing_file import PlacingAgent, placing_to_bytes
 from models.backfilling.playing import play_episodes
 from models.backfilling.trials import agent_of, new_network
+from models.runtime.live import LiveReplayer
 from simulator.agents.placing import PlacingBatch, PlacingRules
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.jobs.words import TOGETHER
+from simulator.partitions import PartitionReplayer
+from simulator.published.rlscheduler import RLSchedulerReplayer
+from simulator.replayer import Outcome, Replayer
+from simulator.topology.switches import SwitchReplayer
 from tests.models.backfilling.small import small_options
 from tests.tiny import busy_log, warehouse_of
 
@@ -89,8 +103,63 @@ def test_a_log_without_requests_needs_other_estimates(trace: Trace, agent: str) 
 
 
 def test_other_files_and_rules_are_not_its(tmp_path: Path, agent: str) -> None:
-    assert choose_placing(RunSettings()) is None
-    assert choose_placing(RunSettings(backfill=str(tmp_path / "none.json"))) is None
+    for backfill in ("easy", str(tmp_path / "none.json")):
+        assert way_of(RunSettings(backfill=backfill)).replayer is not PlacingAgent
     Path(agent).write_bytes(Path(agent).read_bytes()[:300])
     with pytest.raises(ValueError, match=r"agent.json: not an agent's file, or one that is cut short"):
-        choose_placing(RunSettings(backfill=agent))
+        choose_policy(RunSettings(backfill=agent), None, "mine")
+
+
+ON_NODES = NodeSettings(topology="4x2x8")
+
+
+@pytest.mark.parametrize(
+    ("settings", "nodes", "replayer"),
+    [
+        ({}, None, OrderReplayer),
+        ({"backfill": "pick:by=shortest", "warm_start": True}, None, OrderReplayer),
+        ({"estimates": "live"}, None, LiveReplayer),
+        ({"partitions": {"7": 4}}, None, PartitionReplayer),
+        ({"rules": "rlscheduler"}, None, RLSchedulerReplayer),
+        ({"rules": "rlscheduler-corrected", "backfill": "none"}, None, RLSchedulerReplayer),
+        ({"estimates": "live"}, {}, NodeReplayer),
+        ({"cancelled": True}, {"switches": "1@1h"}, SwitchReplayer),
+        ({}, {"place": TOGETHER, "period": 60}, LookingAheadReplayer),
+    ],
+)
+def test_the_way_of_settings(settings: dict, nodes: dict | None, replayer: type[Replayer]) -> None:
+    placed = None if nodes is None else ON_NODES.model_copy(update=nodes)
+    assert way_of(check_settings(RunSettings(**settings), placed), placed).replayer is replayer
+
+
+def test_every_way_has_words_for_what_it_does_not_honour() -> None:
+    parts = {name.replace("_", "-") for name in REFUSABLE} | {"estimates live", "agent", "nodes"}
+    for way in WAYS:
+        assert way.replayer.honours <= parts
+        for part in sorted(parts - way.replayer.honours):
+            with pytest.raises(ValueError, match=r"leave|use actual"):
+                way.check(RunSettings(backfill="a.json"), [part])
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A scheduler that nobody has: jobs run one after the other."""
+
+    honours: ClassVar = frozenset({"policy"})
+
+    def replay(self, jobs: Jobs, cluster: Cluster) -> Outcome:
+        start = np.maximum.accumulate(jobs.submit + jobs.runtime.cumsum())
+        return Outcome(Schedule(start, np.zeros(len(jobs), dtype=np.bool_)), counts={"alone": len(jobs)})
+
+
+def test_a_further_scheduler_is_one_entry(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses what it does not name."""
+    own = Way(OneByOne, lambda settings, nodes: True, lambda asked: OneByOne(), {"": "one by one has no --{part}"})
+    monkeypatch.setattr(replayers, "WAYS", (own,))
+    run = run_of(trace, policy="SJF")
+    assert run.counts["alone"] == 150 and (np.diff(run.schedule.start) > 0).all()
+    checked = check_settings(RunSettings())
+    with pytest.raises(ValueError, match="one by one has no --outages"):
+        run_of(trace, outages=[Outage(start=5, end=50, procs=1)])
+    with pytest.raises(ValueError, match="one by one has no --nodes"):
+        replay_run(trace, checked, choose_policy(checked, None, "mine"), ON_NODES)

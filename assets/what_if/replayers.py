@@ -1,0 +1,255 @@
+"""Which replayer a replay gets: the registry of the ways to replay, and what each refuses (simulator/replayer.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from assets.common.trace import Trace
+from assets.what_if.on_nodes import Ground, NodeReplayer, NodeSettings, tree_of
+from assets.what_if.policies import ChosenPolicy, deciding_agent, order_policy, rlscheduler_policy
+from assets.what_if.settings import RunSettings, usual_settings
+from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
+from models.backfilling.placing_file import PlacingAgent, is_placing_file
+from models.judging.machine import partitions_of
+from models.runtime.live import LiveReplayer, LiveSettings
+from simulator.engine.replay import OrderReplayer
+from simulator.jobs.cluster import Cluster
+from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
+from simulator.partitions import PartitionReplayer, shares_of
+from simulator.published.rlscheduler import RLSchedulerReplayer
+from simulator.replayer import Replayer
+from simulator.topology.switches import SwitchReplayer, parse_switches
+from warehouse import Warehouse
+
+
+class Asked(NamedTuple):
+    """One replay. rows: of Trace.rows, those of its jobs in their order. ground: its nodes, None where jobs are not placed."""
+
+    trace: Trace
+    settings: RunSettings
+    policy: ChosenPolicy
+    rows: pl.DataFrame
+    cluster: Cluster
+    ground: Ground | None = None
+
+
+class Way(NamedTuple):
+    """A way to replay. takes: whether these settings ask for it. refusals: by part what is said where the replayer does not honour it, ""
+    for any other, with {part} and {backfill}. policy: chooses the policy, with arguments and errors as `choose_policy`."""
+
+    replayer: type[Replayer]
+    takes: Callable[[RunSettings, NodeSettings | None], bool]
+    make: Callable[[Asked], Replayer]
+    refusals: Mapping[str, str]
+    policy: Callable[[RunSettings, Warehouse | None, str], ChosenPolicy] = order_policy
+
+    def check(self, settings: RunSettings, parts: Iterable[str]) -> None:
+        """Raises ValueError for the first of these parts that the replayer does not honour."""
+        for part in parts:
+            if part not in self.replayer.honours:
+                words = self.refusals.get(part, self.refusals[""])
+                raise ValueError(words.format(part=part, backfill=settings.backfill))
+
+
+def way_of(settings: RunSettings, nodes: NodeSettings | None = None) -> Way:
+    """The way to replay under these settings."""
+    return next(way for way in WAYS if way.takes(settings, nodes))
+
+
+def replayer_of(asked: Asked) -> Replayer:
+    """The replayer of one replay. Raises ValueError, with the remedy, where it is not made for the cluster or the log."""
+    nodes = None if asked.ground is None else asked.ground.settings
+    return way_of(asked.settings, nodes).make(asked)
+
+
+def choose_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
+    """The policy of the settings, with the agents beside it. settings: as `check_settings` returns them. warehouse: holds the source's
+    learned policies. None where there is none, for a bare log.
+
+    Raises ValueError with the remedy.
+    """
+    return way_of(settings).policy(settings, warehouse, source)
+
+
+def check_settings(settings: RunSettings, nodes: NodeSettings | None = None) -> RunSettings:
+    """The settings with names in their usual form, all of which the replayer honours. nodes: where jobs are placed, if they are.
+
+    Raises ValueError that names the option, what it takes and the remedy.
+    """
+    settings = usual_settings(settings)
+    way_of(settings).check(settings, settings.parts)
+    if nodes is not None:
+        _check_nodes(nodes, settings)
+    return settings
+
+
+def _check_nodes(nodes: NodeSettings, settings: RunSettings) -> None:
+    """Raises ValueError, as `check_settings` does, for nodes that do not go with the settings, and for a tree that cannot be read."""
+    one_of("nodes", nodes.nodes, SHARING)
+    one_of("place", nodes.place, PLACES)
+    tree_of(nodes)
+    way_of(settings).check(settings, ["nodes"])
+    if nodes.switches is not None:
+        parse_switches(nodes.switches)
+    changes_starts = {"switches": nodes.switches is not None, "every": nodes.period is not None}
+    if all(changes_starts.values()):
+        raise ValueError("a job cannot wait for switches at periods: leave --switches or --every out")
+    for option, given in changes_starts.items():
+        if given and not SwitchReplayer.honours.issuperset(settings.parts):
+            raise ValueError(_MOVES_STARTS.format(option=option))
+    if nodes.place == TOGETHER:
+        if nodes.period is None:
+            raise ValueError(f"--place {TOGETHER} chooses jobs at periods: give --every, such as --every 60")
+        if nodes.guard is not None and nodes.guard < 1:
+            raise ValueError(f"guard must be at least 1 period, got {nodes.guard}")
+        way_of(settings, nodes).check(settings, settings.parts)
+    elif nodes.guard is not None:
+        raise ValueError(f"--guard goes with --place {TOGETHER} alone: leave it out")
+    if nodes.switches is not None and nodes.place != "tree":
+        raise ValueError("jobs wait for few switches under the rule tree alone: leave --place out")
+
+
+def _order(asked: Asked) -> OrderReplayer:
+    assert asked.policy.policy is not None
+    return OrderReplayer(asked.policy.policy, asked.settings.backfill_rule, asked.settings.correction)
+
+
+def _live(asked: Asked) -> LiveReplayer:
+    settings = asked.settings
+    live = LiveSettings(settings.believed.statistic, reserve_by=settings.reserve_by, admit_by=settings.admit_by)
+    return LiveReplayer(_order(asked), asked.rows, live)
+
+
+def _order_or_watched(asked: Asked) -> Replayer:
+    """Estimates that are predictions are watched: which reservations do underestimates delay? That is so under EASY rules, on an empty
+    cluster without outages and without a queue."""
+    settings, cluster = asked.settings, asked.cluster
+    is_empty = not (len(cluster.running) or cluster.waiting or len(cluster.outages))
+    plain = is_empty and not settings.cancelled and settings.inspector is None
+    watched = plain and settings.believed.may_underestimate
+    return _live(asked) if watched and settings.backfill in ("none", "any", "easy", "easy-sjbf") else _order(asked)
+
+
+def _partitions(asked: Asked) -> PartitionReplayer:
+    owned = asked.settings.partitions
+    return PartitionReplayer(
+        _order(asked), partitions_of(asked.rows["queue"], owned), shares_of(owned, asked.cluster.procs)
+    )
+
+
+def _rlscheduler(asked: Asked) -> RLSchedulerReplayer:
+    rules = asked.settings.backfill == "easy", asked.settings.rules == "rlscheduler"
+    return RLSchedulerReplayer(asked.policy.policy or asked.policy.text, *rules, asked.trace.procs_per_node)
+
+
+def _agent_alone(asked: Asked) -> PlacingAgent:
+    """Raises ValueError for a cluster or a log that the agent's state is not made for."""
+    agent, settings, procs = asked.policy.alone, asked.settings, asked.cluster.procs
+    assert isinstance(agent, PlacingAgent)
+    if procs != agent.cluster_procs:
+        raise ValueError(
+            f"{settings.backfill}: this agent is made for {agent.made_for}. This cluster has {procs} processors: give --procs "
+            f"{agent.cluster_procs}, or train an agent whose network does not depend on them (tracehouse train --learn backfilling "
+            f"--agent pick:from=all,window={agent.front}-{agent.back})"
+        )
+    if settings.estimates == "requested" and not (asked.trace.rows["requested_walltime_s"] > 0).any():
+        raise ValueError(
+            f"{settings.backfill}: this agent reads requested times, and no job of the log has one. Let it know the run times with "
+            "--estimates actual, or replay a source that has predicted ones with --estimates predicted"
+        )
+    return agent
+
+
+def _looking_ahead(asked: Asked) -> LookingAheadReplayer:
+    assert asked.ground is not None
+    nodes = asked.ground.settings
+    assert nodes.period is not None
+    guard = PAPERS_VALUES.guard if nodes.guard is None else nodes.guard
+    return LookingAheadReplayer(asked.ground.units, nodes.period, guard, nodes.placing_seed)
+
+
+def _switches(asked: Asked) -> SwitchReplayer:
+    assert asked.ground is not None and asked.ground.settings.switches is not None
+    return SwitchReplayer(_order(asked), asked.ground.units, parse_switches(asked.ground.settings.switches))
+
+
+def _placed_after(asked: Asked) -> NodeReplayer:
+    assert asked.ground is not None
+    return NodeReplayer(replayer_of(asked._replace(ground=None)), asked.ground)
+
+
+_ONE_OF_THEM = "--{part} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
+_MOVES_STARTS = (
+    "--{option} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one "
+    "of them out"
+)
+_WHOLE = "partitions cannot be combined with nodes, nor with an agent that decides all starts: leave one of them out"
+
+WAYS = (
+    Way(
+        RLSchedulerReplayer,
+        lambda settings, nodes: not settings.is_standard,
+        _rlscheduler,
+        {
+            "": "the RLScheduler rules have no --{part} (that code takes requests as logged, on a cluster that is whole and empty): leave "
+            "it out, or replay with --rules standard",
+            "nodes": "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard",
+            "partitions": _ONE_OF_THEM.format(part="rules"),
+        },
+        rlscheduler_policy,
+    ),
+    Way(
+        LookingAheadReplayer,
+        lambda settings, nodes: nodes is not None and nodes.place == TOGETHER,
+        _looking_ahead,
+        {"": f"--place {TOGETHER} decides all starts by itself, on a cluster that is whole: leave --{{part}} out"},
+    ),
+    Way(
+        SwitchReplayer,
+        lambda settings, nodes: nodes is not None and nodes.switches is not None,
+        _switches,
+        {"": _MOVES_STARTS.format(option="switches")},
+    ),
+    Way(
+        NodeReplayer,
+        lambda settings, nodes: nodes is not None,
+        _placed_after,
+        {"": "nodes have no --{part}: leave it out"},
+    ),
+    Way(
+        PlacingAgent,
+        lambda settings, nodes: settings.backfill_file is not None and is_placing_file(Path(settings.backfill)),
+        _agent_alone,
+        {
+            "": "{backfill}: this agent decides all starts by itself, as in its own episodes. Nothing is reserved there, and nobody else "
+            "decides: leave --{part} out",
+            "estimates live": "{backfill}: this agent reads the estimate that a job has at submission: leave --estimates out, or use "
+            "actual or predicted",
+            "partitions": _WHOLE,
+        },
+        deciding_agent,
+    ),
+    Way(
+        PartitionReplayer,
+        lambda settings, nodes: bool(settings.partitions),
+        _partitions,
+        {"": _ONE_OF_THEM, "nodes": _WHOLE},
+    ),
+    Way(
+        LiveReplayer,
+        lambda settings, nodes: settings.believed.is_live,
+        _live,
+        {"": "live estimates have no --{part}: leave it out, or replay with --estimates predicted"},
+    ),
+    Way(
+        OrderReplayer,
+        lambda settings, nodes: True,
+        _order_or_watched,
+        {"": "orders with backfilling have no --{part}: leave it out"},
+    ),
+)
+"""The first that takes the settings replays. Those of nodes stand above those that know none, which they may hold."""
