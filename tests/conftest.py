@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from tests.compiled import CALLS, OVER_A_LAKE, compile_together
+from tests.kinds import is_in_part, kind_of
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
 from tests.tiny import Home
 from warehouse import Warehouse, file_lock
@@ -26,8 +27,25 @@ LONG_FILES = ("tests/test_documents.py", "tests/assets/ingest/", "tests/pipeline
 and pipelines need the run that is made once: while one process makes it, the other has files that do not."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Orders files by LONG_FILES. Tests of one file stay as they are."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --part."""
+    parser.addoption(
+        "--part", metavar="K/N", help="of the thorough tests, only those of one of N parts (tests/kinds.py)"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks thorough tests, and orders files by LONG_FILES. Tests of one file stay as they are."""
+    part = config.getoption("--part")
+    for item in items:
+        if kind := kind_of(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
+            item.add_marker(kind)
+    if part:
+        left_out = [item for item in items if kind_of(item.nodeid) and not is_in_part(item.nodeid, part)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
     def place(item: pytest.Item) -> int:
         return next((k for k, name in enumerate(LONG_FILES) if item.nodeid.startswith(name)), len(LONG_FILES))
