@@ -16,7 +16,7 @@ import pytest
 from tests.compiled import CALLS, OVER_A_LAKE, compile_together
 from tests.kinds import is_in_part, kind_of
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
-from tests.tiny import Home
+from tests.tiny import SOURCE, Home
 from warehouse import Warehouse, file_lock
 from warehouse.file_door import FileDoor
 
@@ -131,6 +131,8 @@ def make_finished(folder: Path) -> None:
     home = Home(folder / "home")
     done = home.run_tiny()
     assert done.returncode == 0, done.stderr
+    searched = home.call("run", SOURCE, "--job", "prediction_search", "--config", str(home.folder / "search.yaml"))
+    assert searched.returncode == 0, searched.stderr
     shutil.copytree(home.folder, folder / "copy")
     (folder / "printed").write_text(done.stdout)
 
