@@ -37,7 +37,7 @@ _announced = False
 
 
 def user_folder() -> Path | None:
-    """`tracehouse` in the user's folder for what can be made again. None where the user has no such folder."""
+    """`tracehouse` in the user's folder for what can be recomputed. None where the user has no such folder."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not cache.is_absolute():
         cache = Path("~/.cache").expanduser()  # raises RuntimeError where there is no home
