@@ -85,6 +85,10 @@ class Compiler:
         are the same on the same machine. On another one the last digits may differ, as torch's do."""
         return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
 
+    def ieee(self, function: Callable[..., Any], **options: Any) -> Any:
+        """As `compiled`, but no arithmetic raises: every failure becomes inf or nan, so that one test finds all of them."""
+        return self._compile(function, counting=True, error_model="numpy", **options)
+
     def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
         dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
         # a function from elsewhere, such as a test's, may change without the key
