@@ -86,16 +86,20 @@ class Compiler:
         return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
 
     def ieee(self, function: Callable[..., Any], **options: Any) -> Any:
-        """As `compiled`, but no arithmetic raises: every failure becomes inf or nan, so that one test finds all of them."""
-        return self._compile(function, counting=True, error_model="numpy", **options)
+        """No arithmetic raises: every failure becomes inf or nan, so that one test finds all of them. With numba's own passes, since
+        ours made formulas a tenth slower."""
+        return self._kept(_njit(nogil=True, error_model="numpy", **options)(function))
 
     def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
         dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
-        # a function from elsewhere, such as a test's, may change without the key
-        covered = any(map(Path(function.__code__.co_filename).is_relative_to, self.folders))
-        if covered and self.folder is not None:
-            dispatcher._cache = KeptCode(self.folder, function)
         _take_constants_as_values(dispatcher)
+        return self._kept(dispatcher)
+
+    def _kept(self, dispatcher: Any) -> Any:
+        """The dispatcher with our cache, unless its function is from elsewhere, such as a test's: it may change without the key."""
+        file = Path(dispatcher.py_func.__code__.co_filename)
+        if any(map(file.is_relative_to, self.folders)) and self.folder is not None:
+            dispatcher._cache = KeptCode(self.folder, dispatcher.py_func)
         return dispatcher
 
 
