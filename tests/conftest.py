@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import sys
 from collections import Counter
@@ -19,6 +20,9 @@ from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_t
 from tests.tiny import SOURCE, Home
 from warehouse import Warehouse, file_lock
 from warehouse.file_door import FileDoor
+
+# what a test starts with another home finds what is compiled
+os.environ.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
 
 gc.disable()  # while test files and what they import are loaded: all of that stays
 
