@@ -8,13 +8,13 @@ import pytest
 
 from tests.kinds import THOROUGH, is_in_part, kind_of
 
-FOLDER = Path(__file__).parent
+PROJECT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("pattern", [pattern for _, *patterns in THOROUGH.values() for pattern in patterns])
 def test_every_pattern_names_a_test(pattern: str) -> None:
     file, _, test = pattern.partition("::")
-    files = list(FOLDER.glob(file))
+    files = list(PROJECT.glob(file))
     assert files
     assert not test or any(f"def {test.partition('*')[0]}" in path.read_text() for path in files)
 
