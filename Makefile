@@ -23,7 +23,7 @@ saying_how_long = ( while sleep 9; do echo "  still setting up, $$SECONDS s"; do
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help setup run test test-lake test-ray ui lint docs bench results clean constraints
+.PHONY: help setup run test test-all test-part test-lake test-ray ui lint docs bench results clean constraints
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -43,9 +43,18 @@ $(DONE): pyproject.toml constraints.txt
 run: setup ## Run the pipeline on all sources: raw logs to leaderboard and report
 	@$(BIN)/tracehouse run
 
-test: export PYTHONDONTWRITEBYTECODE := # else each run rewrites the assertions of all test files again, in each process
-test: setup ## Run the tests
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Else each run rewrites the assertions of all test files again, in each process.
+test test-all test-part: export PYTHONDONTWRITEBYTECODE :=
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test: setup ## Run the tests that guard each change
+	@$(PYTEST) -m "not thorough"
+
+test-all: setup ## Run all tests, the thorough ones too (tests/kinds.py)
+	@$(PYTEST)
+
+test-part: setup ## Run a part of the thorough tests, another one each day, all within four
+	@$(PYTEST) -m thorough --part $$(( $$(date +%s) / 86400 % 4 ))/4
 
 # Wheels of DuckDB's extensions for a lake exist for 1.5.5. All else is the main environment's, which comes after it on the path. Without a
 # network this ends within a minute, and says what was not run.

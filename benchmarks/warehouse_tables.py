@@ -198,7 +198,8 @@ def bundled_table(scores: pl.DataFrame) -> str:
             [label, *(text for row, of_row in zip(rows, ratios, strict=True) for text in (of_row, row["verdict"]))]
         )
     return markdown(
-        ["policy", "lublin-256", "[verdict](../reference/semantics.md#verdicts)", "campus-pbs", "verdict"], lines
+        ["policy", "lublin-256", "[verdict](../reference/semantics/verdicts.md#verdicts)", "campus-pbs", "verdict"],
+        lines,
     )
 
 

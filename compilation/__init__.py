@@ -2,54 +2,63 @@
 
 numba's own cache notices a change of the file that a function is in, but not of functions that it calls from other
 files. So it would replay an old rule after an edit. Therefore each room that compiles has a `Compiler`. Its cache folder is named
-by a hash over all files of the room, of the rooms below it and of this one. Folders of older keys are removed.
+by a hash over all files of the room, of the rooms below it and of this one. `compilation.keeping` says where that folder is.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-import shutil
+import os
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numba
 
+from compilation.keeping import KeptCode, opened, surroundings
 from compilation.passes import SmallCode
 
-_settings: Any = numba.config
 _njit: Any = numba.njit  # its type does not know the option `_nrt`
-_OPTIONS = {"cache": True, "nogil": True, "pipeline_class": SmallCode, "no_cfunc_wrapper": True}
+_OPTIONS = {"nogil": True, "pipeline_class": SmallCode, "no_cfunc_wrapper": True}
 """No wrapper for C: no code calls from there, and it took a tenth of the time that functions compile for."""
 
-_GIVEN_FOLDER: str = _settings.CACHE_DIR
+_GIVEN_FOLDER = os.environ.get("NUMBA_CACHE_DIR", "")
 """NUMBA_CACHE_DIR, or empty."""
 
 
 def source_hash(*folders: Path) -> str:
     """12 hexadecimal digits over all Python files below the folders, at any depth."""
+    return _digest(*folders)[:12]
+
+
+def _digest(*folders: Path) -> str:
     digest = hashlib.sha256()
     for folder in folders:
         for file in sorted(folder.rglob("*.py")):
-            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:12]
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 class Compiler:
     """Compiles the functions of one room.
 
     room: the room's folder. below: folders of the rooms whose compiled functions it calls. source_hash: changes with any file
-    of them. folder: where compiled functions are kept: below NUMBA_CACHE_DIR if that is set, else in the room's `__pycache__`.
+    of them.
     """
 
     def __init__(self, room: Path, *below: Path) -> None:
         # this file counts too, because it decides how functions are compiled
-        self.source_hash = source_hash(Path(__file__).parent, room, *below)
-        own = room / "__pycache__"
-        self.folder = Path(_GIVEN_FOLDER or own) / f"{room.name}-{self.source_hash}"
-        if not _GIVEN_FOLDER:  # a folder of the user's may also serve another checkout
-            _remove_older(own, self.folder.name)
+        self.folders = (Path(__file__).parent, room, *below)
+        digest = _digest(*self.folders)
+        self.source_hash = digest[:12]
+        self._room = room
+        self._key = hashlib.sha256(f"{digest} {surroundings()}".encode()).hexdigest()[:32]
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """Where compiled functions are kept; None where nothing can be written."""
+        return opened(f"{self._room.name}-{self._key}", self._room / "__pycache__", _GIVEN_FOLDER)
 
     def compiled(self, function: Callable[..., Any]) -> Any:
         """For functions that allocate arrays."""
@@ -76,14 +85,21 @@ class Compiler:
         are the same on the same machine. On another one the last digits may differ, as torch's do."""
         return self._compile(function, counting=True, fastmath={"reassoc", "contract", "nsz"})
 
+    def ieee(self, function: Callable[..., Any], **options: Any) -> Any:
+        """No arithmetic raises: every failure becomes inf or nan, so that one test finds all of them. With numba's own passes, since
+        ours made formulas a tenth slower."""
+        return self._kept(_njit(nogil=True, error_model="numpy", **options)(function))
+
     def _compile(self, function: Callable[..., Any], counting: bool, **options: Any) -> Any:
-        before = _settings.CACHE_DIR
-        _settings.CACHE_DIR = str(self.folder)  # numba reads it when a function is decorated
-        try:
-            dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
-        finally:
-            _settings.CACHE_DIR = before
+        dispatcher = _njit(**_OPTIONS, _nrt=counting, **options)(function)
         _take_constants_as_values(dispatcher)
+        return self._kept(dispatcher)
+
+    def _kept(self, dispatcher: Any) -> Any:
+        """The dispatcher with our cache, unless its function is from elsewhere, such as a test's: it may change without the key."""
+        file = Path(dispatcher.py_func.__code__.co_filename)
+        if any(map(file.is_relative_to, self.folders)) and self.folder is not None:
+            dispatcher._cache = KeptCode(self.folder, dispatcher.py_func)
         return dispatcher
 
 
@@ -97,10 +113,3 @@ def _take_constants_as_values(dispatcher: Any) -> None:
         return get_call_template(tuple(map(numba.types.unliteral, args)), plain)
 
     dispatcher.get_call_template = of_values
-
-
-def _remove_older(cache: Path, kept: str) -> None:
-    """Removes what earlier versions of the code have left in a room's cache. Without such a folder, functions are compiled again."""
-    for folder in cache.glob("*-*"):
-        if folder.name != kept and re.fullmatch(r"[a-z]+-[0-9a-f]{12}", folder.name):
-            shutil.rmtree(folder, ignore_errors=True)

@@ -14,9 +14,13 @@ TRAIN = (
 )
 PLACEMENT = dg.AssetSelection.assets("replay/placement")
 """It needs a tree of switches, which is the user's to give."""
+PREDICTION_SEARCH = dg.AssetSelection.assets("replay/prediction_search")
+"""It replays a log hundreds of times."""
 EVALUATE = (
-    dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets("marts/prediction_error")
-) - PLACEMENT
+    (dg.AssetSelection.groups("evaluation", "what_if", "report") | dg.AssetSelection.assets("marts/prediction_error"))
+    - PLACEMENT
+    - PREDICTION_SEARCH
+)
 DDPPO = dg.AssetSelection.assets("experiments/ddppo")
 DDPPO_TRANSFER = dg.AssetSelection.assets("experiments/ddppo_transfer")
 """Of large logs, and of logs that others have learned from: not of every source."""
@@ -46,6 +50,9 @@ predict = _job(
 replay_runs = _job("replay_runs", dg.AssetSelection.assets("replay/runs"), "What-if replays of a source, saved by name")
 population = _job("population", POPULATION, "A policy by decentralised PPO on many workers, tuned by a population")
 placement = _job("placement", PLACEMENT, "Replays of a source on nodes below switches, saved by name")
+prediction_search = _job(
+    "prediction_search", PREDICTION_SEARCH, "Which use of predicted run times shortens waits; takes a while"
+)
 experiments = _job(
     "experiments",
     dg.AssetSelection.groups("experiments") - RLSCHERT - TOPOLOGY - DDPPO - DDPPO_TRANSFER,
@@ -103,6 +110,7 @@ JOBS = [
     ddppo,
     ddppo_transfer,
     placement,
+    prediction_search,
     experiments,
     report,
 ]

@@ -20,7 +20,7 @@ KNOWN_AFTER = 0.05
 TYPICAL_S = {
     **{"raw/log": 10, "features/job_features": 4, "features/similar_jobs": 2, "predictions/runtime_evaluation": 20},
     **{"predictions/runtime_model": 3, "replay/runs": 50, "policies/priority_key": 10, "predictions/wait_times": 5},
-    **{"policies/scheduling_policy": 30, "replay/prediction_search": 60, "replay/evaluation": 3},
+    **{"policies/scheduling_policy": 30, "replay/evaluation": 3},
 }
 """Seconds of the slow assets for a bundled source: how a first run divides its time. All others take about one."""
 

@@ -10,5 +10,6 @@ compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
 inlined: Any = _COMPILER.inlined
 inlined_late: Any = _COMPILER.inlined_late
+ieee: Any = _COMPILER.ieee
 SOURCE_HASH = _COMPILER.source_hash
 """Which rules these are: stored with every saved run."""

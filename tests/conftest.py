@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import sys
 from collections import Counter
@@ -14,10 +15,14 @@ import duckdb
 import pytest
 
 from tests.compiled import CALLS, OVER_A_LAKE, compile_together
+from tests.kinds import is_in_part, kind_of
 from tests.lake.doors import Lakes, install, reason_not_over_a_lake, server_of_tests
-from tests.tiny import Home
+from tests.tiny import SOURCE, Home
 from warehouse import Warehouse, file_lock
 from warehouse.file_door import FileDoor
+
+# what a test starts with another home finds what is compiled
+os.environ.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
 
 gc.disable()  # while test files and what they import are loaded: all of that stays
 
@@ -26,8 +31,25 @@ LONG_FILES = ("tests/test_documents.py", "tests/assets/ingest/", "tests/pipeline
 and pipelines need the run that is made once: while one process makes it, the other has files that do not."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Orders files by LONG_FILES. Tests of one file stay as they are."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --part."""
+    parser.addoption(
+        "--part", metavar="K/N", help="of the thorough tests, only those of one of N parts (tests/kinds.py)"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks thorough tests, and orders files by LONG_FILES. Tests of one file stay as they are."""
+    part = config.getoption("--part")
+    for item in items:
+        if kind := kind_of(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
+            item.add_marker(kind)
+    if part:
+        left_out = [item for item in items if kind_of(item.nodeid) and not is_in_part(item.nodeid, part)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
     def place(item: pytest.Item) -> int:
         return next((k for k, name in enumerate(LONG_FILES) if item.nodeid.startswith(name)), len(LONG_FILES))
@@ -113,6 +135,8 @@ def make_finished(folder: Path) -> None:
     home = Home(folder / "home")
     done = home.run_tiny()
     assert done.returncode == 0, done.stderr
+    searched = home.call("run", SOURCE, "--job", "prediction_search", "--config", str(home.folder / "search.yaml"))
+    assert searched.returncode == 0, searched.stderr
     shutil.copytree(home.folder, folder / "copy")
     (folder / "printed").write_text(done.stdout)
 

@@ -34,7 +34,6 @@ CONFIG = """
 ops:
   predictions__runtime_evaluation: {config: {predictors: [requested, similar_jobs, xgboost], days: 60}}
   predictions__wait_times: {config: {jobs: 100}}
-  replay__prediction_search: {config: {shakes: 0}}
   policies__trajectory_filter: {config: {window_jobs: 64, sampled_windows: 100}}
   policies__priority_key: {config: {search: {random_keys: 10, steps: 10}}}
   policies__scheduling_policy:
@@ -45,13 +44,20 @@ ops:
 """
 
 
+SEARCH_CONFIG = """
+ops:
+  replay__prediction_search: {config: {shakes: 0}}
+"""
+"""Of the job prediction_search."""
+
+
 class Home:
     """A TRACEHOUSE_HOME of its own, with the tiny source in its catalogue."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (("sources.toml", CATALOGUE), ("config.yaml", CONFIG)):
+        for name, text in (("sources.toml", CATALOGUE), ("config.yaml", CONFIG), ("search.yaml", SEARCH_CONFIG)):
             if not (folder / name).exists():  # others may be reading it
                 (folder / name).write_text(text)
         self.printed = ""  # what the run that made it has printed

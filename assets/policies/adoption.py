@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from assets.common.storage import remove_unused_models
-from assets.policies.registry import POLICY_COLUMNS, Candidate, champion_agent, crown, learned_kind
+from assets.policies.registry import POLICY_COLUMNS, Candidate, champion_agent, learned_kind, promote
 from assets.policies.training import PolicyTask, TrainingSetup, store_policy
 from models.scheduling.learning.training_run import JudgedPolicy
 from models.scheduling.options import Recipe
@@ -25,7 +25,7 @@ def adopt_agents(
     """Keeps newly trained agents, of which the best challenges the champion on the jobs that confirmed it.
 
     setup: of an agent, whose lessons have jobs that confirm. policies: one for each seed. accept_trade: as
-    models.judging.judge.takes_over has it. Returns what assets.policies.registry.crown does.
+    models.judging.judge.takes_over has it. Returns what assets.policies.registry.promote does.
     """
     task, confirming = setup.task, setup.lessons.confirming
     assert setup.arena.agent is not None and task.agent is not None and confirming is not None
@@ -38,9 +38,9 @@ def adopt_agents(
         stored = store_policy(source, f"{learns}-{policy.seed}", policy.trained.weights, card, task.agent)
         row = {name: card[name] for name in POLICY_COLUMNS}
         candidates.append(Candidate(row | stored, policy.trained.weights))
-    crowned = crown(warehouse, source, setup.arena, candidates, confirming.scored, None, accept_trade)
-    remove_unused_models(source, learns, crowned[0]["file"])
-    return crowned
+    promoted = promote(warehouse, source, setup.arena, candidates, confirming.scored, None, accept_trade)
+    remove_unused_models(source, learns, promoted[0]["file"])
+    return promoted
 
 
 def lesson_of_champion(warehouse: Warehouse, source: str, learns: str) -> tuple[PolicyTask, Recipe] | None:

@@ -15,7 +15,7 @@ from assets.ingest.core_jobs import jobs
 from assets.policies.config import PPOConfig, TaskConfig, task_of
 from assets.policies.lessons import judged_jobs, lessons_of
 from assets.policies.population_plots import lineage
-from assets.policies.registry import crown
+from assets.policies.registry import promote
 from assets.policies.scheduling_policy import candidate_of
 from assets.policies.training import TrainingSetup, arena_of_task
 from assets.policies.trajectory_filter import trajectory_filter
@@ -79,7 +79,7 @@ def population(
     stops = stop_rows(source, parameters["families_done"])
     candidate = candidate_of(setup, policy, f"population-{config.seed}")
     judged = judged_jobs(test_position)
-    kept, events, happened = crown(warehouse, source, arena, [candidate], judged, None, config.accept_trade)
+    kept, events, happened = promote(warehouse, source, arena, [candidate], judged, None, config.accept_trade)
     replace_partitions(
         warehouse,
         source,

@@ -122,7 +122,7 @@ def _of_kind(learns: str) -> pl.Expr:
     return pl.col("layout").is_in(LAYOUTS_OF_AGENTS[learns])
 
 
-def crown(
+def promote(
     warehouse: Warehouse,
     source: str,
     arena: Arena,

@@ -29,7 +29,7 @@ from assets.policies.config import (
     text_field,
 )
 from assets.policies.lessons import judged_jobs, lessons_of
-from assets.policies.registry import POLICY_COLUMNS, Candidate, crown
+from assets.policies.registry import POLICY_COLUMNS, Candidate, promote
 from assets.policies.training import TrainingSetup, arena_of_task, store_policy
 from assets.policies.trajectory_filter import trajectory_filter
 from models.scheduling.learning.training import EpochReport
@@ -87,7 +87,7 @@ def scheduling_policy(
         context.log.warning("no window lies inside the filter's range: training takes all windows from the start")
     candidates, curve = _train(context, setup, recipe, config.seeds)
     judged = judged_jobs(test_position)
-    rows, events, happened = crown(warehouse, source, arena, candidates, judged, curve, config.accept_trade)
+    rows, events, happened = promote(warehouse, source, arena, candidates, judged, curve, config.accept_trade)
     context.log.info(happened)
     remove_unused_models(source, "policy", rows["file"])
     for seed in config.seeds:

@@ -11,7 +11,7 @@ import polars as pl
 from assets.common.storage import artefacts_folder, read_model, remove_unused_models, store_model
 from models.runtime.challenge import Challenge, Verdict, line_of_champions, new_challenge
 from models.runtime.drift import champion_drift
-from models.runtime.model_file import holds_pickle, predictor_from_bytes, predictor_to_bytes, without_pickle
+from models.runtime.model_file import predictor_from_bytes, predictor_to_bytes
 from models.runtime.predictor import Predictor
 from warehouse import Warehouse, first_row, replace_partitions
 
@@ -31,7 +31,6 @@ def challenge_champion(
     are compared. seed: of the bootstrap. Raises ValueError for an unknown name, and where there is nothing to learn from.
     """
     contest = new_challenge(rows, predictor, test_days)
-    _convert_pickles(warehouse, source)
     file, digest = store_model(source, MODEL, predictor_to_bytes(contest.challenger))
     card = contest.card() | {"file": file, "sha256": digest}
     if (nothing_new := _seen_before(warehouse, source, card)) is not None:
@@ -92,7 +91,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
         raise ValueError(f"source {source!r} has no version {target}. It has {', '.join(map(str, files))}")
     if target == present:
         raise ValueError(f"version {target} is the champion of source {source!r} already")
-    _load(warehouse, source, *files[target])
+    _load(*files[target])
     event = {"kind": "rolled back", "version": target, "champion": target, "data_until": events[-1][1]}
     event |= {"reason": f"by hand, instead of version {present}"}
     event |= {"mae_gain_s": None, "mae_gain_low_s": None, "mae_gain_high_s": None}
@@ -104,9 +103,7 @@ def roll_back(warehouse: Warehouse, source: str, version: int | None = None) -> 
 
 
 def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
-    """(version, the predictor). Raises ValueError before there is one, and when its file has changed.
-
-    A file of an older tracehouse that holds a pickle is converted first, see `_convert`."""
+    """(version, the predictor). Raises ValueError before there is one, and when its file has changed."""
     with warehouse.read() as connection:
         champion = first_row(
             connection, "SELECT version, file, sha256 FROM predictions.champions WHERE source = ?", [source]
@@ -114,7 +111,7 @@ def load_champion(warehouse: Warehouse, source: str) -> tuple[int, Predictor]:
     if champion is None:
         raise ValueError(f"source {source!r} has no run-time model: materialize predictions/runtime_model first")
     version, file, sha256 = champion
-    return int(version), _load(warehouse, source, file, sha256)
+    return int(version), _load(file, sha256)
 
 
 def trained_until(warehouse: Warehouse, source: str, version: int) -> datetime:
@@ -146,47 +143,9 @@ def write_drift(warehouse: Warehouse, source: str, rows: pl.DataFrame) -> pl.Dat
     return drift
 
 
-def _load(warehouse: Warehouse, source: str, file: str, sha256: str) -> Predictor:
+def _load(file: str, sha256: str) -> Predictor:
     """The predictor of a file that the warehouse names. Raises ValueError when the file has changed."""
-    content = read_model(file, sha256)
-    return predictor_from_bytes(_convert(warehouse, source, content, sha256) if holds_pickle(content) else content)
-
-
-def _convert(warehouse: Warehouse, source: str, content: bytes, sha256: str) -> bytes:
-    """Replaces the file of an older tracehouse, which holds a pickle, by one that holds numbers. Returns its content.
-
-    content: of the file, whose hash is `sha256` and is in the warehouse. Every version with that file gets the new one in one
-    transaction. Nothing else of it changes. The old file stays until the next challenge, because another process may have read
-    its name just before. Raises ValueError, with the remedy, when the pickle is not one of ours.
-    """
-    converted = without_pickle(content)
-    file, digest = store_model(source, MODEL, converted)
-
-    def update(connection: duckdb.DuckDBPyConnection) -> None:
-        connection.execute(
-            "UPDATE predictions.model_versions SET file = ?, sha256 = ? WHERE source = ? AND sha256 = ?",
-            [file, digest, source, sha256],
-        )
-
-    warehouse.transact(source, update)
-    return converted
-
-
-def _convert_pickles(warehouse: Warehouse, source: str) -> None:
-    """Converts all versions that can be, so that the same model trained again is recognised as the same."""
-    with warehouse.read() as connection:
-        files = connection.execute(
-            "SELECT DISTINCT file, sha256 FROM predictions.model_versions WHERE source = ? AND predictor = 'sklearn' "
-            "ORDER BY ALL",
-            [source],
-        ).fetchall()
-    for file, sha256 in files:
-        try:
-            content = read_model(file, sha256)
-            if holds_pickle(content):
-                _convert(warehouse, source, content, sha256)
-        except ValueError:  # lost, damaged or not of ours: an error says so where the file is needed
-            continue
+    return predictor_from_bytes(read_model(file, sha256))
 
 
 def _state(warehouse: Warehouse, source: str) -> tuple[int, int, int]:

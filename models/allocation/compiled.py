@@ -1,12 +1,12 @@
-"""How the solvers are compiled. They call the functions that sum hops, so a change there compiles them again, too."""
+"""How the solvers are compiled. They call the simulator's functions, so that a change there compiles them again, too."""
 
 from pathlib import Path
 from typing import Any
 
-import simulator.topology
+import simulator
 from compilation import Compiler
 
-_COMPILER = Compiler(Path(__file__).parent, Path(simulator.topology.__file__).parent)
+_COMPILER = Compiler(Path(__file__).parent, Path(simulator.__file__).parent)
 compiled: Any = _COMPILER.compiled
 lean: Any = _COMPILER.lean
 reordering: Any = _COMPILER.reordering

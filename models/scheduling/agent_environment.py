@@ -49,11 +49,6 @@ class AgentVectorEnv(EpisodesEnv):
         rows, inputs = self._seen.features.shape[1:]
         super().__init__(episodes, spaces.Box(0.0, np.inf, (rows, inputs), np.float32), rows)
 
-    @property
-    def sight(self) -> DecidingSight:
-        """What is asked now. The next step writes into the same arrays."""
-        return self._seen
-
     def _begin(self, e: int) -> None:
         """The first question of a window that has one; in windows without a question there is nothing to learn."""
         again = np.arange(self.num_envs) == e

@@ -17,7 +17,17 @@ from pipelines.cli.tables import TableColumn, fitted_table, folded, terminal_wid
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 
 JOBS_OF_SOURCES = (
-    *("ingest", "train", "predict", "evaluate", "replay_runs", "population", "ddppo", "ddppo_transfer"),
+    *(
+        "ingest",
+        "train",
+        "predict",
+        "evaluate",
+        "replay_runs",
+        "prediction_search",
+        "population",
+        "ddppo",
+        "ddppo_transfer",
+    ),
     *("experiments", "topology", "everything"),
 )
 """All but topology are of a source."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
 
-import numba
 import numpy as np
+
+from simulator.compiled import ieee
 
 SUBMIT, WAIT, ESTIMATE, PROCS, AREA, USAGE, USER_SHARE, FREE, CLUSTER, QUEUED = range(10)
 NUM_SLOTS = 10
@@ -23,12 +24,10 @@ JUMP, JUMP_IF_ZERO, AND_JUMP, OR_JUMP = range(28, 32)
 """Operations. The argument of CONST and LOAD is an index, that of a jump is the distance from the jump itself."""
 
 
-# IEEE arithmetic turns every failure into inf or nan, so one test finds all failures
-_compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
-_inlined: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+_inlined = partial(ieee, forceinline=True)
 
 
-@_compiled
+@ieee
 def evaluate(ops, constants, slots, stack):
     """Runs the program of a `Formula`. Returns (value, failed_op).
 

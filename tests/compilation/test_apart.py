@@ -72,6 +72,7 @@ def project(tmp_path: Path) -> Path:
 def printed(folder: Path) -> str:
     """What a process of its own prints: results, an error, whether the caller has the loop's name only, and what it took from the cache."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = str(folder / "cache")
     command = [sys.executable, "-c", CODE]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
 
@@ -80,6 +81,6 @@ def test_callers_have_no_copy_and_find_the_function_when_they_are_read_from_disk
     same = "17, 6, a negative number, [True]"
     assert printed(project) == f"{same}, 0, 0\n"
     assert printed(project) == f"{same}, 1, 1\n"
-    for file in project.glob("room/__pycache__/room-*/**/loop.loop-*"):
+    for file in project.glob("cache/tracehouse/room-*/room.loop.loop-*"):
         file.unlink()
     assert printed(project) == f"{same}, 1, 0\n", "it is compiled again"

@@ -12,6 +12,7 @@ from numba.core import ir
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numpy.typing import NDArray
 
+import compilation
 from compilation import Compiler
 from compilation.passes import ReadArgumentsOnce, SmallCode
 
@@ -31,7 +32,7 @@ def outer() -> Outer:
     return Outer(np.arange(6), 3, Inner(2, 0.5))
 
 
-compiler = Compiler(Path(__file__).parent)
+compiler = Compiler(Path(compilation.__file__).parent)
 
 
 @compiler.inlined

@@ -12,7 +12,7 @@ import pytest
 from assets.common import storage
 from assets.common.trace import Trace, load_trace
 from assets.policies.adoption import AGENT_CARD, adopt_agents, lesson_of_champion
-from assets.policies.registry import Candidate, champion_agent, crown, learned_policies
+from assets.policies.registry import Candidate, champion_agent, learned_policies, promote
 from assets.policies.training import PolicyTask, TrainingSetup, split_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
@@ -122,7 +122,7 @@ def test_policies_and_agents_leave_each_other_alone(place: tuple[Warehouse, Trac
     curve = pl.DataFrame(
         [{"seed": 7, "epoch": 1, "phase": "all", "decisions": 9} | dict.fromkeys(CURVE, 1.0) | {"updates": 1}]
     )
-    rows, _, happened = crown(warehouse, "mine", arena, [candidate], range(480, 600), curve)
+    rows, _, happened = promote(warehouse, "mine", arena, [candidate], range(480, 600), curve)
     assert happened == "the first policy of this source is champion" and rows["seed"].to_list() == [7]
     champion = champion_agent(warehouse, "mine", "backfilling")
     assert champion is not None and champion.row["seed"] == 1

@@ -14,7 +14,7 @@ import pytest
 
 from assets.common import storage
 from assets.policies import registry
-from assets.policies.registry import Candidate, ChallengeResult, crown
+from assets.policies.registry import Candidate, ChallengeResult, promote
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
 from models.scheduling.learning.evolution import flatten, unflatten
@@ -55,7 +55,7 @@ class Nights:
             card_row |= {"best_epoch": 1, "validation_cost": cost, "parameters": "{}"} | card
             file, digest = storage.store_model(SOURCE, f"policy-{seed}", policy_to_bytes(weights, card_row))
             trained.append(Candidate(card_row | {"file": file, "sha256": digest}, weights))
-        return crown(self.warehouse, SOURCE, self.arena, trained, self.judged, pl.DataFrame())[2]
+        return promote(self.warehouse, SOURCE, self.arena, trained, self.judged, pl.DataFrame())[2]
 
     def table(self, name: str) -> pl.DataFrame:
         with self.warehouse.read() as connection:

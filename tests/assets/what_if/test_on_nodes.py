@@ -55,12 +55,12 @@ def test_placing_moves_no_start(trace: Trace, place: str) -> None:
 
 def test_the_semantics_define_every_metric_in_the_order_in_which_it_is_printed() -> None:
     section = (
-        (Path(__file__).resolve().parents[3] / "docs" / "reference" / "semantics.md")
+        (Path(__file__).resolve().parents[3] / "docs" / "reference" / "semantics" / "nodes.md")
         .read_text()
-        .split("### Metrics of a placement\n")[1]
+        .split("## Metrics of a placement\n")[1]
     )
-    rows = [line.split(" | ") for line in section.split("\n### ")[0].splitlines() if line.startswith("| ")]
-    assert tuple(row[0].strip("| ") for row in rows[2:]) == PLACEMENT_METRICS and all(len(row) == 3 for row in rows)
+    rows = [line.split(" | ") for line in section.split("\n## ")[0].splitlines() if line.startswith("| ")]
+    assert tuple(row[0].strip("| ") for row in rows[1:]) == PLACEMENT_METRICS and all(len(row) == 3 for row in rows)
 
 
 def test_jobs_of_a_queue_that_was_there_count_in_no_metric(trace: Trace) -> None:

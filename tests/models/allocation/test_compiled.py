@@ -8,9 +8,9 @@ from compilation import source_hash
 from models.allocation import compiled as module
 
 
-def test_a_change_of_the_hops_compiles_the_solvers_again() -> None:
+def test_a_change_of_the_simulator_compiles_the_solvers_again() -> None:
     project = Path(module.__file__).parents[2]
-    folders = [project / name for name in ("compilation", "models/allocation", "simulator/topology")]
+    folders = [project / name for name in ("compilation", "models/allocation", "simulator")]
     assert module._COMPILER.source_hash == source_hash(*folders)
 
 

@@ -45,14 +45,14 @@ def test_rewards_add_up_to_what_is_waited_after_the_first_question(agent: str, g
     several = AgentVectorEnv(arena_of(agent, goal, "SAF"), WINDOWS, 4)
     _, info = several.reset(seed=2)
     rng = np.random.default_rng(1)
-    begin, total, ended = several.sight.time.copy(), np.zeros(4), 0
+    begin, total, ended = several._seen.time.copy(), np.zeros(4), 0
     rate = 1 / np.maximum(JOBS.runtime, 10) if goal == "bsld" else np.full(len(JOBS), 1.0 if goal == "wait" else 2.5)
     fresh = np.zeros(4, dtype=np.bool_)
     while ended < 8:
         action = np.where(info["action_mask"], rng.random(info["action_mask"].shape), -1.0).argmax(axis=1)
         _, reward, over, cut, info = several.step(action)
         assert (reward <= 1e-9).all() and not cut.any() and not reward[fresh].any() and not over[fresh].any()
-        begin[fresh], total[fresh] = several.sight.time[fresh], 0.0
+        begin[fresh], total[fresh] = several._seen.time[fresh], 0.0
         total += reward
         for e in np.flatnonzero(over):
             own = slice(several._first[e], several._first[e] + WINDOWS.jobs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
@@ -54,3 +56,14 @@ def test_a_message_steers_no_terminal() -> None:
         with pytest.raises(click.ClickException) as raised:
             raise_failures(failures)
         assert "\\x1b[2J" in raised.value.message and "\x1b" not in raised.value.message
+
+
+def test_a_nul_in_a_path_ends_in_a_message() -> None:
+    """No shell passes one. A script that calls a command from Python may."""
+
+    @plain_errors
+    def command(file: str) -> None:
+        Path(file).stat()
+
+    with pytest.raises(click.ClickException, match="a path has a NUL character"):
+        command("mine\0.swf")

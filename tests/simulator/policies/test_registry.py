@@ -12,11 +12,11 @@ from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import OPTIONS, POLICY_NAMES, RIVAL_HEURISTICS, parse_policy
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
-SEMANTICS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "semantics.md"
+SEMANTICS = Path(__file__).resolve().parents[3] / "docs" / "reference" / "semantics" / "orders.md"
 BUILT_IN = (*POLICY_NAMES, "learned")
 
 FORMULAS = {
-    # a policy, and minus its score as docs/reference/semantics.md gives it
+    # a policy, and minus its score as docs/reference/semantics/orders.md gives it
     "FCFS": "-submit",
     "LCFS": "submit",
     "SJF": "-estimate",
