@@ -160,8 +160,8 @@ class RunSettings(BaseModel):
 
     @property
     def parts(self) -> list[str]:
-        """What the replayer must honour, as simulator.replayer has it: the REFUSABLE that are not the usual ones, `estimates live` where they
-        are, and `agent` where a file backfills."""
+        """What the replayer must honour, in the words of simulator.replayer: those of REFUSABLE that are not the usual ones, `estimates
+        live` where they are, and `agent` where a file backfills."""
         usual = RunSettings(policy=self.policy if self.policy.strip().upper() == "FCFS" else "FCFS")
         given = [name.replace("_", "-") for name in REFUSABLE if getattr(self, name) != getattr(usual, name)]
         return given + ["estimates live"] * self.believed.is_live + ["agent"] * (self.backfill_file is not None)
