@@ -241,7 +241,7 @@ def replay(
 ) -> None:
     """Replay a log (a path) or a source under a policy: what would have happened?
 
-    Prints waits, slowdowns, utilisation and fairness. docs/guides/replay.md shows every option, and
+    Prints waits, slowdowns, utilisation and fairness. docs/guides/replay.md has examples, and
     docs/reference/semantics.md defines every metric.
 
     \b
