@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,25 @@ def _compiled(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_instance_of_an_earlier_test() -> None:
-    """A Dagster instance that was begun before another and ended after it leaves the other as the current one, though its folder is gone.
-    Loading definitions then asks it."""
+    """A Dagster instance that ends after one that began later leaves an earlier one as the current one, though its folder is gone, and
+    loading definitions then asks it. Some end only when garbage is collected, in the middle of another test."""
     loaded = sys.modules.get("dagster._core.storage.defs_state.base")  # else no test has made one in this process
     if loaded is not None:
         loaded._current_storage.set(None)
+        loaded.set_defs_state_storage = _current_until_its_end
+
+
+@contextmanager
+def _current_until_its_end(storage: Any) -> Iterator[None]:
+    """As Dagster's `set_defs_state_storage`, but whoever is not the current one leaves that alone."""
+    current = sys.modules["dagster._core.storage.defs_state.base"]._current_storage
+    before = current.get()
+    current.set(storage)
+    try:
+        yield
+    finally:
+        if current.get() is storage:
+            current.set(before)
 
 
 @pytest.fixture(scope="session", autouse=True)
