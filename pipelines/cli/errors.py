@@ -16,7 +16,7 @@ from traces.catalogue.places import home
 from traces.catalogue.sources import CatalogueError
 from traces.common.log import LogError
 from traces.common.pseudonyms import PseudonymError
-from warehouse import NoWarehouse, WarehouseError, disk_fault
+from warehouse import NoWarehouse, WarehouseBusy, WarehouseError, disk_fault
 
 NUL_IN_PATH = "a path has a NUL character, which no file can have in its name; look at what was given"
 
@@ -66,15 +66,17 @@ def load_declared(job: str, name: str, former: str, config: dict[str, Any], part
                 f"what {name} had before is forgotten already, so its new entry stays in the catalogue: {_remedy(name)}"
             )
             raise
-        with alone_on(name):
-            if not former and not stored:
-                with suppress(Exception):  # a full disk, say. What led here is the better message
-                    remove_source_data(open_warehouse(), name, with_history=False, is_vasp=partitions == "vasp")
-                    forget_partition(name, partitions)
-            try:
+        try:
+            with alone_on(name):
+                if not former and not stored:
+                    with suppress(Exception):  # a full disk, say. What led here is the better message
+                        remove_source_data(open_warehouse(), name, with_history=False, is_vasp=partitions == "vasp")
+                        forget_partition(name, partitions)
                 remove_source(name, former, partitions)
-            except OSError as error:
-                _warn(f"{error.filename}: cannot be written, and keeps its entry [{partitions}.{name}]")
+        except WarehouseBusy:
+            _warn(f"another command works on {name}, so it stays as it is: {_remedy(name)}")
+        except OSError as error:
+            _warn(f"{error.filename}: cannot be written, and keeps its entry [{partitions}.{name}]")
         raise
 
 

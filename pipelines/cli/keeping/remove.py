@@ -29,7 +29,7 @@ from warehouse import NoWarehouse
 def remove(source: str, with_history: bool, gone: bool, yes: bool) -> None:
     """Remove a source, or a folder of VASP runs, from the warehouse and the catalogue. Your logs stay where they are.
 
-    This also cleans up what an ingest left that failed.
+    This also cleans up what an ingest left that failed, and takes the runs of the source out of the UI.
     """
     if gone and with_history:
         raise click.UsageError("--gone and --with-history exclude each other: --gone keeps the source and its history")

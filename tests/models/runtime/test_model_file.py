@@ -78,7 +78,7 @@ def without_a_part(state: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_pickle_is_never_loaded_with_a_file(trials: dict[str, Trial], tmp_path: Path) -> None:
-    """As builds before the first release with arrays kept it. The remedy is told."""
+    """Old builds kept models as pickles. Such a file is refused, and the message says to train again."""
     document = json.loads(trials["sklearn"].content)
     document["state"]["model"] = base64.b64encode(pickle.dumps(Harmful(tmp_path / "harm"))).decode()
     with pytest.raises(ValueError, match="holds a pickle, which is not loaded: train it again with `tracehouse run"):

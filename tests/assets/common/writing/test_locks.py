@@ -11,7 +11,7 @@ import pytest
 
 from assets.common.storage import HOME_LOCK, data_folder, open_warehouse
 from assets.common.writing.locks import alone_on, declares, works_on
-from tests.pipelines.command_line import fail, succeed, use_home
+from tests.pipelines.command_line import call, fail, succeed, use_home
 from tests.tiny import busy_log
 from traces.catalogue.places import local_catalogue_path
 from warehouse import WarehouseBusy, file_lock
@@ -68,6 +68,13 @@ def test_nobody_loads_what_another_removes(log: Path) -> None:
     succeed("ingest", log, "--name", "mine")
     with alone_on("mine"):
         assert "source 'mine': still busy" in fail("run", "mine", "--job", "ingest")
+
+
+def test_a_failed_ingest_says_why_also_where_another_works_on_the_source(log: Path) -> None:
+    log.write_text("; MaxProcs: 4\nno job\n")
+    with works_on("mine"):
+        ended = call("ingest", log, "--name", "mine", "--format", "swf")
+    assert ended.exit_code == 1 and "1 rejected" in ended.stderr and "another command works on mine" in ended.stderr
 
 
 def test_a_source_that_went_while_a_run_waited_is_not_run(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
