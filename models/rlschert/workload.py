@@ -107,18 +107,6 @@ def draw_sequences(workload: Workload, sequences: int, seed: int) -> Sequences:
     return Sequences(arrive.astype(np.int64), length, procs, first, chosen)
 
 
-def measured_errors(sequences: Sequences) -> tuple[float, float]:
-    """MAPE before the run, and while running (mean over each job's units after the first, then over jobs that have any), as the
-    drawn predictions have them, shares."""
-    length = sequences.length[:, :, None]
-    before = np.abs(sequences.first - sequences.length) / sequences.length
-    units = np.arange(LONGEST)
-    runs = (units >= 1) & (units < length)
-    error = np.where(runs, np.abs(units + sequences.remaining - length) / length, 0.0).sum(axis=2)
-    count = runs.sum(axis=2)
-    return float(before.mean()), float((error[count > 0] / count[count > 0]).mean())
-
-
 @dataclass(frozen=True)
 class _Scales:
     """Standard deviations of the logarithm of predicted over true: before a run, at its beginning and at its end, by kind."""

@@ -24,11 +24,6 @@ class Difference:
     low: float | None
     high: float | None
 
-    @property
-    def is_better(self) -> bool:
-        """Whether the first policy costs significantly less."""
-        return self.high is not None and self.high < 0
-
 
 def block_length(windows: Windows) -> int:
     """The most consecutive windows (by position) that share jobs with the first of them. They are resampled together."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,14 +64,6 @@ class QueueSnapshot:
         parts += [f"{self.ended:,} over"] if self.ended else []
         parts += [f"{sum(tasks for _, tasks in self.faults):,} left out for a fault"] if self.faults else []
         return f"{self.read:,} {'job' if self.read == 1 else 'jobs'} read: {', '.join(parts)}"
-
-    def held_because(self) -> Counter[str]:
-        """Held jobs by reason, arrays counted as their tasks."""
-        reasons: Counter[str] = Counter()
-        for job in self.jobs:
-            if job.state == HELD:
-                reasons[job.because] += job.tasks
-        return reasons
 
     def with_pseudonyms(self, kinds: tuple[str, ...], key: bytes) -> QueueSnapshot:
         """The same with the names of these kinds replaced, as they are in the log of the source."""

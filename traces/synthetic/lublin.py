@@ -202,15 +202,6 @@ def arrival_points(rng: np.random.Generator, n: int, parameters: LublinParameter
     return np.exp(ln_gaps)
 
 
-def arrival_times(rng: np.random.Generator, n: int, parameters: LublinParameters) -> FloatArray:
-    """Arrival times of `n` jobs in seconds since local midnight of the first day, ascending, shape (n,).
-
-    Every gap is paid from the half-hour buckets it passes, starting with the bucket of the previous arrival. Adding the
-    gaps up in points and reading the daily clock backwards does the same for all at once.
-    """
-    return DailyCycle.of(parameters).seconds_at(np.cumsum(arrival_points(rng, n, parameters)))
-
-
 def _gamma_mass(centres: IntArray, shape: float, scale: float) -> FloatArray:
     """Probability of gamma(shape, scale) within 1/2 of each centre, shape (buckets,), integrated by Gauss-Legendre.
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.rlschert.workload import PAPER_ERRORS, Errors, Workload, draw_sequences, measured_errors
+from models.rlschert.workload import PAPER_ERRORS, Errors, Sequences, Workload, draw_sequences
 from simulator.published.rlschert import LONGEST, WIDEST
+
+
+def measured_errors(sequences: Sequences) -> tuple[float, float]:
+    """MAPE before the run, and while running (mean over each job's units after the first, then over jobs that have any), as the
+    drawn predictions have them, shares."""
+    length = sequences.length[:, :, None]
+    before = np.abs(sequences.first - sequences.length) / sequences.length
+    units = np.arange(LONGEST)
+    runs = (units >= 1) & (units < length)
+    error = np.where(runs, np.abs(units + sequences.remaining - length) / length, 0.0).sum(axis=2)
+    count = runs.sum(axis=2)
+    return float(before.mean()), float((error[count > 0] / count[count > 0]).mean())
 
 
 def test_jobs_are_as_the_paper_tells() -> None:

@@ -20,7 +20,6 @@ from traces.synthetic.lublin import (
     DailyCycle,
     LublinParameters,
     arrival_points,
-    arrival_times,
     job_sizes,
     run_times,
 )
@@ -46,6 +45,13 @@ def model_jobs(parameters: LublinParameters, n: int = 100_000, seed: int = 7) ->
 def power_of_two_share(sizes: np.ndarray) -> float:
     """Share of powers of two among parallel jobs."""
     return float(np.isin(sizes[sizes > 1], POWERS_OF_TWO).mean())
+
+
+def arrivals_of(seed: int, jobs: int, parameters: LublinParameters) -> np.ndarray:
+    """Seconds since local midnight of the first day, ascending, (jobs,)."""
+    return DailyCycle.of(parameters).seconds_at(
+        np.cumsum(arrival_points(np.random.default_rng(seed), jobs, parameters))
+    )
 
 
 def test_parameters_reject_what_is_no_distribution() -> None:
@@ -171,12 +177,12 @@ def test_arrivals_pay_their_gaps_bucket_by_bucket() -> None:
             gap = 0.0 if step_s < rest_of_bucket_s else gap - step_s * price
             now = now + step_s if step_s < rest_of_bucket_s else (bucket + 1) * 1800.0
         expected.append(now)
-    np.testing.assert_allclose(arrival_times(np.random.default_rng(3), 500, ONE_CLASS), expected, rtol=1e-9)
+    np.testing.assert_allclose(arrivals_of(3, 500, ONE_CLASS), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("parameters", JOB_CLASSES.values(), ids=JOB_CLASSES.keys())
 def test_arrivals_show_the_daily_cycle_at_local_hours(parameters: LublinParameters) -> None:
-    arrivals = arrival_times(np.random.default_rng(5), 100_000, parameters)
+    arrivals = arrivals_of(5, 100_000, parameters)
     assert arrivals[0] >= 0.0 and (np.diff(arrivals) >= 0.0).all()
     by_hour = np.bincount((arrivals % 86_400 // 3600).astype(int), minlength=24) / len(arrivals) * 24
     hourly_weights = DailyCycle.of(parameters).weights.reshape(24, 2).mean(axis=1)
