@@ -65,7 +65,7 @@ def place(window: str, method: str, policy: Path | None, seconds: float, seed: i
     - tree is Slurm's best fit, one job after another.
     """
     from models.allocation.methods import place_window
-    from tracehouse.cli.replaying import say_if_slow
+    from tracehouse.replaying import say_if_slow
 
     check_policy_option(method, policy)
     problem = _read(window)

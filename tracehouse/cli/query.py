@@ -16,7 +16,7 @@ from assets.common.writing.outputs import write_output
 from assets.report.words import number_text
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
-from tracehouse.cli.tables import cut, folded, terminal_width
+from tracehouse.text.tables import cut, folded, terminal_width
 from warehouse import Warehouse, confined
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tracehouse.cli.errors import plain_errors, raise_failures
 from tracehouse.cli.parameters.names import complete_assets
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.cli.parts import TIME, part_options, take_part
-from tracehouse.cli.tables import TableColumn, fitted_table, folded, terminal_width
+from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 
 JOBS_OF_SOURCES = (

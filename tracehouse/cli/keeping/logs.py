@@ -13,7 +13,7 @@ from assets.common.writing.locks import declares
 from sql import load as sql_text
 from tracehouse.cli.errors import load_declared, plain_errors
 from tracehouse.cli.parameters.sources import complete_sources
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_source, declared_source, refuse_another
 from traces.catalogue.places import local_catalogue_path, pseudonym_key_path
@@ -97,7 +97,7 @@ def ingest(
 
     Names in PBS and Slurm logs become pseudonyms. `tracehouse pseudonym` prints the pseudonym of a name.
     """
-    from tracehouse.cli.replaying import warn_of_peak
+    from tracehouse.replaying import warn_of_peak
 
     name = name or inbox_name(path)
     with declares(name):

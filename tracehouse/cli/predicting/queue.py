@@ -17,7 +17,7 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.cli.predicting.wait import duration
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.sources import Source
 from traces.common.log import LogError
@@ -134,7 +134,7 @@ def answer_queue(
     from models.waits.answers import QueueReplays
     from models.waits.queue_starts import correction_of, queue_quantiles
     from models.waits.replays import queue_start_times
-    from tracehouse.cli.replaying import say_if_slow
+    from tracehouse.replaying import say_if_slow
 
     warehouse, (samples, seed) = open_warehouse(), drawn
     grade = grade_of(warehouse, source)

@@ -16,7 +16,7 @@ from models.remaining.evaluation import REMAINING_RIVALS
 from models.remaining.transfer import systems_of, transfer_scores
 from tracehouse.cli.errors import load_declared, plain_errors, raise_failures
 from tracehouse.cli.parameters.sources import complete_vasp_sources, source_argument
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.editing import add_vasp_source, refuse_another
 from traces.catalogue.vasp import VaspSource

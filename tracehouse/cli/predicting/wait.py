@@ -116,7 +116,7 @@ def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") ->
     """What `tracehouse wait --json` prints."""
     from assets.predictions.waits import load_wait_scores, load_wait_source
     from models.waits.answers import new_job_wait, queued_job_wait
-    from tracehouse.cli.replaying import say_if_slow
+    from tracehouse.replaying import say_if_slow
 
     job_id, procs, request, user, at = question
     with say_if_slow(f"reading {source}"):

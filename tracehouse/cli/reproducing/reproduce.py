@@ -20,7 +20,7 @@ from tracehouse.cli.keeping.logs import ingest
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.cli.query import table_text
 from tracehouse.cli.reproducing.paper_tables import CHECKPOINTS, PAPER_TABLES, PaperStep, PaperTable
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.places import PROJECT
 from warehouse import NoWarehouse, first_row

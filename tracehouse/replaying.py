@@ -26,7 +26,7 @@ from assets.what_if.tables import run_jobs, series_of, with_time
 from pipelines.terminal import printable
 from simulator.metrics.metrics import SEMANTICS
 from tracehouse.cli.errors import raise_failures
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from warehouse import first_row
 
 SLOW_S = 1.5

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from assets.report.words import duration_text, number_text
 from assets.what_if.scenarios.left_out import left_out_text
 from models.judging.verdict import verdict_text
 from simulator.jobs.words import partitions_text
-from tracehouse.cli.tables import TableColumn, fitted_table, folded, terminal_width
+from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
@@ -96,7 +94,7 @@ RATIO_COLUMNS = (
 
 
 def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
-    """summary: of a replay, as tracehouse.cli.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
+    """summary: of a replay, as tracehouse.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
     left_out = left_out_text(summary)
     lines = [*([left_out, ""] if left_out else []), *_settings(summary), "", "counts"]
     shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
@@ -259,11 +257,11 @@ def _number(value: Any) -> str:
 def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
     """A line for each policy: the goal on the jobs that judge."""
     task, scored = setup.task, setup.judging.scored
-    click.echo(
+    print(
         f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
     )
     for name, cost in costs.items():
-        click.echo(f"{name:<22} {cost:>12.2f}")
+        print(f"{name:<22} {cost:>12.2f}")
 
 
 def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
@@ -273,13 +271,13 @@ def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
     print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
     best = best_of(judged)
     if best is None:
-        click.echo("\nNone of them dominates FCFS with EASY: keep that")
+        print("\nNone of them dominates FCFS with EASY: keep that")
     elif best != THIS_POLICY:
         options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
         how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
-        click.echo(f"\nUse {best} instead of the trained policy{how}")
+        print(f"\nUse {best} instead of the trained policy{how}")
     else:
-        click.echo("\nThe trained policy dominates FCFS with EASY by more than the others do")
+        print("\nThe trained policy dominates FCFS with EASY by more than the others do")
 
 
 def print_ratios(judged: dict[str, Any], scored: int) -> None:
@@ -290,8 +288,8 @@ def print_ratios(judged: dict[str, Any], scored: int) -> None:
         shown = (ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.area_wait, ratios.wide_wait)
         rows.append([name, *("" if ratio is None else f"{ratio:.2f}" for ratio in shown), f" {judgement.verdict}"])
     over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
-    click.echo(folded(over, width))
-    click.echo("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
+    print(folded(over, width))
+    print("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
 
 
 def _settings(summary: dict[str, Any]) -> list[str]:

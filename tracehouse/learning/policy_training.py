@@ -18,9 +18,9 @@ from assets.common.writing.outputs import write_output
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.settings import RunSettings
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, InputLayout, LearningMethod, Recipe, StartingPoint
-from tracehouse.cli.learning.workers import reports_of, training_by_ppo, with_sizes
 from tracehouse.cli.parameters.paths import check_file, refuse_binary_on_terminal
-from tracehouse.cli.replay_text import ITS_RULE, THIS_POLICY
+from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
+from tracehouse.text.replay_text import ITS_RULE, THIS_POLICY
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -91,7 +91,7 @@ class TrainingResult:
 def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) -> JobsToTrain:
     """The jobs of a log (an existing path) or of a source. trace: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
-    from tracehouse.cli.replaying import say_if_slow, warn_of_peak
+    from tracehouse.replaying import say_if_slow, warn_of_peak
 
     settings, is_log = RunSettings(estimates=estimates), is_path(log_or_source)
     if is_log:
@@ -122,7 +122,7 @@ def train_policy(
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
-    from tracehouse.cli.replaying import say_if_slow
+    from tracehouse.replaying import say_if_slow
 
     seeds, options = list(seeds), dict(options)
     learn = options.pop("learn")

@@ -8,7 +8,7 @@ import pytest
 
 from assets.what_if.scenarios.results import ScenarioResults
 from tests.assets.what_if.scenarios.examples import SIX, results_of, write_grade
-from tracehouse.cli.scenarios.what_if_text import what_if_text
+from tracehouse.text.what_if_text import what_if_text
 
 LONG = "a scenario whose name is much longer than any terminal likes"
 

@@ -14,7 +14,7 @@ from assets.what_if.scenarios.columns import (
     by_rank,
     hours,
 )
-from tracehouse.cli.tables import cut, folded
+from tracehouse.text.tables import cut, folded
 
 if TYPE_CHECKING:
     from assets.what_if.scenarios.results import ScenarioResults

@@ -16,8 +16,8 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.cli.parts import part_options, take_part
-from tracehouse.cli.scenarios.what_if_text import what_if_text
-from tracehouse.cli.tables import terminal_width
+from tracehouse.text.tables import terminal_width
+from tracehouse.text.what_if_text import what_if_text
 
 if TYPE_CHECKING:
     from assets.what_if.scenarios.results import ScenarioResults
@@ -81,7 +81,7 @@ def what_if_command(
     """
     from assets.what_if.scenarios.planning import plan_scenarios
     from assets.what_if.scenarios.results import replay_scenarios
-    from tracehouse.cli.replaying import say_if_slow, warn_of_peak
+    from tracehouse.replaying import say_if_slow, warn_of_peak
 
     file = read_scenarios(scenarios)
     part = merged_part(file, take_part(others))

@@ -8,7 +8,7 @@ import pytest
 from models.judging.judge import Replayed, judge
 from simulator.engine.replay import replay
 from tests.simulator.busy import PROCS, busy_jobs
-from tracehouse.cli.replay_text import compare_text, print_ratios
+from tracehouse.text.replay_text import compare_text, print_ratios
 
 METRIC = {"a": 100_000.4, "b": 12.345, "difference": -99_988.055}
 INTERVAL = {"ratio": 0.8, "low": 0.7, "high": 0.9, "blocks": 16, "why_none": None}

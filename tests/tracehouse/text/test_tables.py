@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.command_line import on_terminal, succeed
-from tracehouse.cli.tables import TableColumn, cut, fitted_table, folded, terminal_width
+from tracehouse.text.tables import TableColumn, cut, fitted_table, folded, terminal_width
 
 COLUMNS = (
     TableColumn("name", 12, right=False),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tracehouse.cli import replaying
-from tracehouse.cli.replaying import check_can_be_saved, say_grade, say_if_slow, warn_of_peak
+from tracehouse import replaying
+from tracehouse.replaying import check_can_be_saved, say_grade, say_if_slow, warn_of_peak
 
 
 def test_what_cannot_be_saved_is_refused_at_once(catalogue: Path, tmp_path: Path) -> None:
