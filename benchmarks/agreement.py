@@ -1,6 +1,6 @@
 """How far replays agree with other simulators: `python -m benchmarks.agreement`, where the shared logs and results are.
 
-The same comparisons are tests: tests/simulator/engine/test_replay_goldens.py and tests/simulator/published/test_rlscheduler.py.
+The same comparisons are tests: tests/simulator/engine/test_replay_goldens.py and tests/papers/rlscheduler/test_rules.py.
 This prints their figures.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.logs import PROJECT, jobs_of
+from papers.archive import PROJECT, jobs_of
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule

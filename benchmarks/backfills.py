@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from assets.ingest.generated import generated_log
-from benchmarks.logs import jobs_of
-from benchmarks.markdown import markdown
+from papers.archive import jobs_of
+from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from traces.catalogue.catalogue import load_catalogue

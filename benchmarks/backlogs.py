@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.verdicts import ARCHIVE_LOGS
+from papers.archive import LOGS, SHARED, jobs_of
 from simulator.agents.backlogs import keep_backlogs
 from simulator.agents.batch import WindowRules, replay_windows
 from simulator.engine.replay import replay
@@ -26,7 +25,6 @@ from simulator.metrics.metrics import bounded_slowdown
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-LOGS = ARCHIVE_LOGS | {"Lublin-1": ("lublin_256.swf.gz", 256), "Lublin-2": ("lublin_256_new2.swf.gz", 256)}
 RULES = (
     ("FCFS", "easy"),
     ("SJF", "easy"),

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from assets.experiments.protocols.published_windows import PUBLISHED_HEURISTICS
-from benchmarks.backlogs import LOGS
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
+from papers.archive import LOGS, SHARED, jobs_of
+from papers.markdown import markdown
+from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.bound import hindsight_bound

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
 from benchmarks.placements import LOGS, placed_by_rules
 from models.judging.blocks import BLOCKS, block_edges
 from models.judging.intervals import HOP_OFFSET, WAIT_OFFSET_S, estimate_mean, log_ratios, plain_estimate
+from papers.archive import SHARED, jobs_of
+from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import bounded_slowdown

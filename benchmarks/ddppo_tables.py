@@ -7,9 +7,9 @@ import polars as pl
 from duckdb import DuckDBPyConnection
 
 from benchmarks.experiment_tables import VERDICTS, Tables
-from benchmarks.markdown import markdown
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
+from papers.markdown import markdown
 
 METRICS = {
     "bsld": ("bounded slowdown", ".1f"),

@@ -9,8 +9,8 @@ import polars as pl
 import tracehouse
 from assets.common.trace import Trace
 from assets.evaluation.fidelity import fidelity_of
-from benchmarks.logs import SHARED
-from benchmarks.markdown import markdown
+from papers.archive import SHARED
+from papers.markdown import markdown
 
 LOGS = {
     "KTH-SP2": "KTH-SP2-1996-2.1-cln",

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from benchmarks.backlogs import LOGS
-from benchmarks.logs import SHARED, jobs_of
 from benchmarks.verdicts import COLUMNS, ratio_and_spread, shown
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.options import KeySearchOptions
 from models.scheduling.priority_key import PriorityKey, guarded_values, search_guarded_key, searched_jobs
+from papers.archive import LOGS, SHARED, jobs_of
 
 KeyValue = Callable[[PriorityKey], float]
 

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 
 from assets.what_if.on_nodes import placement_metrics
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
 from benchmarks.placements import LOGS, PlacedLog, placed_by_rules
+from papers.archive import SHARED, jobs_of
+from papers.markdown import markdown
 from simulator.jobs.jobs import Jobs
 
 GROWTHS = (0.005, 0.01, 0.02, 0.05)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 import tracehouse
 from assets.policies.verdicts import BOUNDED_KEY, INCUMBENT, PLAIN_RIVALS, JudgedRule, judged_replays
-from benchmarks.logs import SHARED
 from models.judging.judge import Replayed
+from papers.archive import SHARED
 from simulator.metrics.metrics import bounded_slowdown
 
 FLOOR_S = 60

@@ -11,10 +11,10 @@ import sys
 import numpy as np
 
 from assets.what_if.on_nodes import NodeSettings, ground_of, placement_metrics
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
 from benchmarks.placements import LOGS, PlacedLog
 from models.allocation.looking_ahead import LookingAheadReplayer
+from papers.archive import SHARED, jobs_of
+from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs

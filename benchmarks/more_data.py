@@ -26,12 +26,9 @@ import click
 import tracehouse
 from assets.common.storage import data_folder, write_whole
 from assets.common.trace import Trace, load_trace
-from assets.experiments.ddppo import lessons_from_part, setup_of
-from assets.experiments.ddppo_transfer import PAPER_RULES, SCORED_FROM, shared_windows
 from assets.policies.training import PolicyTask, arena_of_task
 from assets.policies.verdicts import JudgedRule, judged_replays, scores_of
 from benchmarks.large_log import SEED, WINDOW_JOBS, canonical, generate, ingest, source_of
-from benchmarks.logs import SHARED
 from models.scheduling.learning.recipes import SHARPNESS
 from models.scheduling.learning.starts import smallest_area_first
 from models.scheduling.learning.training import EpochReport
@@ -40,6 +37,9 @@ from models.scheduling.policy_file import policy_from_bytes, policy_to_bytes
 from models.scheduling.workers.decentralised_ppo import WorkerTask, train_by_ddppo
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.task_folder import TASK_FILE, read_task, write_task
+from papers.archive import SHARED
+from papers.ddppo.ddppo import lessons_from_part, setup_of
+from papers.ddppo.ddppo_transfer import PAPER_RULES, SCORED_FROM, shared_windows
 from simulator.policies.network import KernelWeights
 from simulator.policies.observation import layout_named
 from traces.catalogue.sources import Source

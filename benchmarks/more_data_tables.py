@@ -13,15 +13,15 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from assets.experiments.ddppo_transfer import PAPER_RULES
-from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from benchmarks import more_data
-from benchmarks.markdown import markdown
 from benchmarks.more_data import METRICS, Part, Study, judged_file, policy_file
 from models.judging.intervals import WAIT_OFFSET_S
 from models.scheduling.arena import Windows
 from models.scheduling.comparison import paired_difference
 from models.scheduling.policy_file import policy_from_bytes
+from papers.ddppo.ddppo_transfer import PAPER_RULES
+from papers.markdown import markdown
+from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 
 FloatArray = NDArray[np.float64]
 

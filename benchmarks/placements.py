@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_metrics
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
 from models.judging.blocks import cut_into_blocks
 from models.judging.intervals import HOP_OFFSET, ratio_interval
+from papers.archive import SHARED, jobs_of
+from papers.markdown import markdown
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.markdown import markdown
 from benchmarks.placements import LOGS
 from models.allocation.best_set import put_cheapest, set_tables
 from models.allocation.compiled import compiled
 from models.allocation.window import FloatArray, IntArray
+from papers.archive import SHARED, jobs_of
+from papers.markdown import markdown
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from benchmarks.markdown import markdown
 from models.runtime.search import ReplayOutcome
+from papers.markdown import markdown
 
 FIRST_FIVE = ("requested", "last_two", "user_mean", "online_regression", "online_squared")
 """The predictors that learn no model of a log."""

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.logs import SHARED, jobs_of
-from benchmarks.verdicts import ARCHIVE_LOGS, COLUMNS, ratio_and_spread, shown
+from benchmarks.verdicts import COLUMNS, ratio_and_spread, shown
 from models.judging.judge import Judgement, corrected_for_many, judge
 from models.judging.verdict import ratios_of
 from models.scheduling.arena import Arena
 from models.scheduling.goals import parse_goal
 from models.scheduling.priority_key import guarded_value, searched_jobs
+from papers.archive import ARCHIVE_LOGS, SHARED, jobs_of
 from simulator.jobs.jobs import Jobs
 
 FACTORS = (10.0, 5.0, 2.0, 1.0)

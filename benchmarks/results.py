@@ -38,6 +38,20 @@ BENCHMARKS = (
     "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data",
 )  # fmt: skip
 """Those whose printed tables are published: python -m benchmarks.NAME. A second word is a part of a benchmark."""
+OF_PAPERS = {
+    "allocation": "neural_annealing.single_windows",
+    "annealing_steps": "neural_annealing.annealing_steps",
+    "closed_loop": "neural_annealing.closed_loop",
+    "deep_back_filling": "deep_back_filling.study",
+    "goal_curves": "rlscheduler.goal_curves",
+    "inspector": "schedinspector.study",
+    "integer_program": "neural_annealing.integer_program",
+    "neural_annealing": "neural_annealing.study",
+    "periods": "neural_annealing.periods",
+    "published": "rlscheduler.study",
+    "split_windows": "deep_back_filling.split_windows",
+}
+"""Of these, the modules below papers that print them instead."""
 PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
 MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
 TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
@@ -81,19 +95,26 @@ def tables_of(printed: str) -> dict[str, str]:
     return titled
 
 
+def module_of(name: str) -> str:
+    """The module, with its arguments, of one of BENCHMARKS."""
+    return f"papers.{OF_PAPERS[name]}" if name in OF_PAPERS else f"benchmarks.{name}"
+
+
 def run_benchmark(name: str) -> dict[str, PublishedTable]:
     """Runs a benchmark, shows what it prints, and returns its tables."""
     lines = []
-    command = [sys.executable, "-m", *f"benchmarks.{name}".split()]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
+    command = module_of(name)
+    with subprocess.Popen(
+        [sys.executable, "-m", *command.split()], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
             lines.append(line)
     if process.returncode:
-        sys.exit(f"benchmarks.{name} ended with {process.returncode}: none of its tables is stored")
+        sys.exit(f"{command} ended with {process.returncode}: none of its tables is stored")
     return {
-        f"{name}, {title}" if title else name: published(f"python -m benchmarks.{name}", table)
+        f"{name}, {title}" if title else name: published(f"python -m {command}", table)
         for title, table in tables_of("".join(lines)).items()
     }
 

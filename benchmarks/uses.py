@@ -11,12 +11,12 @@ import sys
 import tracehouse
 from assets.common.trace import JOB_COLUMNS, Trace
 from assets.policies.verdicts import LIVE_SHIFTS
-from benchmarks.logs import SHARED
-from benchmarks.markdown import markdown
-from benchmarks.verdicts import ARCHIVE_LOGS, heading, line
+from benchmarks.verdicts import heading, line
 from models.judging.judge import Judgement, corrected_for_many
 from models.runtime import search
 from models.runtime.search import ChoosingPart, Configuration, HeldOutPart, SearchLog, TriedUse
+from papers.archive import ARCHIVE_LOGS, SHARED
+from papers.markdown import markdown
 
 FAMILIES = {
     "FCFS order, predictions": search.backfilling_configurations,

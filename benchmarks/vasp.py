@@ -19,16 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.logs import SHARED
-from benchmarks.markdown import markdown
 from benchmarks.run import cpu_s
-from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
-from models.rlschert.options import PAPER_OPTIONS, RLSchertOptions
-from models.rlschert.plan import NETWORKS_TRIED
-from models.rlschert.training import IterationReport, train_rlschert
-from models.rlschert.workload import Workload, draw_sequences
-from simulator.published.rlschert import new_state
-from simulator.published.rlschert_view import HEURISTICS, run_heuristic
+from papers.archive import SHARED
+from papers.markdown import markdown
+from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
+from papers.rlschert.options import PAPER_OPTIONS, RLSchertOptions
+from papers.rlschert.plan import NETWORKS_TRIED
+from papers.rlschert.rules import new_state
+from papers.rlschert.training import IterationReport, train_rlschert
+from papers.rlschert.view import HEURISTICS, run_heuristic
+from papers.rlschert.workload import Workload, draw_sequences
 from traces.vasp.folders import find_runs
 from traces.vasp.outcar import Launch, read_outcar
 from traces.vasp.runs import read_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from duckdb import DuckDBPyConnection
 
-from benchmarks.markdown import markdown
+from papers.markdown import markdown
 
 TRIED = {
     "inputs_only": "parameters alone",

@@ -12,18 +12,12 @@ from collections.abc import Sequence
 
 import tracehouse
 from assets.policies.verdicts import BOUNDED_KEY, PLAIN_RIVALS, JudgedRule, judge_rules
-from benchmarks.logs import SHARED
 from models.judging.intervals import RatioInterval
 from models.judging.judge import Judgement
 from models.judging.panel import SHIFTS
 from models.judging.verdict import Ratios
+from papers.archive import ARCHIVE_LOGS, SHARED
 
-ARCHIVE_LOGS = {
-    "KTH-SP2": ("KTH-SP2-1996-2.1-cln.swf.gz", 100),
-    "CTC-SP2": ("CTC-SP2-1996-3.1-cln.swf.gz", 338),
-    "SDSC-SP2": ("SDSC-SP2-1998-derived.swf.gz", 128),
-    "HPC2N": ("HPC2N-2002-2.2-cln.swf.gz", 240),
-}
 RULES = (
     *PLAIN_RIVALS,
     JudgedRule("key8", "formula:-(submit + 8*estimate*sqrt(procs))"),

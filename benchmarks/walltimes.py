@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 import tracehouse
-from benchmarks.logs import SHARED
-from benchmarks.markdown import markdown
 from models.waits.walltime_advice import AdviceTrial, EndedJobs, ended_jobs_of, try_on_history
+from papers.archive import SHARED
+from papers.markdown import markdown
 
 CHOSEN_ON = {"KTH-SP2": "KTH-SP2-1996-2.1-cln", "CTC-SP2": "CTC-SP2-1996-3.1-cln"}
 """Logs on which the margin and the step of the rule were chosen."""

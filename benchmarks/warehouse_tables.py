@@ -11,9 +11,9 @@ import polars as pl
 from assets.common.storage import read_model
 from benchmarks.ddppo_tables import ddppo_tables
 from benchmarks.experiment_tables import VERDICTS, experiment_tables
-from benchmarks.markdown import markdown
 from benchmarks.vasp_tables import vasp_tables
 from models.scheduling.policy_file import policy_from_bytes
+from papers.markdown import markdown
 from warehouse import Warehouse
 
 RATIOS = {

@@ -11,6 +11,7 @@ import dagster as dg
 
 import assets
 from assets.common.storage import open_warehouse
+from papers.definitions import ASSETS_OF_PAPERS
 from pipelines.automation import (
     freshness,
     inbox_sensor,
@@ -37,7 +38,7 @@ def confined_warehouse(_context: dg.InitResourceContext) -> Iterator[Warehouse]:
 def build_definitions() -> dg.Definitions:
     """Everything Dagster needs, for the catalogue as it is now. Raises CatalogueError."""
     catalogue = load_catalogue()
-    loaded = dg.load_assets_from_package_module(assets)
+    loaded = [*dg.load_assets_from_package_module(assets), *ASSETS_OF_PAPERS]
     nightly, policy = NIGHTLY.resolve(loaded), freshness(catalogue.nightly_cron, catalogue.time_zone)  # type: ignore[arg-type]
     all_assets = dg.map_asset_specs(
         lambda spec: dg.apply_freshness_policy(spec, policy) if spec.key in nightly else spec,

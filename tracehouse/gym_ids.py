@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from models.backfilling.environment import PlacingEnv, PlacingVectorEnv
-    from models.rlschert.environment import ClusterVectorEnv
+    from papers.deep_back_filling.environment import PlacingEnv, PlacingVectorEnv
+    from papers.rlschert.environment import ClusterVectorEnv
     from tracehouse.logs import Log
 
 LOG = {"log": "lublin-256"}
@@ -22,7 +22,7 @@ ENVIRONMENTS: dict[str, tuple[str, str, dict[str, str]]] = {
     "Backfilling": ("tracehouse.learning.environments:make_env", "queues", LOG | PICKS),
     "Inspector": ("tracehouse.learning.environments:make_env", "queues", LOG | INSPECTS),
     "Placing": (f"{__name__}:placing", "placings", LOG),
-    "SlotCluster": ("models.rlschert.environment:ClusterEnv", "slot_clusters", {}),
+    "SlotCluster": ("papers.rlschert.environment:ClusterEnv", "slot_clusters", {}),
 }
 """By name: what makes one environment, what makes several side by side, and its usual arguments."""
 
@@ -73,21 +73,21 @@ def queues(num_envs: int, **settings: Any) -> Any:
 
 def placing(log: Log | str | Path) -> PlacingEnv:
     """Deep Back-Filling's episodes on the jobs of a log, one at a time."""
-    from models.backfilling.environment import PlacingEnv
+    from papers.deep_back_filling.environment import PlacingEnv
 
     return PlacingEnv(*_jobs_of(log))
 
 
 def placings(num_envs: int, log: Log | str | Path) -> PlacingVectorEnv:
     """The same side by side."""
-    from models.backfilling.environment import PlacingVectorEnv
+    from papers.deep_back_filling.environment import PlacingVectorEnv
 
     return PlacingVectorEnv(*_jobs_of(log), num_envs)
 
 
 def slot_clusters(num_envs: int, **settings: Any) -> ClusterVectorEnv:
     """RLSchert's cluster side by side."""
-    from models.rlschert.environment import ClusterVectorEnv
+    from papers.rlschert.environment import ClusterVectorEnv
 
     return ClusterVectorEnv(num_envs, **settings)
 

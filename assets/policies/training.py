@@ -27,9 +27,9 @@ from models.scheduling.learning.training import EpochReport, Lessons
 from models.scheduling.learning.training_run import JudgedPolicy, TrainingSplit, train_and_judge
 from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
+from papers.rlscheduler.inspecting import inspector_base
 from simulator.policies.agents import parse_agent
 from simulator.policies.network import KernelWeights
-from simulator.published.schedinspector import inspector_base
 
 LEARN_SHARE, CHOOSE_SHARE, CONFIRM_SHARE = 0.3, 0.4, 0.5
 """Shares of the jobs, by submission, after which learning, choosing and confirming end. The rest judges."""

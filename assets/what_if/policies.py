@@ -9,14 +9,14 @@ from typing import Any
 
 from assets.policies.registry import IN_WORDS, champion_agent, learned_policies
 from assets.what_if.settings import CHAMPION, RunSettings
-from models.backfilling.placing_file import load_placing
 from models.scheduling.policy_file import load_agent, load_policy
+from papers.deep_back_filling.placing_file import load_placing
+from papers.rlscheduler.inspecting import INSPECTOR_BASES, policy_of_base
+from papers.rlscheduler.scores import POLICIES
 from simulator.jobs.words import unknown_word
 from simulator.policies.agents import Agent, agent_text, parse_inspecting
 from simulator.policies.plugins import plugin_file
 from simulator.policies.registry import Policy, assisted, parse_policy
-from simulator.published.rlscheduler_scores import POLICIES
-from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
 from simulator.replayer import Replayer
 from warehouse import Warehouse
 

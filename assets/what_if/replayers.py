@@ -13,14 +13,14 @@ from assets.what_if.on_nodes import Ground, NodeReplayer, NodeSettings, tree_of
 from assets.what_if.policies import ChosenPolicy, deciding_agent, order_policy, rlscheduler_policy
 from assets.what_if.settings import RunSettings, usual_settings
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
-from models.backfilling.placing_file import PlacingAgent, is_placing_file
 from models.judging.machine import partitions_of
 from models.runtime.live import LiveReplayer, LiveSettings
+from papers.deep_back_filling.placing_file import PlacingAgent, is_placing_file
+from papers.rlscheduler.rules import RLSchedulerReplayer
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
 from simulator.partitions import PartitionReplayer, shares_of
-from simulator.published.rlscheduler import RLSchedulerReplayer
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
 from warehouse import Warehouse

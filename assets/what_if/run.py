@@ -17,6 +17,7 @@ from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_m
 from assets.what_if.policies import ChosenPolicy
 from assets.what_if.replayers import Asked, check_settings, replayer_of
 from assets.what_if.settings import RunSettings, outages_of
+from papers.rlscheduler.rules import rlscheduler_metrics
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
 from simulator.jobs.cluster import Cluster, RunningJobs
@@ -24,7 +25,6 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
-from simulator.published.rlscheduler import rlscheduler_metrics
 from simulator.replayer import Outcome
 
 SETTINGS_GIVE_PROCS = "command line"

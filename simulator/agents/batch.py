@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.rlscheduler.inspecting import USUAL_PROTOCOL, Inspector, InspectorProtocol
+from papers.rlscheduler.loop import RLSchedulerJobs, RLSchedulerRules
+from papers.rlscheduler.rules import check_widths, rlscheduler_inputs
+from papers.rlscheduler.windows import replay_range
 from simulator.agents.backlogs import Backlogs, WindowSchedules, check_backlogs, replay_from_backlogs
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
@@ -28,10 +32,6 @@ from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
 from simulator.policies.sampling import TAKE_BEST, no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
-from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
-from simulator.published.rlscheduler_loop import RLSchedulerJobs, RLSchedulerRules
-from simulator.published.rlscheduler_windows import replay_range
-from simulator.published.schedinspector import USUAL_PROTOCOL, Inspector, InspectorProtocol
 
 IntArray = NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class WindowRules:
     """How windows of a trace are replayed.
 
     backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
-    for the rules of that code (simulator/published/rlscheduler.py). threads: by default one per core. backlogs: what windows begin
+    for the rules of that code (papers/rlscheduler/rules.py). threads: by default one per core. backlogs: what windows begin
     with under the standard rules, by default an empty cluster. protocol: faults of SchedInspector's code, under the other rules.
     """
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.rlscheduler.windows import sample_range
 from simulator.agents.backlogs import Backlogs, check_backlogs
 from simulator.agents.batch import USUAL_RULES, WindowRules, inputs_of_published
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
@@ -25,7 +26,6 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
-from simulator.published.rlscheduler_windows import sample_range
 
 IntArray = NDArray[np.int64]
 

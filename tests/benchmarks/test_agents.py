@@ -20,7 +20,7 @@ def test_decisions_are_counted(text: str) -> None:
 def test_a_row_of_closed_windows(capsys: pytest.CaptureFixture[str]) -> None:
     """The reference's figures: bounded slowdown 272 and wait 24,514 s of FCFS with EASY, 28.2 and 10,245 s of SAF."""
     shared_file("traces", "swf", "lublin_256.swf.gz")
-    from benchmarks.logs import SHARED, jobs_of
+    from papers.archive import SHARED, jobs_of
 
     jobs = jobs_of(SHARED / "lublin_256.swf.gz")
     windows = Windows(np.linspace(5000, 9000, 50).astype(np.int64), 1000)

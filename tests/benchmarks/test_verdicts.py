@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tracehouse
-from benchmarks.verdicts import ARCHIVE_LOGS, RULES, heading, judged, line
+from benchmarks.verdicts import RULES, heading, judged, line
+from papers.archive import ARCHIVE_LOGS
 from tests.shared import shared_file
 
 KTH = {

@@ -27,7 +27,7 @@ METHOD_WORDS = "scas|dcas|free|anneal|nsa|tree"
     "--policy",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The trained network of `nsa`. `python -m benchmarks.neural_annealing` trains some.",
+    help="The trained network of `nsa`. `python -m papers.neural_annealing.study` trains some.",
 )
 @click.option(
     "--seconds",
@@ -85,7 +85,7 @@ def check_policy_option(method: str, policy: Path | None) -> None:
     """Raises ValueError for the method nsa without a policy, and for a policy beside another method."""
     if method == "nsa" and policy is None:
         raise ValueError(
-            "the method nsa needs --policy FILE, a trained network. Make one with `python -m benchmarks.neural_annealing --tree paper "
+            "the method nsa needs --policy FILE, a trained network. Make one with `python -m papers.neural_annealing.study --tree paper "
             "--variants paper --networks CNN-3 --checkpoints FOLDER`: it writes FOLDER/*.json"
         )
     if method != "nsa" and policy is not None:

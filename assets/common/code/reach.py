@@ -18,7 +18,7 @@ from typing import NamedTuple
 import sql
 
 CODE_ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation")
+ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation", "papers")
 """Whose code makes assets. What `sql` has is reached by name, and `pipelines` only starts assets."""
 STATEMENTS = "sql"
 """The module of symbols that are statements."""

@@ -18,21 +18,21 @@ from assets.what_if.replayers import WAYS, Way, check_settings, choose_policy, w
 from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import REFUSABLE, Outage, RunSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
-from models.backfilling.placing_file import PlacingAgent, placing_to_bytes
-from models.backfilling.playing import play_episodes
-from models.backfilling.trials import agent_of, new_network
 from models.runtime.live import LiveReplayer
-from simulator.agents.placing import PlacingBatch, PlacingRules
+from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
+from papers.deep_back_filling.placing_file import PlacingAgent, placing_to_bytes
+from papers.deep_back_filling.playing import play_episodes
+from papers.deep_back_filling.trials import agent_of, new_network
+from papers.rlscheduler.rules import RLSchedulerReplayer
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import TOGETHER
 from simulator.partitions import PartitionReplayer
-from simulator.published.rlscheduler import RLSchedulerReplayer
 from simulator.replayer import Outcome, Replayer
 from simulator.topology.switches import SwitchReplayer
-from tests.models.backfilling.small import small_options
+from tests.papers.deep_back_filling.small import small_options
 from tests.tiny import busy_log, warehouse_of
 
 LOG_PROCS = 16
