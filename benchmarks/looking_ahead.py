@@ -10,7 +10,8 @@ import sys
 
 import numpy as np
 
-from assets.what_if.on_nodes import NodeSettings, ground_of, placement_metrics
+from assets.what_if.on_nodes import ground_of, placement_metrics
+from assets.what_if.settings import NodeSettings
 from benchmarks.placements import LOGS, PlacedLog
 from models.allocation.looking_ahead import LookingAheadReplayer
 from papers.archive import SHARED, jobs_of
