@@ -15,12 +15,12 @@ from click.shell_completion import CompletionItem
 
 from assets.common.storage import data_folder, open_warehouse
 from papers.paper_tables import CHECKPOINTS, PAPER_TABLES, PaperStep, PaperTable
-from pipelines.cli.errors import plain_errors, raise_failures
-from pipelines.cli.keeping.logs import ingest
-from pipelines.cli.parameters.sources import complete_sources
-from pipelines.cli.query import table_text
-from pipelines.cli.tables import folded, terminal_width
 from simulator.jobs.words import unknown_word
+from tracehouse.cli.errors import plain_errors, raise_failures
+from tracehouse.cli.keeping.logs import ingest
+from tracehouse.cli.parameters.sources import complete_sources
+from tracehouse.cli.query import table_text
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.places import PROJECT
 from warehouse import NoWarehouse, first_row

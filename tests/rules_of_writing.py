@@ -41,7 +41,7 @@ OWN = {
     "models.scheduling.workers.launching": "the folder of a training with workers",
     "models.scheduling.workers.task_folder": "the folder of a training with workers",
     "models.scheduling.workers.worker": "the folder of a training with workers",
-    "pipelines.cli.run": "a report of a period, in the data folder",
+    "tracehouse.cli.run": "a report of a period, in the data folder",
     "pipelines.faults": "a traceback, in the data folder or among temporary files",
     "pipelines.running": "Dagster's settings and a lock of the home",
     "traces.catalogue.editing": "the catalogue itself, and its lock",

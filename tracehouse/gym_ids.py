@@ -18,9 +18,9 @@ LOG = {"log": "lublin-256"}
 """What is played where nothing else is given: a bundled source, so that an id works in a fresh installation."""
 PICKS, INSPECTS = {"agent": "pick:window=10-10"}, {"agent": "inspect", "policy": "SJF"}
 ENVIRONMENTS: dict[str, tuple[str, str, dict[str, str]]] = {
-    "Queue": ("tracehouse.learning:make_env", "queues", LOG),
-    "Backfilling": ("tracehouse.learning:make_env", "queues", LOG | PICKS),
-    "Inspector": ("tracehouse.learning:make_env", "queues", LOG | INSPECTS),
+    "Queue": ("tracehouse.learning.environments:make_env", "queues", LOG),
+    "Backfilling": ("tracehouse.learning.environments:make_env", "queues", LOG | PICKS),
+    "Inspector": ("tracehouse.learning.environments:make_env", "queues", LOG | INSPECTS),
     "Placing": (f"{__name__}:placing", "placings", LOG),
     "SlotCluster": (f"{SLOT_CLUSTERS}:ClusterEnv", "slot_clusters", {}),
 }
@@ -66,7 +66,7 @@ class _WhenGymnasiumIsLoaded(MetaPathFinder):
 
 def queues(num_envs: int, **settings: Any) -> Any:
     """`tracehouse.make_vec_env`, as `gymnasium.make_vec` calls it."""
-    from tracehouse.learning import make_vec_env
+    from tracehouse.learning.environments import make_vec_env
 
     return make_vec_env(episodes=num_envs, **settings)
 

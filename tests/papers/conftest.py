@@ -8,10 +8,10 @@ from papers.rlscheduler.published import published
 from papers.rlscheduler.transfer import transfer
 from tests.assets.experiments.runs import QUICK, materialize
 from tests.papers.ddppo.ddppo_runs import made
-from tests.pipelines.cli.conftest import ingested, loaded, log  # noqa: F401
 from tests.pipelines.command_line import use_home
 from tests.pipelines.conftest import catalogue  # noqa: F401
 from tests.tiny import busy_log, warehouse_of
+from tests.tracehouse.conftest import ingested, loaded, log  # noqa: F401
 from warehouse import Warehouse
 
 

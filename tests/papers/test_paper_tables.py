@@ -9,7 +9,7 @@ import pytest
 
 from assets.common.storage import open_warehouse
 from papers.paper_tables import PAPER_TABLES
-from pipelines.cli.parameters.names import ASSET_NAMES
+from tracehouse.cli.parameters.names import ASSET_NAMES
 
 BY_ASSETS = [name for name, table in PAPER_TABLES.items() if table.steps]
 
