@@ -50,7 +50,7 @@ def command(*arguments: str) -> float:
     """CPU seconds of a `tracehouse` command in a process of its own. Raises CalledProcessError where it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        [sys.executable, "-m", "pipelines.cli.main", *arguments],
+        [sys.executable, "-m", "tracehouse.cli.main", *arguments],
         check=True,
         stdout=subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": str(PROJECT)},

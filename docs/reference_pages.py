@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from sphinx.application import Sphinx
 
 import tracehouse
-from pipelines.cli.main import COMMANDS
 from pipelines.definitions import build_definitions
+from tracehouse.cli.main import COMMANDS
 from traces.catalogue.readers import Readers
 from traces.catalogue.sources import Source
 from traces.catalogue.vasp import VaspSource

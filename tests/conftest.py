@@ -27,7 +27,13 @@ os.environ.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
 
 gc.disable()  # while test files and what they import are loaded: all of that stays
 
-LONG_FILES = ("tests/test_documents.py", "tests/assets/ingest/", "tests/pipelines/", "tests/assets/")
+LONG_FILES = (
+    "tests/test_documents.py",
+    "tests/assets/ingest/",
+    "tests/pipelines/",
+    "tests/tracehouse/cli/",
+    "tests/assets/",
+)
 """What takes longest, first: a long file that begins last would keep one process busy while the other has nothing to do. Documents
 and pipelines need the run that is made once: while one process makes it, the other has files that do not."""
 

@@ -129,7 +129,7 @@ def hidden_imports(code: CodeBase) -> list[str]:
     for module, tree in code.trees.items():
         if module == LAZY_FACE:
             continue
-        heavy = HEAVY_FOR_COMMANDS if module.startswith(("pipelines.cli", "tracehouse")) else HEAVY
+        heavy = HEAVY_FOR_COMMANDS if module.startswith("tracehouse") else HEAVY
         at_top = {id(node) for node in _top_statements(tree.body)}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and id(node) not in at_top and _room(node.module) in ROOMS:
@@ -186,7 +186,8 @@ def repeated_names(code: CodeBase) -> dict[str, list[str]]:
     """Public class, function or constant -> the modules that define it, where there are several."""
     places: dict[str, list[str]] = defaultdict(list)
     for module, tree in code.trees.items():
-        if module.startswith(LAZY_FACE):  # the face has the words of what it calls: replay, compare, leaderboard
+        # the face has the words of what it calls: replay, compare, leaderboard
+        if module.startswith(LAZY_FACE) and not module.startswith(f"{LAZY_FACE}.cli"):
             continue
         for node in tree.body:
             names = []

@@ -23,9 +23,9 @@ import yaml
 from click.testing import Result
 
 import sql
-from pipelines.cli.main import load_command
 from tests.pipelines.command_line import call, use_home
 from tests.tiny import SOURCE, Home
+from tracehouse.cli.main import load_command
 from traces.common.pseudonyms import read_key
 
 PROJECT = Path(__file__).resolve().parents[1]

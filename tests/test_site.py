@@ -14,7 +14,7 @@ import pytest
 
 import sql
 import tracehouse
-from pipelines.cli.main import COMMANDS
+from tracehouse.cli.main import COMMANDS
 
 PROJECT = Path(__file__).resolve().parents[1]
 NEEDED = ("sphinx", "myst_parser", "furo", "sphinx_click")

@@ -10,8 +10,8 @@ import sql
 from assets.common.storage import open_warehouse
 from assets.what_if.settings import usual_backfill
 from models.waits.answers import QueueReplays
-from pipelines.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime
 from simulator.jobs.amounts import parse_duration
+from tracehouse.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime
 from traces.catalogue.catalogue import load_catalogue
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from assets.common.storage import open_warehouse
 from assets.operations.waits_and_waste import KINDS, waits_and_waste
-from pipelines.cli.query import query_rows
+from tracehouse.cli.query import query_rows
 from traces.catalogue.catalogue import load_catalogue
 
 

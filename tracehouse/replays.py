@@ -18,8 +18,8 @@ from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import Outage, RunSettings, read_outages
 from assets.what_if.tables import run_jobs, run_row, run_series
-from pipelines.cli.replay_text import replay_text
-from pipelines.cli.replaying import (
+from tracehouse.cli.replay_text import replay_text
+from tracehouse.cli.replaying import (
     check_can_be_saved,
     placement_table,
     replay_trace,

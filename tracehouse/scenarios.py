@@ -13,9 +13,9 @@ from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.planning import plan_scenarios
 from assets.what_if.scenarios.results import ScenarioResults, replay_scenarios
 from assets.what_if.scenarios.scenario_file import read_scenarios, scenarios_of
-from pipelines.cli.replaying import warn_of_peak
-from pipelines.cli.scenarios.what_if import merged_part
-from pipelines.cli.scenarios.what_if_text import what_if_text
+from tracehouse.cli.replaying import warn_of_peak
+from tracehouse.cli.scenarios.what_if import merged_part
+from tracehouse.cli.scenarios.what_if_text import what_if_text
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from models.scheduling.options import InputLayout, LearningMethod, PolicyRules, StartingPoint
-from pipelines.cli.learning.training import read_jobs, seeds_of, train_policy
+from tracehouse.cli.learning.training import read_jobs, seeds_of, train_policy
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyFile
 

@@ -108,7 +108,7 @@ class Worker:
 
 def command(*arguments: str) -> NoReturn:
     """`tracehouse` with these arguments; ends the process as the command does."""
-    from pipelines.cli.main import main
+    from tracehouse.cli.main import main
 
     main(list(arguments), prog_name="tracehouse")
     sys.exit(0)

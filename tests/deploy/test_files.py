@@ -13,9 +13,9 @@ from dagster._config import validate_config
 from dagster._config.field import resolve_to_config_type
 from dagster._core.instance.config import dagster_instance_config_schema
 
-from pipelines.cli.main import COMMANDS
 from pipelines.executors import WANTED, wanted_executor
 from tests.rules import PROJECT
+from tracehouse.cli.main import COMMANDS
 
 DEPLOY = PROJECT / "docs" / "deploy"
 KUBERNETES = "1.34"

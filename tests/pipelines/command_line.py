@@ -26,9 +26,9 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from sqlalchemy import Engine, create_engine, event
 
-from pipelines.cli.main import main
 from pipelines.faults import FAULT
 from pipelines.terminal import _Printable
+from tracehouse.cli.main import main
 
 GOOD = "{n} {n}0 5 10 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1\n"
 

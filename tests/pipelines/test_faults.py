@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import pipelines.cli.keeping.logs as logs_commands
+import tracehouse.cli.keeping.logs as logs_commands
 from assets.ingest import core_jobs
-from pipelines.cli.main import main
 from pipelines.faults import EXIT_CODE, FAULT, MOST_KEPT, kept_fault, show_tracebacks
 from tests.pipelines.command_line import in_brief
 from tests.tiny import busy_log
+from tracehouse.cli.main import main
 from traces.catalogue.places import home
 
 

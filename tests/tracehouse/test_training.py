@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import tracehouse
-from tests.pipelines.cli.learning.test_train import QuickRecipe
+from tests.tracehouse.cli.learning.test_train import QuickRecipe
 
 
 def test_what_is_in_hand_is_trained_on(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log object that knows its cluster, and settings of the command by name."""
-    monkeypatch.setattr("pipelines.cli.learning.training.Recipe", QuickRecipe)
+    monkeypatch.setattr("tracehouse.cli.learning.training.Recipe", QuickRecipe)
     loaded = tracehouse.load_log(log, procs=24)
     policy = tracehouse.train(loaded, seeds=[1], goal="wait", epochs=1, window_jobs=32, method="evolution")
     assert (policy.path, policy.card["cluster_procs"], policy.card["goal"]) == (Path("busy-evolution.json"), 24, "wait")

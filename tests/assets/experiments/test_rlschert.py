@@ -1,4 +1,4 @@
-"""The settings of RLSchert's asset; the whole asset runs in tests/pipelines/cli/predicting/test_vasp.py."""
+"""The settings of RLSchert's asset; the whole asset runs in tests/tracehouse/cli/predicting/test_vasp.py."""
 
 from __future__ import annotations
 

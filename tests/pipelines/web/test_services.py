@@ -103,7 +103,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningUI]:
     own = {"TRACEHOUSE_HOME": str(home), "TRACEHOUSE_SOURCES": str(home / "sources.toml"), "DAGSTER_HOME": str(home)}
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "pipelines.cli.main"]
+    command = [sys.executable, "-m", "tracehouse.cli.main"]
     ingest = [*command, "run", "lublin-256", "--job", "ingest"]
     subprocess.run(ingest, env=os.environ | own, check=True, capture_output=True, timeout=PATIENCE_S)
     command += ["ui", "--port", str(port)]

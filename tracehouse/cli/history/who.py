@@ -1,0 +1,160 @@
+"""`tracehouse who`: who waited, and who wasted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.cli.tables import TableColumn, fitted_table, folded, terminal_width
+
+if TYPE_CHECKING:
+    from assets.operations.waits_and_waste import WaitsAndWaste
+
+GROUPINGS = ("user", "account", "queue")
+COLUMNS_OF_WAITERS = (
+    TableColumn("jobs"),
+    TableColumn("mean wait, h"),
+    TableColumn("median, h", last=2),
+    TableColumn("95th percentile, h", last=1),
+    TableColumn("longest, h", last=3),
+    TableColumn("of all waiting"),
+)
+TITLES_OF_UNUSED = {
+    "unused_core_hours": ("unused time, core-hours", "of the core-hours requested"),
+    "idle_core_hours": ("idle, core-hours", "of the core-hours held"),
+    "unused_memory_gib_hours": ("unused memory, GiB hours", "of the memory requested"),
+}
+
+
+@click.command()
+@source_argument()
+@click.option(
+    "--by",
+    type=click.Choice(GROUPINGS),
+    multiple=True,
+    help="Group by this, may be repeated.  [default: user, account]",
+)
+@click.option("--period", help="Only jobs submitted then: last-month, 2026-03, last-30-days, 2026-03-01..2026-03-15.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Groups of a kind that are shown."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Write all figures of all groups as CSV.")
+@plain_errors
+def who(source: str, by: tuple[str, ...], period: str | None, top: int, as_csv: bool) -> None:
+    """Who waited, and who wasted: by user, account or queue.
+
+    Each kind of group has three tables. The first has the waits of the log, the second the core-hours lost by jobs that did not
+    complete. The third has what was requested and not used. That is time after a job's end, processors held without using their CPU,
+    and memory above what was used. Unused time is not lost, because other jobs could run then, but it makes waits harder to plan.
+
+    \b
+    Examples:
+      tracehouse who lublin-256
+      tracehouse who lublin-256 --by account --period last-month
+      tracehouse who lublin-256 --csv > who.csv
+    """
+    from assets.common.storage import open_warehouse
+    from assets.operations.waits_and_waste import waits_and_waste
+    from traces.catalogue.catalogue import load_catalogue
+
+    result = waits_and_waste(open_warehouse(), load_catalogue().source(source).name, period)
+    if as_csv:
+        kinds = ("all", *(by or GROUPINGS))
+        click.echo(result.rows.filter(result.rows["kind"].is_in(kinds)).write_csv(), nl=False)
+        return
+    click.echo(who_text(source, result, by, top, terminal_width()))
+
+
+def who_text(source: str, result: WaitsAndWaste, kinds: tuple[str, ...], top: int, width: int | None) -> str:
+    """What is printed. kinds: of groups, empty for users and accounts, where the log tells them apart. width: of the terminal in
+    characters, None for a file."""
+    lines = [folded(line, width, 8) for line in _facts(source, result)]
+    for kind in kinds or GROUPINGS[:2]:
+        if not result.are_named(kind):
+            lines += ["", f"the log has no {kind}s"]
+        elif kinds or result.groups(kind).height > 1:
+            for title, order, columns, cells in _tables(kind, result):
+                rows = result.groups(kind, order)
+                shown = [[row["value"], *cells(row)] for row in rows.head(top).to_dicts()]
+                lines += ["", title, *fitted_table((TableColumn(kind, right=False), *columns), shown, width)]
+                if rows.height > top:
+                    lines.append(f"and {rows.height - top:,} more (--top)")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _facts(source: str, result: WaitsAndWaste) -> list[str]:
+    from assets.operations.waits_and_waste import part_of_whole
+
+    whole = result.whole
+    facts = [f"{source}: {whole['jobs']:,} jobs used {whole['core_hours']:,.0f} core-hours"]
+    if result.words:
+        facts.append(f"jobs    {result.words}")
+    if whole["known_waits"]:
+        facts.append(
+            f"waits   {whole['mean_wait_h']:,.1f} h on average, {whole['median_wait_h']:,.1f} h in the median, "
+            f"{whole['p95_wait_h']:,.1f} h at the 95th percentile"
+        )
+    else:
+        facts.append("waits   the log does not say when its jobs started")
+    if whole["lost_core_hours"] is None:
+        facts.append("lost    the log does not say how its jobs ended")
+    else:
+        parts = [f"{word} {_share(whole[name], whole['core_hours'])}" for name, word in result.losses().items()]
+        listed = f": {', '.join(parts)}" if parts else ""
+        facts.append(f"lost    {_share(whole['lost_core_hours'], whole['core_hours'])} of the core-hours{listed}")
+    words = [
+        f"{_share(whole[part], whole[of])} {TITLES_OF_UNUSED[part][1]}"
+        for part, of in result.unused().items()
+        if part_of_whole(whole[part], whole[of]) is not None
+    ]
+    facts.append(f"unused  {', '.join(words) if words else 'the log does not say what was requested or used'}")
+    return facts
+
+
+def _tables(kind: str, result: WaitsAndWaste) -> list[tuple[str, str, tuple[TableColumn, ...], Any]]:
+    """Of each table: title, what rows are sorted by, columns, and the cells of a row."""
+    whole, losses, unused = result.whole, result.losses(), result.unused()
+    tables: list[tuple[str, str, tuple[TableColumn, ...], Any]] = []
+    if whole["known_waits"]:
+        numbers = ("mean_wait_h", "median_wait_h", "p95_wait_h", "max_wait_h")
+
+        def waits(row: dict[str, Any]) -> list[str]:
+            cells = [_number(row[name], 1) for name in numbers]
+            return [f"{row['known_waits']:,}", *cells, _share(row["waited_h"], whole["waited_h"])]
+
+        tables.append((f"waits by {kind}, most waiting first", "waited_h", COLUMNS_OF_WAITERS, waits))
+    if losses:
+        columns = [TableColumn("core-hours"), TableColumn("lost"), TableColumn("of their own")]
+        columns += [TableColumn(word, last=k) for k, word in enumerate(losses.values(), 1)]
+
+        def lost(row: dict[str, Any]) -> list[str]:
+            own = [_number(row["core_hours"]), _number(row["lost_core_hours"])]
+            return [*own, _share(row["lost_core_hours"], row["core_hours"]), *(_number(row[name]) for name in losses)]
+
+        tables.append((f"core-hours lost by {kind}, most first", "lost_core_hours", tuple(columns), lost))
+    if unused:
+        columns = [
+            TableColumn(title, last=3 * k + 2 - j)
+            for k, part in enumerate(unused)
+            for j, title in enumerate(TITLES_OF_UNUSED[part])
+        ]
+
+        def not_used(row: dict[str, Any]) -> list[str]:
+            return [cell for part, of in unused.items() for cell in (_number(row[part]), _share(row[part], row[of]))]
+
+        tables.append((f"requested and not used by {kind}, most first", next(iter(unused)), tuple(columns), not_used))
+    return tables
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _share(part: float | None, whole: float | None) -> str:
+    from assets.operations.waits_and_waste import part_of_whole
+
+    share = part_of_whole(part, whole)
+    return "-" if share is None else f"{share:.1%}".replace("%", " %")

@@ -1,0 +1,31 @@
+"""The command `tracehouse metrics`: the last results for Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import write_output
+from assets.sharing.metrics_text import metrics_text
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.paths import FileToWrite
+from tracehouse.cli.parameters.sources import source_argument
+
+
+@click.command("metrics")
+@source_argument("Only this source; repeat for more. Default: all of the warehouse.", several=True)
+@click.option("--out", type=FileToWrite(), metavar="FILE.prom", help="File to write. Default: print.")
+@plain_errors
+def print_metrics(names: tuple[str, ...], out: Path | None) -> None:
+    """Print the last results of sources in the text format of Prometheus. Without SOURCE: of all in the warehouse.
+
+    Waits of the last complete month, in all and by queue, use of the cluster, rejected lines, error and drift of the run-time model, and
+    the grade of replays. With --out, node_exporter's textfile collector reads them: name the file like tracehouse.prom.
+    """
+    text = metrics_text(open_warehouse(), list(dict.fromkeys(names)))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_output(out, text.encode())

@@ -1,0 +1,135 @@
+"""The command line, `tracehouse`: all commands. Each is loaded when it is asked for, so that help and completion answer at once."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import signal
+from difflib import get_close_matches
+from typing import Any, Never
+
+import click
+from click.shell_completion import CompletionItem
+
+from pipelines.faults import no_traceback, show_tracebacks
+from tracehouse.cli.interrupts import INTERRUPTED, one_line_after_ctrl_c, watch_for_ctrl_c
+
+COMMANDS = {
+    "sources": ("keeping.logs", "List the sources of the catalogue."),
+    "run": ("run", "Run the pipeline on sources, raw log to report."),
+    "ingest": ("keeping.logs", "Add a log as a source and load it."),
+    "remove": ("keeping.remove", "Remove a source from warehouse and catalogue."),
+    "health": ("keeping.logs", "Print what looks wrong in a log."),
+    "pseudonym": ("keeping.logs", "Print the pseudonyms of names."),
+    "export": ("keeping.export", "Write jobs as SWF, Parquet or for Evalys."),
+    "publish": ("keeping.publish", "Write a read-only copy for dashboards."),
+    "metrics": ("keeping.metrics", "Print the last results for Prometheus."),
+    "sql": ("query", "Run a read-only SQL query over the warehouse."),
+    "report": ("run", "Write the HTML reports again."),
+    "ui": ("ui", "Open the Dagster UI."),
+    "train": ("learning.train", "Train a scheduling policy for a source."),
+    "distil": ("learning.distil", "Write a trained policy as a formula."),
+    "replay": ("replay", "Replay a log or a source under a policy."),
+    "compare": ("replay", "Compare two saved runs of a source."),
+    "periods": ("history.periods", "Compare two periods: what got worse, for whom, since when."),
+    "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
+    "what-if": ("scenarios.what_if", "Compare scenarios of a file with the source as it is."),
+    "place": ("place", "Choose idle nodes for jobs that start together."),
+    "wait": ("predicting.wait", "How long would a job wait?"),
+    "queue": ("predicting.queue", "When do the jobs that wait now start?"),
+    "walltime": ("predicting.wait", "Which wall time should a job request?"),
+    "models": ("predicting.models", "List what became of a source's run-time models."),
+    "rollback": ("predicting.models", "Make an earlier run-time model champion again."),
+    "backup": ("keeping.backup", "Write warehouse, models and key into an archive."),
+    "restore": ("keeping.backup", "Put an archive in the place of an empty home."),
+    "warehouse": ("keeping.warehouse", "Copy the warehouse to a lake or back; tidy a lake."),
+    "reproduce": ("reproducing.reproduce", "Make a table of a paper, or list them."),
+    "completion": ("completion", "Print the script with which a shell completes names."),
+    "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),
+}
+"""By name: the module below tracehouse.cli that has the command, and what the list of commands says of it."""
+
+GARBAGE = (50_000, 20, 20)
+"""Python looks for garbage after so many new objects. Most objects of a command stay, such as those of what it imports, and need no
+look at all."""
+
+
+def load_command(name: str) -> click.Command:
+    """The command of this name, one of COMMANDS."""
+    module = importlib.import_module(f"tracehouse.cli.{COMMANDS[name][0]}")
+    return next(each for each in vars(module).values() if isinstance(each, click.Command) and each.name == name)
+
+
+class LazyCommands(click.Group):
+    """Knows the names of all commands, and loads one when it is called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Never:
+        """Runs the process's command and ends the process. Another Ctrl-C cannot disturb its last line."""
+        gc.set_threshold(*GARBAGE)
+        watch_for_ctrl_c()
+        try:
+            self.main(*args, **kwargs)
+        except SystemExit as ended:
+            if ended.code == INTERRUPTED:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            raise
+        raise SystemExit(0)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """The context of a command line. Raises Interrupted."""
+        with no_traceback(), one_line_after_ctrl_c():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns. Raises Interrupted, and UnforeseenFault."""
+        with no_traceback(), one_line_after_ctrl_c():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name, command and the rest of the line. Raises UsageError, with the names that are near, where there is none."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = get_close_matches(name, COMMANDS, n=1)
+            raise click.UsageError(f"No such command {name!r}. " + (f"Did you mean {near[0]!r}?" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands whose names begin so, and options. Loads no command."""
+        listed = [
+            CompletionItem(name, help=COMMANDS[name][1])
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return listed + click.Command.shell_complete(self, ctx, incomplete)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, None where there is none."""
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands, and loads none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="tracehouse")
+@click.option("--debug", is_flag=True, help="Show the traceback of a fault, instead of keeping it in a file.")
+@click.pass_context
+def main(context: click.Context, debug: bool) -> None:
+    """Batch cluster logs into one DuckDB warehouse: run-time predictions, learned scheduling policies, replays.
+
+    Start with `tracehouse run` (the bundled sources, raw log to report), then `tracehouse sql "FROM marts.leaderboard"`.
+    """
+    show_tracebacks(debug)
+    importlib.import_module("tracehouse.cli.session").begin_session(context)
+
+
+if __name__ == "__main__":
+    main()

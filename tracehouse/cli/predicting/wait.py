@@ -1,0 +1,343 @@
+"""The commands `tracehouse wait` and `tracehouse walltime`."""
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from assets.common.storage import open_warehouse
+from models.waits.clock import OF_ITS_OWN
+from models.waits.walltime_advice import MARGIN, advise, try_on_history
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.amounts import DurationType, ShareType
+from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
+from tracehouse.cli.parameters.sources import source_argument
+from traces.catalogue.catalogue import load_catalogue
+
+if TYPE_CHECKING:
+    from models.waits.answers import QueueReplays
+
+PERCENTS_SHOWN = (10, 25, 50, 75, 90)
+
+
+@click.command()
+@source_argument("A source that is in the warehouse, with predicted run times.")
+@click.option("--procs", "-n", type=click.IntRange(min=1), help="Processors of the new job.")
+@click.option(
+    "--walltime",
+    "-t",
+    type=DurationType(),
+    metavar="DURATION",
+    help="Requested time of the new job: 4h, 4:00:00, or seconds.",
+)
+@click.option("--user", "-u", help="User who submits it. The same user's waiting and past jobs say much about it.")
+@click.option("--job", "job_id", metavar="ID", help="A job that waits at that time, instead of a new one.")
+@click.option(
+    "--at",
+    "at",
+    metavar="TIME",
+    help="When: local time of the cluster such as '2004-03-01 08:00', or a second of "
+    "the log's own clock. Default: the last submission of a log that still grows, else a busy moment, drawn.",
+)
+@click.option(
+    "--samples", type=click.IntRange(10, 10_000), default=200, show_default=True, help="Replays of the queue."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the drawn run times and moment."
+)
+@click.option(
+    "--policy",
+    "-p",
+    default="FCFS",
+    show_default=True,
+    shell_complete=complete_policies,
+    help="Order of the queue in the replays, as in `tracehouse replay`.",
+)
+@click.option(
+    "--backfill",
+    "-b",
+    default="easy",
+    show_default=True,
+    shell_complete=complete_backfilling,
+    help="Backfilling in the replays, as there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
+@plain_errors
+def wait(
+    source: str,
+    procs: int | None,
+    walltime: int | None,
+    user: str | None,
+    job_id: str | None,
+    at: str | None,
+    samples: int,
+    seed: int,
+    policy: str,
+    backfill: str,
+    as_json: bool,
+) -> None:
+    """How long would a job wait? The distribution of its start, at a moment of the log.
+
+    The queue of that moment is replayed many times with run times drawn from what was predicted for each job. The answer is
+    corrected by how long past jobs waited that were submitted in like circumstances. Only what was known at that moment
+    is used, so a question can be about any moment of the past. Once the waits of the source are scored (`tracehouse run`), the
+    errors of such answers are printed below that for a new job. Beside them are those of the median of similar jobs and of "every
+    job starts at once".
+
+    \b
+    tracehouse wait hpc2n --procs 16 --walltime 4h --user 17
+    tracehouse wait hpc2n --job 230511 --at "2004-03-01 08:00"
+    """
+    from assets.what_if.settings import usual_backfill
+    from models.waits.answers import QueueReplays
+
+    if job_id is not None and (procs is not None or walltime is not None or user is not None):
+        raise ValueError("--job is about a job of the log: leave --procs, --walltime and --user out")
+    if job_id is None and (procs is None or walltime is None):
+        raise ValueError("give --procs and --walltime of the new job, or --job ID of one that waits")
+    question = WaitQuestion(job_id, procs, -1 if walltime is None else walltime, user, at)
+    name = load_catalogue().source(source).name
+    result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
+    click.echo(json.dumps(result) if as_json else wait_text(result))
+
+
+class WaitQuestion(NamedTuple):
+    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none) and user. And when."""
+
+    job_id: str | None
+    procs: int | None
+    request: int
+    user: str | None
+    at: str | None
+
+
+def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") -> dict[str, Any]:
+    """What `tracehouse wait --json` prints."""
+    from assets.predictions.waits import load_wait_scores, load_wait_source
+    from models.waits.answers import new_job_wait, queued_job_wait
+    from tracehouse.cli.replaying import say_if_slow
+
+    job_id, procs, request, user, at = question
+    with say_if_slow(f"reading {source}"):
+        log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
+    if at is not None:
+        moment, chosen = log.moment(at), None
+    elif job_id is not None:
+        moment, chosen = log.moment_of_job(job_id)
+    else:
+        moment, chosen = log.usual_moment(datetime.now(UTC), replays.seed)
+    with say_if_slow("replaying the queue and jobs of the past"):
+        if job_id is not None:
+            number = log.job_number(job_id, moment)
+            procs, request = int(log.history.procs[number]), int(log.history.request[number])
+            answer = queued_job_wait(log.history, moment, number, replays)
+        else:
+            assert procs is not None
+            user_number = log.user_number(user) if user is not None else -1
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
+    state, submitted = answer.state, moment - answer.waited_s
+    waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
+    replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
+    return {
+        "source": source,
+        "at_s": moment,
+        "at": log.clock.text(moment),
+        "time_zone": log.clock.zone,
+        "moment": chosen,
+        "job": job_id,
+        "user": user,
+        "procs": procs,
+        "requested_walltime_s": request if request >= 1 else None,
+        "cluster_procs": state.cluster_procs,
+        "busy_procs": state.busy_procs,
+        "running_jobs": len(state.running),
+        "waiting_jobs": len(state.waiting) - (job_id is None),
+        "waited_s": answer.waited_s,
+        "told_by": answer.told_by,
+        "neighbours": answer.neighbours,
+        "policy": replays.policy,
+        "backfill": replays.backfill,
+        "samples": replays.samples,
+        "seed": replays.seed,
+        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
+        **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
+        "similar_mean_s": answer.similar_mean_s,
+        "similar_p50_s": answer.similar_median_s,
+        "scores": scores,
+    }
+
+
+def wait_text(answer: dict[str, Any]) -> str:
+    """answer: what `tracehouse wait --json` prints."""
+    asked = (
+        f"job {answer['job']}"
+        if answer["job"] is not None
+        else "a new job" + (f" of {answer['user']}" if answer["user"] else "")
+    )
+    limit = f", {duration(answer['requested_walltime_s'])} requested" if answer["requested_walltime_s"] else ""
+    zone = answer["time_zone"]
+    lines = [
+        f"{answer['source']} at {answer['at']} "
+        + (f"({zone})" if zone else f"of {OF_ITS_OWN}")
+        + (f": {answer['moment']}; --at asks about another" if answer["moment"] else ""),
+        f"  machine  {answer['busy_procs']:,} of {answer['cluster_procs']:,} processors busy, {answer['running_jobs']:,} jobs running, "
+        f"{answer['waiting_jobs']:,} waiting",
+        f"  job      {asked}: {answer['procs']:,} processors{limit}"
+        + (f", has waited {duration(answer['waited_s'])}" if answer["job"] is not None else ""),
+        "",
+        f"  {'chance':>8}  {'waits at most':<14}  starts by" + ("" if zone else f", of {OF_ITS_OWN}"),
+    ]
+    for p in PERCENTS_SHOWN:
+        lines.append(f"  {p:>6} %  {duration(answer[f'wait_p{p}_s']):<14}  {answer[f'start_p{p}']}")
+    alone = (
+        f"the replays alone say {duration(answer['replay_p50_s'])} "
+        f"({duration(answer['replay_p10_s'])} to {duration(answer['replay_p90_s'])})"
+    )
+    if answer["told_by"] == "replay":
+        how = (
+            "from the replays alone, which know nothing of the site's priorities: too few jobs like it have started yet"
+        )
+    elif answer["job"] is not None:
+        how = f"from {answer['neighbours']:,} jobs that had waited as long, of a year; {alone}"
+    else:
+        how = f"from {answer['neighbours']} past jobs submitted in like circumstances; {alone}"
+    lines += [
+        "",
+        f"  8 in 10 such jobs wait {duration(answer['wait_p10_s'])} to {duration(answer['wait_p90_s'])}; {how}.",
+    ]
+    if answer["similar_mean_s"] is not None:
+        lines.append(
+            "  Recent jobs of its classes of size and request waited "
+            f"{duration(answer['similar_p50_s'])} in the median, {duration(answer['similar_mean_s'])} on average."
+        )
+    return "\n".join(lines + ([] if answer["job"] is not None else _score_lines(answer)))
+
+
+def _score_lines(answer: dict[str, Any]) -> list[str]:
+    """How good such answers were on jobs of the past, beside the rivals. Empty where they are not scored."""
+    scores = {row["predictor"]: row for row in answer["scores"]}
+    shown = {answer["told_by"]: "this answer", "similar_median": "median of similar jobs", "zero": "starts at once"}
+    if not scores.keys() >= shown.keys():
+        return []
+    jobs = scores["zero"]["jobs"]
+    lines = [
+        "",
+        f"  {f'on {jobs:,} jobs of the log':<24}  {'median error':<14}  {'mean error':<14}  in its 80 % interval",
+    ]
+    for predictor, label in shown.items():
+        row = scores[predictor]
+        median, mean = (duration(row[f"{kind}_absolute_error_s"]) for kind in ("median", "mean"))
+        lines.append(f"  {label:<24}  {median:<14}  {mean:<14}  {row['coverage_80']:.0%}")
+    return lines
+
+
+@click.command()
+@source_argument("A source that is in the warehouse.")
+@click.option("--user", "-u", required=True, help="Whose job it is.")
+@click.option(
+    "--procs", "-n", type=click.IntRange(min=1), help="Processors: look at the user's jobs of this size, if enough."
+)
+@click.option("--executable", "-x", help="Executable or job name, as the log has it: look at these jobs, if enough.")
+@click.option(
+    "--risk",
+    type=ShareType(0.005, 0.5),
+    metavar="SHARE",
+    default=0.05,
+    show_default="5%",
+    help="Largest acceptable risk of being killed at the limit, such as 2% or 0.02.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, times in seconds.")
+@plain_errors
+def walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float, as_json: bool) -> None:
+    """Which walltime to request, so that a job is killed with at most a given risk.
+
+    The advice comes from the run times of the user's jobs that ended last. It is the rank of a conformal bound. It is corrected by the
+    jobs that the same rule would have killed in the user's past, each advised from what had ended by then. The share of jobs that it
+    would have killed, and what it would have saved, is printed with the advice.
+
+    \b
+    tracehouse walltime hpc2n --user 17 --procs 16 --risk 2%
+    """
+    advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
+    click.echo(json.dumps(advice) if as_json else walltime_text(advice))
+
+
+def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
+    """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
+    from assets.predictions.waits import load_walltime_jobs
+
+    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
+    moment = int(jobs.end.max())
+    trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
+    aimed = trial.aimed_risk if trial is not None else None
+    advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
+    if advice is None:
+        ended = int((jobs.user == user_number).sum())
+        raise ValueError(
+            f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
+            f"{-int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)}: give a larger --risk"
+        )
+    return {
+        "source": source,
+        "user": user,
+        "procs": procs,
+        "executable": executable,
+        "risk": risk,
+        "walltime_s": advice.walltime_s,
+        "same": advice.group,
+        "jobs": advice.jobs,
+        "jobs_at_limit": advice.at_limit,
+        "median_runtime_s": advice.median_runtime_s,
+        "median_request_s": advice.median_request_s,
+        "tried_jobs": trial.jobs if trial else 0,
+        "tried_killed_share": trial.killed if trial else None,
+        "tried_median_advised_s": trial.median_advised_s if trial else None,
+        "tried_median_requested_s": trial.median_requested_s if trial else None,
+        "tried_advised_by_requested": trial.requested_share if trial else None,
+        "aimed_risk": aimed,
+        "keeps_risk": trial.killed <= risk if trial else None,
+    }
+
+
+def walltime_text(advice: dict[str, Any]) -> str:
+    """advice: what `tracehouse walltime --json` prints."""
+    lines = [
+        f"{advice['source']}, user {advice['user']}: request {duration(advice['walltime_s'])} aiming at a risk of {advice['risk']:.1%}",
+        f"  from the last {advice['jobs']:,} ended jobs of the same {advice['same']}: they ran "
+        f"{duration(advice['median_runtime_s'])} in the median"
+        + (f" and requested {duration(advice['median_request_s'])}" if advice["median_request_s"] is not None else ""),
+    ]
+    if advice["jobs_at_limit"]:
+        lines.append(
+            f"  {advice['jobs_at_limit']:,} of them ended at their limit: they may have needed more than this advice knows"
+        )
+    if advice["tried_jobs"]:
+        lines.append(
+            f"  tried on the user's last {advice['tried_jobs']:,} jobs, each with what was known then: "
+            f"{advice['tried_killed_share']:.1%} would have been killed"
+        )
+        if not advice["keeps_risk"]:
+            lines.append(
+                f"  that is more than the {advice['risk']:.1%} that you want: these jobs change faster than a rule on past jobs. Request "
+                "more than this, or give a smaller --risk"
+            )
+        if advice["tried_advised_by_requested"] is not None:
+            lines.append(
+                f"  advised {duration(advice['tried_median_advised_s'])} in the median where "
+                f"{duration(advice['tried_median_requested_s'])} was requested, processor-hours advised by those requested: "
+                f"{advice['tried_advised_by_requested']:.0%}"
+                + (", so the user's own requests are smaller" if advice["tried_advised_by_requested"] > 1 else "")
+            )
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, to the largest two units."""
+    whole = round(seconds)
+    for size, unit, smaller, lesser in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {lesser}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
