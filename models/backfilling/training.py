@@ -30,9 +30,8 @@ from models.backfilling.trials import (
     with_longest,
 )
 from models.scheduling.learning.adam import Adam
-from models.scheduling.learning.choices import advantages
-from models.scheduling.learning.clipped import clipped_choices
-from models.scheduling.learning.epochs import Checkpoint, train_epochs
+from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
+from models.scheduling.learning.choices import advantages, clipped_choices
 from simulator.agents.placing import PlacingBatch, placing_inputs
 from simulator.jobs.jobs import Jobs
 from simulator.published.deep_back_filling import protocol_metrics
@@ -107,7 +106,7 @@ def train_deep_back_filling(
     train_epochs(trainee, -(-options.episodes // every), kept, on_update, is_kept)
     if not trainee.tests or trainee.tests[-1].episodes < learner.episodes:
         trainee.test_now()
-        kept.save(trainee.to_state())
+        kept.keep(trainee.to_state())
     return TrainedPlacing(learner.network, options, trainee.curve, trainee.tests)
 
 

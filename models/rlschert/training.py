@@ -17,7 +17,7 @@ from models.rlschert.cluster import Setting, SlotCluster, SlotOutcome, cost_of, 
 from models.rlschert.networks import Facts, Image, new_rlschert_network, without_kills
 from models.rlschert.options import RLSchertOptions
 from models.scheduling.learning.adam import Adam
-from models.scheduling.learning.clipped import clipped_choices
+from models.scheduling.learning.choices import clipped_choices
 from simulator.published.rlschert import KILLABLE, SLOTS, Sequences
 from simulator.published.rlschert_view import teacher_kills
 

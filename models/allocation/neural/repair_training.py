@@ -17,8 +17,8 @@ from models.allocation.neural.repair_networks import RepairActorCritic
 from models.allocation.neural.repair_options import RepairOptions
 from models.allocation.neural.repairing import FEATURES, LARGEST_JOB, RepairBatch
 from models.scheduling.learning.adam import Adam
-from models.scheduling.learning.clipped import clipped_choices
-from models.scheduling.learning.epochs import Checkpoint, train_epochs
+from models.scheduling.learning.checkpoint import Checkpoint, train_epochs
+from models.scheduling.learning.choices import clipped_choices
 from simulator.topology.closed_loop import published_jobs, run_closed_loop, selecting
 from simulator.topology.tree import SwitchTree
 

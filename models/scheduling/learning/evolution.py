@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint
-from models.scheduling.learning.epochs import BestKept, Checkpoint, train_epochs
+from models.scheduling.learning.checkpoint import BestKept, Checkpoint, TrainingProgress, fingerprint, train_epochs
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import EvolutionOptions
 from simulator.policies.network import KernelWeights

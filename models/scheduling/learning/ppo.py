@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows, relative
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint
+from models.scheduling.learning.checkpoint import BestKept, Checkpoint, TrainingProgress, fingerprint, train_epochs
 from models.scheduling.learning.choices import advantages, at_the_end, pad
-from models.scheduling.learning.epochs import BestKept, Checkpoint, train_epochs
 from models.scheduling.learning.kernel_pass import ClippedLoss, Gradients, ppo_pass, recorded_choices
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PPOOptions

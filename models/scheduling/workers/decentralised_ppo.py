@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.scheduling.arena import Arena, Windows
-from models.scheduling.learning.checkpoint import TrainingProgress, fingerprint, read_checkpoint
-from models.scheduling.learning.epochs import BestKept, Checkpoint, train_epochs
+from models.scheduling.learning.checkpoint import (
+    BestKept,
+    Checkpoint,
+    TrainingProgress,
+    fingerprint,
+    read_checkpoint,
+    train_epochs,
+)
 from models.scheduling.learning.ppo import rewards_of
 from models.scheduling.learning.training import EpochReport, Lessons, TrainedPolicy
 from models.scheduling.options import PopulationOptions, PPOOptions, WorkerOptions
@@ -88,10 +94,10 @@ class CheckpointOfWorkers(Checkpoint):
         state: dict[str, Any] | None = self._workers.share(state_at_first(self._workers, self.path, self.training))
         return state
 
-    def save(self, state: dict[str, Any]) -> None:
+    def keep(self, state: dict[str, Any]) -> None:
         """Written by worker 0."""
         if self._workers.rank == 0:
-            super().save(state)
+            super().keep(state)
 
 
 class _OnePolicy(BestKept):

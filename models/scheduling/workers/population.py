@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from models.scheduling.learning.checkpoint import weights_from_tensors, weights_to_tensors
-from models.scheduling.learning.epochs import train_epochs
+from models.scheduling.learning.checkpoint import train_epochs, weights_from_tensors, weights_to_tensors
 from models.scheduling.learning.training import EpochReport, TrainedPolicy
 from models.scheduling.options import PopulationOptions
 from models.scheduling.workers.decentralised_ppo import CheckpointOfWorkers, Session, WorkerTask, parameters_of
