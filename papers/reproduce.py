@@ -16,10 +16,11 @@ from click.shell_completion import CompletionItem
 from assets.common.storage import data_folder, open_warehouse
 from papers.paper_tables import CHECKPOINTS, PAPER_TABLES, PaperStep, PaperTable
 from simulator.jobs.words import unknown_word
-from tracehouse.cli.errors import plain_errors, raise_failures
+from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.keeping.logs import ingest
 from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.cli.query import table_text
+from tracehouse.jobs import raise_failures
 from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import inbox_name, load_catalogue
 from traces.catalogue.places import PROJECT

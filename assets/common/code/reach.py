@@ -164,6 +164,8 @@ class _Reader:
             self._name(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.reaches |= {*_statements_in(node.value), *_templates_in(f'"{node.value}"')}
+            if node.value.startswith("papers.") and _is_module(node.value):  # of simulator.published
+                self.reaches |= _target((node.value, None))
         elif isinstance(node, ast.JoinedStr):
             self.reaches |= set(_statements_like(node))
         self.words.append(type(node).__name__)
@@ -278,7 +280,8 @@ def _is_module(name: str) -> bool:
 
 def _file(module: str) -> Path:
     place = CODE_ROOT.joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    package = place / "__init__.py"
+    return package if package.is_file() else place.with_suffix(".py")
 
 
 def digest_of(words: list[str]) -> str:
