@@ -243,7 +243,7 @@ _LISTED = (
         OF_RLSCHERT,
         "Table 3: what an iteration of its networks on images takes",
         "2 minutes",
-        "benchmarks.vasp",
+        "studies.predicting.vasp",
         "table_3",
     ),
     _of_benchmark(
@@ -251,7 +251,7 @@ _LISTED = (
         OF_RLSCHERT,
         "Figure 8, convergence on completion time",
         "4 minutes",
-        "benchmarks.vasp",
+        "studies.predicting.vasp",
         "completion",
     ),
     _of_benchmark(

@@ -19,7 +19,7 @@ from assets.what_if.loading import catalogue_source, check_log_estimates, is_loa
 from assets.what_if.on_nodes import node_settings, placed_jobs
 from assets.what_if.policies import ChosenPolicy
 from assets.what_if.replayers import check_settings, choose_policy
-from assets.what_if.run import ReplayRun, engine_version, replay_run
+from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.scored_part import ScoredPart
 from assets.what_if.settings import NodeSettings, RunSettings, check_run_name
 from assets.what_if.tables import run_jobs, series_of, with_time
@@ -166,7 +166,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         **_on_nodes(run),
         "trace_sha256": run.trace_sha256,
         "semantics": SEMANTICS,
-        "engine": engine_version(),
+        "engine": run.engine,
     }
 
 

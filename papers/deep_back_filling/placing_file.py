@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from models.scheduling.policy_file import PLACING_KIND
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules, placing_inputs
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
@@ -25,8 +26,7 @@ from simulator.replayer import Outcome
 if TYPE_CHECKING:
     from torch import nn
 
-PLACING_FORMAT = "tracehouse placing network 1"
-_KIND = "tracehouse placing network"
+PLACING_FORMAT = f"{PLACING_KIND} 1"
 _NUMBERS = ("cluster_procs", "front", "back", "longest_s")
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -86,15 +86,6 @@ def placing_to_bytes(agent: PlacingAgent) -> bytes:
     ]
     document = {"format": PLACING_FORMAT} | {name: getattr(agent, name) for name in _NUMBERS} | {"layers": layers}
     return json.dumps(document | {"card": agent.card, "sha256": _digest(document)}, indent=1).encode()
-
-
-def is_placing_file(path: Path) -> bool:
-    """Whether a file says of itself that it holds such an agent. False for one that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return _KIND.encode() in file.read(200)
-    except OSError:
-        return False
 
 
 def load_placing(path: Path) -> PlacingAgent:

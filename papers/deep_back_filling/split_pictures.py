@@ -1,13 +1,7 @@
-"""The pictures of docs/results/backfilling.md: `python -m papers.deep_back_filling.split_pictures --folder FOLDER`.
-
-FOLDER has what `python -m papers.deep_back_filling.split_windows --folder FOLDER` kept. They are like figures 4 to 7 of Wang, Harwood
-and Rodriguez 2022. With `--paper FOLDER` figure 3 is drawn, too, from the checkpoints of
-`python -m papers.deep_back_filling.study --train --checkpoints FOLDER`.
-"""
+"""The pictures of docs/results/backfilling.md, like figures 3 to 7 of Wang, Harwood and Rodriguez 2022."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +9,8 @@ import numpy as np
 
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from models.scheduling.learning.checkpoint import read_checkpoint
-from papers.deep_back_filling.split_windows import JOB_SLOTS, SplitTrial, window_splits
+from papers.deep_back_filling.rivals import window_splits
+from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +20,12 @@ SMOOTHED = 50
 """Episodes of training that a point of figure 3 is the mean of."""
 
 
-def write_pictures(trial: SplitTrial, folder: Path = FOLDER) -> list[Path]:
-    """Writes backfilling-rivals.png, -splits.png, -unseen.png and -jobs.png. Returns their paths."""
+def write_pictures(trial: SplitTrial, folder: Path = FOLDER, paper: Path | None = None) -> list[Path]:
+    """Writes backfilling-rivals.png, -splits.png, -unseen.png and -jobs.png, and -learning.png of the checkpoints in `paper`. Returns
+    their paths."""
     pictures = {"rivals": rivals(trial), "splits": splits(trial), "unseen": unseen(trial), "jobs": placed_jobs(trial)}
+    if paper is not None:
+        pictures["learning"] = learning_curves(paper_curves(paper))
     return [_written(picture, folder / f"backfilling-{name}.png") for name, picture in pictures.items()]
 
 
@@ -149,25 +147,3 @@ def _written(picture: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     picture.savefig(path, format="png", dpi=80)
     return path
-
-
-def main() -> None:
-    """Prints what was written."""
-    from papers.schedinspector.study import jobs_of_window_tables
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="what papers.deep_back_filling.split_windows kept")
-    parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents")
-    parser.add_argument("--to", type=Path, default=FOLDER, help="where the pictures go")
-    arguments = parser.parse_args()
-    paths = write_pictures(SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder), arguments.to)
-    if arguments.paper:
-        paths.append(
-            _written(learning_curves(paper_curves(arguments.paper)), arguments.to / "backfilling-learning.png")
-        )
-    for path in paths:
-        print(path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,66 @@
-"""Many windows of a trace under the RLScheduler rules, one after another, in compiled code."""
+"""Many windows of a trace under the RLScheduler rules: for simulator/agents, which replays windows and samples networks in them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from papers.compiled import compiled
-from papers.rlscheduler.loop import RLSchedulerJobs, replay_jobs
-from simulator.policies.sampling import DECISIONS, ROWS, seed_draws
+from papers.rlscheduler.inspecting import USUAL_PROTOCOL, Inspector
+from papers.rlscheduler.loop import RLSchedulerJobs, RLSchedulerRules, replay_jobs
+from papers.rlscheduler.rules import check_widths, rlscheduler_inputs
+from simulator.agents.backlogs import WindowSchedules
+from simulator.agents.batch import WindowRules
+from simulator.agents.episodes import Threads
+from simulator.agents.trajectories import Sampled
+from simulator.jobs.jobs import Jobs
+from simulator.policies.registry import Policy
+from simulator.policies.sampling import DECISIONS, ROWS, TAKE_BEST, Recorder, no_recorder, seed_draws
+
+
+def replay_published_windows(
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
+) -> None:
+    """Fills the schedules of windows, each on an initially empty cluster. Raises ValueError as `rlscheduler_inputs` does."""
+    check_widths(jobs, cluster_procs)
+    inputs = _inputs(jobs, cluster_procs, policy, rules, TAKE_BEST)
+
+    def work(begin: int, end: int) -> None:
+        part = slice(begin, end)
+        first, start, backfilled = schedules.first[part], schedules.start[part], schedules.backfilled[part]
+        replay_range(*inputs, no_recorder(), first, start, backfilled)
+
+    Threads(rules.threads).share(len(schedules.first), 1, work)
+
+
+def sampled_windows(
+    jobs: Jobs, cluster_procs: int, sampled: Sampled, policy: Policy, rules: WindowRules, sample: int
+) -> Callable[[Recorder, int, int], tuple[int, int]]:
+    """What fills a recorder with the windows from one to before another. sample: see simulator/policies/sampling.py. Raises ValueError
+    as `rlscheduler_inputs` does."""
+    inputs = _inputs(jobs, cluster_procs, policy, rules, sample)
+
+    def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
+        first, seeds, start, decisions = (column[begin:end] for column in sampled)
+        fitted, rows = sample_range(*inputs, recorder, first, seeds, start, decisions)
+        return begin + fitted, rows
+
+    return fill
+
+
+def _inputs(
+    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, sample: int
+) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
+    return rlscheduler_inputs(
+        jobs,
+        cluster_procs,
+        policy,
+        rules.backfill != "none",
+        wait_bug=rules.rule_set == "rlscheduler",
+        sample=sample,
+        protocol=rules.protocol or USUAL_PROTOCOL,
+    )
 
 
 @compiled

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.scheduling.policy_file import load_policy
-from papers.deep_back_filling.placing_file import PlacingAgent, is_placing_file, load_placing, placing_to_bytes
+from models.scheduling.policy_file import is_placing_file, load_policy
+from papers.deep_back_filling.placing_file import PlacingAgent, load_placing, placing_to_bytes
 from papers.deep_back_filling.trials import agent_of, new_network, with_longest
 from tests.papers.deep_back_filling.small import JOBS, small_options
 from tests.simulator.busy import PROCS

@@ -130,7 +130,7 @@ def test_nobody_waits(tmp_path: Path) -> None:
 
 
 def test_a_past_queue_reads_back_as_it_was(finished: Home) -> None:
-    from benchmarks.queue_snapshot import queue_moments, scored
+    from studies.predicting.queue_snapshot import queue_moments, scored
 
     log = load_wait_source(open_warehouse(), SOURCE)
     moments = queue_moments(log.history, 2)
