@@ -28,6 +28,22 @@ from simulator.metrics.metrics import SEMANTICS
 from tracehouse.jobs import run_or_fail
 from warehouse import first_row
 
+NAMED_APART = {
+    *(
+        "policy",
+        "backfill",
+        "inspector",
+        "estimates",
+        "reserve_by",
+        "admit_by",
+        "correction",
+        "rules",
+        "outages",
+        "procs",
+    )
+}
+"""Settings that a summary does not have as they are given."""
+
 
 class NoTree(ValueError):
     """Jobs are to be placed on nodes, and nothing says which there are. setting: that asks for it."""
@@ -144,15 +160,7 @@ def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None
         "correction": settings.correction if settings.is_standard else None,
         "rules": settings.rules,
         **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),
-        "window": settings.window,
-        "warm_start": settings.warm_start,
-        "cancelled": settings.cancelled,
-        "drop_wider": settings.drop_wider,
-        "load": settings.load,
-        "without_queue": settings.without_queue,
-        "partitions": settings.partitions,
-        "round_walltimes": settings.round_walltimes,
-        "trim": settings.trim,
+        **{name: value for name, value in settings.model_dump().items() if name not in NAMED_APART},
         "procs": run.cluster.procs,
         "procs_from": run.procs_from,
         **run.counts,

@@ -129,7 +129,8 @@ class RunSettings(BaseModel):
         description="Processors of the cluster, such as 300, or a change such as +10% or -4. Default: from source or log.",
     )
     without_queue: Annotated[
-        list[str], Option(metavar="NAME", convert=_names, key="the name of a queue in quotes, or a list of names")
+        list[str],
+        Option(metavar="NAME", convert=_names, is_saved=False, key="the name of a queue in quotes, or a list of names"),
     ] = Field(default=[], description="Leave the jobs of this queue, or partition, out. May be given several times.")
     partitions: Annotated[
         dict[str, int],
@@ -139,14 +140,15 @@ class RunSettings(BaseModel):
             convert=_partitions,
             key="a table of queues and the processors that each owns, such as { gpu = 64 }",
             refusable=True,
+            is_saved=False,
         ),
     ] = Field(
         default={},
         description="Processors that a queue owns, such as gpu=64. Its jobs run on no others. May be given several times.",
     )
-    round_walltimes: Annotated[str | None, Option(metavar="LENGTH", key='a length of time in quotes, such as "4h"')] = (
-        Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
-    )
+    round_walltimes: Annotated[
+        str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
+    ] = Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
 
     @property
     def is_standard(self) -> bool:
@@ -299,7 +301,8 @@ def check_run_name(name: str) -> str:
 
 def check_saved_settings(settings: RunSettings) -> RunSettings:
     """The settings. Raises ValueError where a saved run could not say which settings it had."""
-    if settings.without_queue or settings.round_walltimes is not None or settings.partitions:
+    usual, options = RunSettings(), options_of(RunSettings)
+    if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
             "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"

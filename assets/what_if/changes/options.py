@@ -20,7 +20,8 @@ class Option:
     all that it may be. form: "duration", "share" or "file" for values that are read as such. least: of a whole number. share: limits,
     and whether each is excluded. default: what the help shows, where that is not the field's. help: of the command line, where the
     description of the field does not fit there. convert: from what is written, or given in Python, to the field's value. key: what a
-    scenario may give, in words, "" where scenarios cannot change it. refusable: whether some replayers do not honour it."""
+    scenario may give, in words, "" where scenarios cannot change it. refusable: whether some replayers do not honour it.
+    is_saved: whether a saved run says what it was."""
 
     flag: str = ""
     short: str = ""
@@ -34,6 +35,7 @@ class Option:
     convert: Callable[[Any], Any] | None = None
     key: str = ""
     refusable: bool = False
+    is_saved: bool = True
 
     def read(self, value: Any) -> Any:
         """The field's value, of one as people write it."""
