@@ -44,7 +44,12 @@ ReplaySettings = TypedDict(  # type: ignore[misc]
     },
     total=False,
 )
-ReplaySettings.__doc__ = "The settings of a replay besides policy and backfilling. `replay` says what each means."
+ReplaySettings.__doc__ = "The settings of a replay besides policy and backfilling.\n\n" + "\n".join(
+    f"* ``{name}``: {field.description}"
+    for model in (RunSettings, NodeSettings)
+    for name, field in model.model_fields.items()
+    if name not in ("policy", "backfill")
+)
 
 
 class Run:

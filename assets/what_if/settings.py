@@ -18,6 +18,7 @@ from models.runtime.estimates import AS_LOGGED, Estimates
 from simulator.jobs.amounts import parse_duration
 from simulator.jobs.words import ADMIT_BY, CORRECTIONS, PLACES, RESERVE_BY, RULE_SETS
 
+MOST_WALLTIME_FACTOR = 100.0
 TEXT = "a text in quotes"
 """What a scenario gives for settings that are texts."""
 CHAMPION = "learned"
@@ -35,6 +36,18 @@ def _outages(outages: str | Path | Sequence[Outage]) -> Sequence[Outage]:
 
 def _load(load: str | float) -> float:
     return parse_load(load) if isinstance(load, str) else load
+
+
+def _factor(factor: str | float) -> float:
+    try:
+        number = float(factor)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= MOST_WALLTIME_FACTOR:
+        raise ValueError(
+            f"walltime_factor {factor!r}: expected a number above 0 and at most {MOST_WALLTIME_FACTOR:g}, such as 1.5"
+        )
+    return number
 
 
 def _names(names: str | Sequence[str]) -> list[str]:
@@ -149,6 +162,12 @@ class RunSettings(BaseModel):
     round_walltimes: Annotated[
         str | None, Option(metavar="LENGTH", is_saved=False, key='a length of time in quotes, such as "4h"')
     ] = Field(default=None, description="Round requested times up to a multiple of this, such as 4h or 30min.")
+    walltime_factor: Annotated[float, Option(metavar="FACTOR", convert=_factor, is_saved=False)] = Field(
+        default=1.0,
+        description="Multiply requested times by this, such as 2, before they are rounded up. Default: 1.",
+        gt=0,
+        le=MOST_WALLTIME_FACTOR,
+    )
 
     @property
     def is_standard(self) -> bool:
@@ -304,7 +323,7 @@ def check_saved_settings(settings: RunSettings) -> RunSettings:
     usual, options = RunSettings(), options_of(RunSettings)
     if any(getattr(settings, name) != getattr(usual, name) for name, option in options.items() if not option.is_saved):
         raise ValueError(
-            "runs without a queue, with rounded requests or with partitions are not saved, since a saved run does not record these: "
+            "runs without a queue, with changed requests or with partitions are not saved, since a saved run does not record these: "
             "leave --save out, or compare them with `tracehouse what-if`"
         )
     return settings
