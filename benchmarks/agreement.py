@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.archive import PROJECT, jobs_of
+from papers.archive import jobs_of
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.metrics.metrics import metrics
+from traces.catalogue.places import PROJECT
 from traces.swf.reader import read_swf
 
 SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared"))

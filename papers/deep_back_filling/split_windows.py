@@ -17,7 +17,6 @@ the page, and with `--paper FOLDER` figure 3, from the checkpoints of `python -m
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -25,7 +24,6 @@ import numpy as np
 
 from models.judging.judge import Replayed, judge
 from models.judging.panel import scored_after
-from papers.archive import SHARED
 from papers.deep_back_filling.rivals import window_splits
 from papers.deep_back_filling.split_pictures import FOLDER, write_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
@@ -43,8 +41,6 @@ def main() -> None:
     parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
     parser.add_argument("--to", type=Path, default=FOLDER, help="where pictures go")
     arguments = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     trial = SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder)
     print("rivals\n")
     print(table_of(trial.rivals()), flush=True)

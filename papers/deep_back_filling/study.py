@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from papers.archive import SHARED, jobs_of
+from papers.archive import LOGS, jobs_of, log_file
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
 from papers.deep_back_filling.networks import ActorCritic
 from papers.deep_back_filling.options import DeepBackFillingOptions
@@ -41,7 +41,7 @@ from papers.deep_back_filling.training import PlacingLearner, TrainedPlacing, Up
 from papers.deep_back_filling.trials import CheckpointTest, agent_of, trial_starts, with_longest
 from simulator.jobs.jobs import Jobs
 
-LOG, PROCS = "lublin_256.swf.gz", 256
+LOG, PROCS = LOGS["Lublin-1"]
 COLUMNS = {
     "wait placed, s": "wait_placed",
     "wait arrived, s": "wait_arrived",
@@ -71,9 +71,7 @@ def main() -> None:
     parser.add_argument("--half-precision", action="store_true", help="gradient steps in bfloat16")
     parser.add_argument("--checkpoints", type=Path, help="folder of what was trained")
     arguments = parser.parse_args()
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
-    jobs = jobs_of(SHARED / LOG)
+    jobs = jobs_of(log_file("Lublin-1"))
     front, _, back = arguments.window.partition("-")
     options = DeepBackFillingOptions(
         front=int(front),

@@ -23,7 +23,6 @@ import numpy as np
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE
 from models.allocation.annealing import PAPERS_ANNEALING, PUBLISHED_ANNEALING, AnnealingRules
 from models.allocation.neural.repair_policy import RepairPolicy
-from papers.archive import PROJECT
 from papers.markdown import markdown
 from papers.neural_annealing.study import (
     CLUSTERS,
@@ -39,6 +38,7 @@ from papers.neural_annealing.study import (
     sequential,
     train,
 )
+from traces.catalogue.places import PROJECT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

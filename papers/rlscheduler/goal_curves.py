@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 
-import tracehouse
 from assets.common.trace import Trace
 from assets.policies.training import PolicyTask, TrainingSetup
 from models.scheduling.learning.recipes import learn
 from models.scheduling.learning.training import EpochReport
 from models.scheduling.options import PPOOptions, Recipe
-from papers.archive import LOGS, SHARED
+from papers.archive import trace_of_log
 from papers.rlscheduler.ten_windows import published_split
 
 FIGURES = {"bsld": "10", "utilisation_as_coded": "11", "slowdown": "12", "wait": "13"}
@@ -25,16 +24,13 @@ WINDOW_JOBS = 256
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else EPOCHS
     shown = [epoch for epoch in SHOWN if epoch <= epochs]
     titles = ["figure, goal", "log", *(f"epoch {epoch}" for epoch in shown), "SJF"]
     print(f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|")
     for goal, figure in FIGURES.items():
         for name in CURVE_LOGS:
-            file, procs = LOGS[name]
-            curve, shortest_first = goal_curve(tracehouse.load_log(SHARED / file, procs=procs).trace(), goal, epochs)
+            curve, shortest_first = goal_curve(trace_of_log(name), goal, epochs)
             cells = [number(goal, curve[epoch]) for epoch in shown]
             print(f"| {figure}, {goal} | {name} | {' | '.join(cells)} | {number(goal, shortest_first)} |", flush=True)
 

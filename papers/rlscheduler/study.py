@@ -7,13 +7,11 @@ start, and *by makespan* by the time to the last completion. Half a CPU-minute.
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 
-import tracehouse
 from assets.common.trace import Trace
 from assets.policies.training import PolicyTask, arena_of_task
-from papers.archive import LOGS, SHARED
+from papers.archive import trace_of_log
 from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, published_split
 
 GOALS = {
@@ -48,13 +46,9 @@ BACKFILLINGS = ("none", "easy")
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     print(f"Table VII has other figures of RL-HPC2N on HPC2N than Table V: {', '.join(PAPER_TRANSFER.values())}")
     for logs in PAGES:
-        traces = [
-            tracehouse.load_log(SHARED / file, procs=procs).trace() for file, procs in (LOGS[log] for log in logs)
-        ]
+        traces = [trace_of_log(log) for log in logs]
         print(f"\n{', '.join(logs)}\n\n{columns_of('goal, policy', logs)}")
         of_paper = {goal: how for goal, how in GOALS.items() if set(paper_cells(goal, logs)) != {"-"}}
         for goal, (metric, digits) in of_paper.items():

@@ -8,13 +8,10 @@ processors. Lublin-1 has all bases, the other logs SJF and SAF.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
-import tracehouse
 from assets.policies.training import PolicyTask, arena_of_task
-from papers.archive import LOGS, SHARED
+from papers.archive import LOGS, trace_of_log
 from papers.rlscheduler.inspecting import INSPECTOR_BASES, inspector_base
 from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS
 from simulator.agents.batch import WindowRules, replay_windows
@@ -31,8 +28,6 @@ BACKFILLINGS = ("none", "easy")
 
 
 def main() -> None:
-    if not SHARED.exists():
-        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
     print(heading())
     for log in ("Lublin-1", *(name for name in LOGS if name != "Lublin-1")):
         jobs, procs = jobs_of_window_tables(log)
@@ -45,9 +40,8 @@ def main() -> None:
 
 def jobs_of_window_tables(log: str) -> tuple[Jobs, int]:
     """The jobs of a log as RLScheduler's code reads them, and the cluster's processors."""
-    file, procs = LOGS[log]
-    trace = tracehouse.load_log(SHARED / file, procs=procs).trace()
-    return arena_of_task(trace, PolicyTask("bsld", "none", "requested", "rlscheduler")).jobs, procs
+    task = PolicyTask("bsld", "none", "requested", "rlscheduler")
+    return arena_of_task(trace_of_log(log), task).jobs, LOGS[log][1]
 
 
 def heading() -> str:
