@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-ROOMS = ("assets", "models", "pipelines", "simulator", "sql", "traces", "tracehouse", "warehouse")
+ROOMS = ("assets", "models", "papers", "pipelines", "simulator", "sql", "traces", "tracehouse", "warehouse")
 MOST_LINES = 59
 MOST_PARAMETERS = 8
 MOST_FILE_LINES = 420
