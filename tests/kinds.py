@@ -70,6 +70,7 @@ THOROUGH = {
         "trainings, the studies of the papers, and printers of benchmarks",
         "tests/assets/experiments/*",
         "tests/benchmarks/*",
+        "tests/studies/*",
         "tests/models/allocation/*",
         "tests/models/remaining/*",
         "tests/models/scheduling/workers/*",

@@ -1,4 +1,4 @@
-"""The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
+"""The Python API of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
 
 Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
 docs/guides/python.md is the guide. Tables are polars frames (`.to_pandas()` gives pandas', `.to_arrow()` Arrow's), and errors have
@@ -16,6 +16,7 @@ from tracehouse.gym_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
+    from tracehouse.ingesting import IngestSettings, ingest
     from tracehouse.learning.environments import AgentSettings, make_env, make_vec_env
     from tracehouse.learning.training import TrainSettings, train
     from tracehouse.logs import Log, load_log, sources
@@ -32,6 +33,7 @@ __all__ = [
     "AgentSettings",
     "CatalogueError",
     "Comparison",
+    "IngestSettings",
     "Log",
     "LogError",
     "PolicyFile",
@@ -42,6 +44,7 @@ __all__ = [
     "WhatIf",
     "advise_walltime",
     "compare",
+    "ingest",
     "leaderboard",
     "load_log",
     "load_policy",
@@ -63,6 +66,7 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "tracehouse.comparisons": ("Comparison", "compare"),
+        "tracehouse.ingesting": ("IngestSettings", "ingest"),
         "tracehouse.learning.environments": ("AgentSettings", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
         "tracehouse.policies": ("PolicyFile", "load_policy"),

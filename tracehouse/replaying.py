@@ -1,21 +1,18 @@
 """`tracehouse replay`: a log or a source, settings, and the results."""
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import polars as pl
 
+from assets.common.progress import say_if_slow, warn
 from assets.common.storage import open_warehouse
 from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
 from assets.what_if.changes.sizes import AskedProcs
 from assets.what_if.compare_placements import saved_placements
-from assets.what_if.grade import grade_text
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.on_nodes import NodeSettings, placed_jobs
 from assets.what_if.replayers import check_settings, choose_policy
@@ -23,14 +20,9 @@ from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.scored_part import ScoredPart
 from assets.what_if.settings import RunSettings, check_run_name
 from assets.what_if.tables import run_jobs, series_of, with_time
-from pipelines.terminal import printable
 from simulator.metrics.metrics import SEMANTICS
-from tracehouse.cli.errors import raise_failures
-from tracehouse.text.tables import folded, terminal_width
+from tracehouse.jobs import run_or_fail
 from warehouse import first_row
-
-SLOW_S = 1.5
-"""Steps that take longer say what they are doing."""
 
 
 def replay_trace(
@@ -188,9 +180,7 @@ def run_to_compare(source: str, name: str, placed: bool = False) -> str | None:
 
 def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings | None = None) -> None:
     """Materializes replay/runs of a source with this one run, or replay/placement where jobs were placed. Other runs are kept. Raises
-    ClickException when that fails."""
-    from pipelines.running import run_job
-
+    JobFailed when that fails."""
     policy = settings.policy
     head, colon, function = policy.partition(":")
     if head.endswith((".py", ".json")):  # so that the run can be launched again from the UI, whatever its folder
@@ -201,7 +191,7 @@ def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings 
     else:
         run |= nodes.model_dump(exclude_defaults=True) | {"topology": _absolute(nodes.topology)}
         job, config = "placement", {"replay__placement": {"config": {"placements": [run]}}}
-    raise_failures(run_job(job, [source], {"ops": config}))
+    run_or_fail(job, [source], {"ops": config})
 
 
 def _absolute(topology: str) -> str:
@@ -209,35 +199,9 @@ def _absolute(topology: str) -> str:
     return str(Path(topology).resolve()) if Path(topology).exists() else topology
 
 
-def say_grade(trace_or_source: str) -> None:
-    """Says how far replays of a source can be trusted, where that is known."""
-    if is_path(trace_or_source):
-        return
-    source = catalogue_source(trace_or_source).name
-    if is_loaded(source):
-        said = grade_text(open_warehouse(), source)
-        if said is not None:
-            trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
-            click.echo(folded(trust, terminal_width(of_errors=True)), err=True)
-
-
-@contextmanager
-def say_if_slow(what: str) -> Iterator[None]:
-    """Says on standard error what is going on, if it takes longer than SLOW_S seconds."""
-    timer = threading.Timer(SLOW_S, lambda: click.echo(f"{what} ...", err=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
 def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
     """Says that the size of the cluster is a guess. A cluster that was never full looks too small."""
     if cluster_procs_from == "peak":
-        click.secho(
-            f"cluster size unknown: took the peak of processors in use ({cluster_procs}); give --procs for the true size",
-            fg="yellow",
-            err=True,
+        warn(
+            f"cluster size unknown: took the peak of processors in use ({cluster_procs}); give --procs for the true size"
         )

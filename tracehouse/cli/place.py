@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.progress import say_if_slow
 from simulator.jobs.words import one_of
 from simulator.topology.hostlists import compress_names
 from tracehouse.cli.errors import plain_errors
@@ -65,7 +66,6 @@ def place(window: str, method: str, policy: Path | None, seconds: float, seed: i
     - tree is Slurm's best fit, one job after another.
     """
     from models.allocation.methods import place_window
-    from tracehouse.replaying import say_if_slow
 
     check_policy_option(method, policy)
     problem = _read(window)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from assets.common.writing.outputs import write_output
-from assets.what_if.scenarios.scenario_file import ScenarioFile, read_scenarios
-from assets.what_if.scored_part import PartOptions
 from pipelines.terminal import printable
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
@@ -18,12 +15,6 @@ from tracehouse.cli.parameters.sources import complete_sources
 from tracehouse.cli.parts import part_options, take_part
 from tracehouse.text.tables import terminal_width
 from tracehouse.text.what_if_text import what_if_text
-
-if TYPE_CHECKING:
-    from assets.what_if.scenarios.results import ScenarioResults
-
-TIME_PARTS = ("period", "begin", "end")
-"""Parts of time: one that is given on the command line replaces those of the file."""
 
 
 @click.command("what-if")
@@ -79,37 +70,16 @@ def what_if_command(
     backfill = "easy"
     estimates = "predicted"
     """
-    from assets.what_if.scenarios.planning import plan_scenarios
-    from assets.what_if.scenarios.results import replay_scenarios
-    from tracehouse.replaying import say_if_slow, warn_of_peak
+    from tracehouse.scenarios import what_if
 
-    file = read_scenarios(scenarios)
-    part = merged_part(file, take_part(others))
-    with say_if_slow("reading the jobs"):
-        plan = plan_scenarios(file, source, part)
-    warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
-    results = replay_scenarios(plan)
+    answer = what_if(scenarios, source, **take_part(others))
     if as_json:
-        click.echo(json.dumps(results.summary()))
+        click.echo(json.dumps(answer.summary))
     else:
-        click.echo(printable(what_if_text(results, terminal_width(), top)))
-    for path in _written(results, out, file_format, html):
-        click.echo(f"wrote {path}", err=True)
-
-
-def merged_part(file: ScenarioFile, given: dict[str, str]) -> PartOptions:
-    """What is scored: what is given on the command line, and else what the file says."""
-    of_file = file.part.model_dump(exclude_none=True)
-    if any(name in given for name in TIME_PARTS):
-        of_file = {name: value for name, value in of_file.items() if name not in TIME_PARTS}
-    return PartOptions(**of_file | given)
-
-
-def _written(results: ScenarioResults, out: Path | None, file_format: str, html: Path | None) -> list[Path]:
-    paths = results.write(out, file_format) if out is not None else []
+        click.echo(printable(what_if_text(answer.results, terminal_width(), top)))
+    paths = [] if out is None else answer.write(out, file_format)
     if html is not None:
-        from assets.report.scenario_page import scenario_page
-
-        write_output(html, scenario_page(results).encode())
+        answer.write_page(html)
         paths.append(html)
-    return paths
+    for path in paths:
+        click.echo(f"wrote {path}", err=True)

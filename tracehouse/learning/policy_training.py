@@ -8,17 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from assets.common.progress import LoggedBar, progress_bar
+from assets.common.progress import LoggedBar, progress_bar, say_if_slow
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace, load_clock
 from assets.common.writing.locks import works_on
-from assets.common.writing.outputs import write_output
+from assets.common.writing.outputs import check_file, refuse_binary_on_terminal, write_output
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
 from assets.what_if.settings import RunSettings
 from models.scheduling.options import AGENT_PPO, PAPER_PPO, InputLayout, LearningMethod, Recipe, StartingPoint
-from tracehouse.cli.parameters.paths import check_file, refuse_binary_on_terminal
 from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
 from tracehouse.text.replay_text import ITS_RULE, THIS_POLICY
 
@@ -91,7 +88,7 @@ class TrainingResult:
 def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) -> JobsToTrain:
     """The jobs of a log (an existing path) or of a source. trace: where they have been read already. Raises LogError, CatalogueError or
     ValueError with the remedy."""
-    from tracehouse.replaying import say_if_slow, warn_of_peak
+    from tracehouse.replaying import warn_of_peak
 
     settings, is_log = RunSettings(estimates=estimates), is_path(log_or_source)
     if is_log:
@@ -122,7 +119,6 @@ def train_policy(
     from models.scheduling.learning.training_run import best_by_validation
     from models.scheduling.policy_file import policy_to_bytes
     from models.scheduling.workers.launching import forget
-    from tracehouse.replaying import say_if_slow
 
     seeds, options = list(seeds), dict(options)
     learn = options.pop("learn")
@@ -238,7 +234,7 @@ def _bar(label: str, total: int) -> tqdm | LoggedBar:
     """A bar with the time that is left, on a terminal. Elsewhere it is lines on standard error."""
     if sys.stderr.isatty():
         return progress_bar(label, total)
-    return LoggedBar(label, total, lambda text: click.echo(text, err=True))
+    return LoggedBar(label, total, lambda text: print(text, file=sys.stderr))
 
 
 def _describe(bar: tqdm | LoggedBar, label: str) -> None:

@@ -94,3 +94,13 @@ def _total(widths: list[int], kept: list[int], indent: str, gap: str) -> int:
 def _cell(column: TableColumn, text: str, width: int) -> str:
     text = cut(text, width)
     return text.rjust(width) if column.right else text.ljust(width)
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, to the largest two units."""
+    whole = round(seconds)
+    for size, unit, smaller, lesser in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {lesser}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"

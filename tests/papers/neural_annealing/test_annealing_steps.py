@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.results import stored, tables_of
 from papers.neural_annealing import annealing_steps as benchmark
 from papers.neural_annealing import study
 from papers.neural_annealing.annealing_steps import (
@@ -20,6 +19,7 @@ from papers.neural_annealing.annealing_steps import (
     steps_picture,
     steps_table,
 )
+from studies.publishing.results import stored, tables_of
 
 COSTS = {"sequential": [200.0] * 6, "NSA CNN-3": [90.0, 80, 80, 80, 80, 80], TWICE: [100.0, 100, 80, 80, 80, 80]}
 

@@ -11,7 +11,7 @@ import pytest
 from assets.what_if.scenarios import results
 from assets.what_if.scenarios.scenario_file import scenarios_of
 from tests.pipelines.command_line import call, fail, succeed
-from tracehouse.cli.what_if import merged_part
+from tracehouse.scenarios import merged_part
 
 
 def test_scenarios_are_answered(busy: Path) -> None:
