@@ -1,7 +1,7 @@
 """DD-PPO for scheduling (Sgambati et al. 2025): policies of large logs, judged on other logs.
 
 The training is `models/scheduling/workers/`. Here are the assets `ddppo.py` and `ddppo_transfer.py`, and what keeps and draws results:
-`policies.py`, `pictures.py` and `plots.py`.
+`policies.py` and `plots.py`.
 """
 
 from papers.paper_tables import PaperStep, PaperTable

@@ -9,7 +9,7 @@ import numpy as np
 
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from models.scheduling.learning.checkpoint import read_checkpoint
-from papers.deep_back_filling.rivals import window_splits
+from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
 
 if TYPE_CHECKING:

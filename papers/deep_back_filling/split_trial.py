@@ -19,11 +19,14 @@ from models.scheduling.learning.training import Lessons
 from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.protocol import (
+    RIVALS,
     ProtocolMetrics,
+    Rival,
     protocol_metrics,
     protocol_starts,
+    try_rival,
+    window_splits,
 )
-from papers.deep_back_filling.rivals import RIVALS, Rival, try_rival, window_splits
 from papers.deep_back_filling.study import PROCS
 from papers.deep_back_filling.trials import trial_starts
 from papers.markdown import markdown

@@ -24,7 +24,7 @@ import numpy as np
 
 from models.judging.judge import Replayed, judge
 from models.judging.panel import scored_after
-from papers.deep_back_filling.rivals import window_splits
+from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_pictures import FOLDER, write_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
 from papers.deep_back_filling.study import COLUMNS, DIGITS, HOURS, PROCS

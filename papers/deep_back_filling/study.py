@@ -27,12 +27,13 @@ from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
 from papers.deep_back_filling.networks import ActorCritic
 from papers.deep_back_filling.options import DeepBackFillingOptions
 from papers.deep_back_filling.placing_file import placing_to_bytes
-from papers.deep_back_filling.protocol import ProtocolMetrics, protocol_starts
-from papers.deep_back_filling.rivals import (
+from papers.deep_back_filling.protocol import (
     RIVALS,
     WINDOW_RULES,
     WINDOW_SIZES,
+    ProtocolMetrics,
     Rival,
+    protocol_starts,
     try_rival,
     window_rival,
     window_splits,

@@ -1,6 +1,6 @@
 """SchedInspector (Zhang et al., HPDC 2022): inspectors by its own rules and by ours.
 
-Its event loop is RLScheduler's, whose inspector is `papers/rlscheduler/inspecting.py`. The asset is `inspector.py`, with `own_rules.py`.
+Its event loop is RLScheduler's, whose inspector is `papers/rlscheduler/inspecting.py`. The asset is `inspector.py`, the study `study.py`.
 """
 
 from papers.paper_tables import printed_table, table_of_agents

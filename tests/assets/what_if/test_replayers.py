@@ -20,8 +20,8 @@ from assets.what_if.settings import REFUSABLE, Outage, RunSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
 from models.runtime.live import LiveReplayer
 from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
+from papers.deep_back_filling.networks import play_episodes
 from papers.deep_back_filling.placing_file import PlacingAgent, placing_to_bytes
-from papers.deep_back_filling.playing import play_episodes
 from papers.deep_back_filling.trials import agent_of, new_network
 from papers.rlscheduler.rules import RLSchedulerReplayer
 from simulator.engine.replay import OrderReplayer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.deep_back_filling.rivals import RIVALS, window_splits
+from papers.deep_back_filling.protocol import RIVALS, window_splits
 from papers.deep_back_filling.split_trial import SplitTrial
 from papers.deep_back_filling.split_windows import continuous_table, table_of
 from papers.deep_back_filling.study import COLUMNS

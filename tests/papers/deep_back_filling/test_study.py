@@ -10,7 +10,7 @@ import pytest
 import papers.deep_back_filling.study as benchmark
 from papers.deep_back_filling.networks import layers_of
 from papers.deep_back_filling.placing_file import load_placing
-from papers.deep_back_filling.rivals import RIVALS
+from papers.deep_back_filling.protocol import RIVALS
 from tests.papers.deep_back_filling.small import JOBS, small_options
 from tests.simulator.busy import PROCS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from papers.ddppo.pictures import write_pictures
+from papers.ddppo.plots import write_pictures
 from tests.tiny import busy_log, warehouse_of
 from warehouse import replace_partition
 
