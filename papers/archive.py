@@ -29,6 +29,8 @@ ARCHIVE_LOGS = {
     "SDSC-SP2": ("SDSC-SP2-1998-derived.swf.gz", 128),
     "HPC2N": ("HPC2N-2002-2.2-cln.swf.gz", 240),
 }
+IMAGES = PROJECT / "docs" / "images"
+"""Where the pages have their pictures."""
 LOGS = ARCHIVE_LOGS | {"Lublin-1": ("lublin_256.swf.gz", 256), "Lublin-2": ("lublin_256_new2.swf.gz", 256)}
 """By name: the file, and the processors of the cluster."""
 
@@ -46,7 +48,7 @@ def trace_of_log(name: str) -> Trace:
     return tracehouse.load_log(log_file(name), procs=LOGS[name][1]).trace()
 
 
-def jobs_of(path: Path) -> Jobs:
+def jobs_of_file(path: Path) -> Jobs:
     """The jobs of a log that ran, with requested times."""
     log = read_swf(path).records.sort("submit_s", maintain_order=True)
     column = {name: log[name].fill_null(-1).to_numpy() for name in log.columns}

@@ -20,7 +20,7 @@ from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
 from simulator.partitions import PartitionReplayer, shares_of
-from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, published
+from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, paper_part
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
 from warehouse import Warehouse
@@ -58,7 +58,7 @@ class Way(NamedTuple):
 def way_of(settings: RunSettings, nodes: NodeSettings | None = None) -> Way:
     """The way to replay under these settings."""
     way = next(way for takes, way in WAYS if takes(settings, nodes))
-    return way if isinstance(way, Way) else published(way).WAY
+    return way if isinstance(way, Way) else paper_part(way).WAY
 
 
 def replayer_of(asked: Asked) -> Replayer:

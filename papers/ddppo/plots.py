@@ -16,6 +16,7 @@ import sql
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from assets.common.storage import open_warehouse
 from assets.operations.plots import submissions
+from papers.archive import IMAGES
 from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse
 
@@ -97,10 +98,7 @@ def _sign(metric: str) -> float:
     return -1.0 if metric == "utilisation" else 1.0
 
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
-
-
-def write_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
+def write_ddppo_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
     """Writes ddppo-rewards-LOG.png of each log that was learned from, ddppo-submissions-LOG.png of these and of falcon and lemhi, and
     ddppo-windows-LOG.png of each that judged. Returns their paths."""
     with warehouse.read() as connection:
@@ -125,8 +123,8 @@ def write_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
 def main() -> None:
     """Prints what was written."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
-    for path in write_pictures(open_warehouse(), parser.parse_args().folder):
+    parser.add_argument("--folder", type=Path, default=IMAGES, help="where the pictures go")
+    for path in write_ddppo_pictures(open_warehouse(), parser.parse_args().folder):
         print(path)
 
 

@@ -24,10 +24,11 @@ import numpy as np
 
 from models.judging.judge import Replayed, judge
 from models.judging.panel import scored_after
+from papers.archive import IMAGES
 from papers.deep_back_filling.protocol import window_splits
-from papers.deep_back_filling.split_pictures import FOLDER, write_pictures
+from papers.deep_back_filling.split_pictures import write_split_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
-from papers.deep_back_filling.study import COLUMNS, DIGITS, HOURS, PROCS
+from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS
 from papers.markdown import markdown
 from papers.schedinspector.study import jobs_of_window_tables
 from simulator.engine.replay import replay
@@ -35,11 +36,12 @@ from simulator.jobs.schedule import Schedule
 
 
 def main() -> None:
+    """Trains what the folder lacks, and prints all tables."""
     parser = argparse.ArgumentParser(prog="python -m papers.deep_back_filling.split_windows")
     parser.add_argument("--folder", type=Path, help="keeps results here, and goes on from those that it has")
     parser.add_argument("--pictures", action="store_true", help="draw the pictures of docs/results/backfilling.md, too")
     parser.add_argument("--paper", type=Path, help="checkpoints of the paper's agents, for the picture of figure 3")
-    parser.add_argument("--to", type=Path, default=FOLDER, help="where pictures go")
+    parser.add_argument("--to", type=Path, default=IMAGES, help="where pictures go")
     arguments = parser.parse_args()
     trial = SplitTrial(jobs_of_window_tables("Lublin-1")[0], arguments.folder)
     print("rivals\n")
@@ -51,7 +53,7 @@ def main() -> None:
     print("\nwho is placed, 10 slots\n")
     print(trial.classes_table(), flush=True)
     if arguments.pictures:
-        for path in write_pictures(trial, arguments.to, arguments.paper):
+        for path in write_split_pictures(trial, arguments.to, arguments.paper):
             print(path)
 
 
@@ -61,7 +63,7 @@ def table_of(rows: dict[str, list[Episodes]]) -> str:
     lines = []
     for name, seeds in rows.items():
         cells = []
-        for column in COLUMNS.values():
+        for column in SHOWN_METRICS.values():
             means = np.array([np.nanmean(each[column]) for each in seeds]) / (3600 if column in HOURS else 1)
             digits = DIGITS.get(column, 0)
             spread = (
@@ -69,7 +71,7 @@ def table_of(rows: dict[str, list[Episodes]]) -> str:
             )
             cells.append(f"{means.mean():,.{digits}f}{spread}")
         lines.append([name, *cells])
-    return markdown(["window, who picks", *COLUMNS], lines)
+    return markdown(["window, who picks", *SHOWN_METRICS], lines)
 
 
 def continuous_table(trial: SplitTrial) -> str:

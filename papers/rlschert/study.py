@@ -36,9 +36,9 @@ def training() -> None:
     for name, kills in (("without killing", False), ("learned killing", True)):
         begin, validated = time.process_time(), list[tuple[float, float]]()
 
-        def keep(report: IterationReport, begin: float = begin, found: list[tuple[float, float]] = validated) -> None:
+        def keep(report: IterationReport, begin: float = begin, kept: list[tuple[float, float]] = validated) -> None:
             if report.validation is not None:
-                found.append((time.process_time() - begin, report.validation))
+                kept.append((time.process_time() - begin, report.validation))
 
         teacher, _ = train_rlschert(
             pool, validation, Setting(), options, 1, kills=kills, teacher=teacher, on_iteration=keep
@@ -48,7 +48,7 @@ def training() -> None:
         print(f"{name:<20}{options.iterations:>12}{validated[-1][0]:>8.0f}{best:>20.2f}{soon:>26.0f}")
 
 
-def completion() -> None:
+def completion_curve() -> None:
     """The curve of the paper's Figure 8, of RLSchert without killing, one seed, with the asset's own settings."""
     options = RLSchertOptions(goal="completion")
     pool, validation = draw_sequences(Workload(), options.pool, 1), draw_sequences(Workload(), 32, 2)
@@ -91,7 +91,7 @@ def table_3() -> None:
 
 def main() -> None:
     """Runs the parts that are named."""
-    parts = {"training": training, "completion": completion, "table_3": table_3}
+    parts = {"training": training, "completion": completion_curve, "table_3": table_3}
     if not sys.argv[1:] or set(sys.argv[1:]) - set(parts):
         sys.exit(f"expected parts to run, of {', '.join(parts)}")
     for part in sys.argv[1:]:

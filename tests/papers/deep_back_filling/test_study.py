@@ -23,7 +23,7 @@ def test_a_row_has_every_metric(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setattr(benchmark, "PROCS", PROCS)
     options = small_options()
     first = benchmark.trial_starts(len(JOBS), options)
-    benchmark.print_header("rule")
+    benchmark.print_heading("rule", *benchmark.SHOWN_METRICS)
     benchmark.print_row("EASY", benchmark.rival_on(RIVALS["FCFS+EASY"], JOBS, first, options))
     header, row = rows(capsys.readouterr().out)
     assert len(header) == len(row) == len(benchmark.COLUMNS) + 1
