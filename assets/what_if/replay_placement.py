@@ -58,6 +58,7 @@ class ReplayPlacementConfig(dg.Config):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="what_if",
+    tags={"needs": "topology"},
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.placements"),
 )
