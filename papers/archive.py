@@ -29,8 +29,6 @@ ARCHIVE_LOGS = {
     "SDSC-SP2": ("SDSC-SP2-1998-derived.swf.gz", 128),
     "HPC2N": ("HPC2N-2002-2.2-cln.swf.gz", 240),
 }
-IMAGES = PROJECT / "docs" / "images"
-"""Where the pages have their pictures."""
 LOGS = ARCHIVE_LOGS | {"Lublin-1": ("lublin_256.swf.gz", 256), "Lublin-2": ("lublin_256_new2.swf.gz", 256)}
 """By name: the file, and the processors of the cluster."""
 

@@ -1,6 +1,11 @@
-"""How the published tables are written: as a whole, or row by row as they are computed."""
+"""How pages get tables and pictures. Tables are written as a whole, or row by row as they are computed."""
 
 from __future__ import annotations
+
+from traces.catalogue.places import PROJECT
+
+IMAGES = PROJECT / "docs" / "images"
+"""Where the pages have their pictures."""
 
 
 def markdown(titles: list[str], lines: list[list[str]]) -> str:

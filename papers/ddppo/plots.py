@@ -16,7 +16,7 @@ import sql
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from assets.common.storage import open_warehouse
 from assets.operations.plots import submissions
-from papers.archive import IMAGES
+from papers.markdown import IMAGES
 from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse
 

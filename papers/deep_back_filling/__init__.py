@@ -1,7 +1,7 @@
 """Deep Back-Filling (Wang, Harwood and Rodriguez, HPCC 2022): one agent that orders and backfills.
 
-The mode of the paper: `protocol.py`, `episodes.py`, `networks.py`, `training.py`, `trials.py` and `study.py`; `way.py` is
-`--backfill FILE`. Agents of our own mode: the asset `backfilling.py`, and `split_windows.py`.
+The mode of the paper is in `protocol.py`, `episodes.py`, `networks.py`, `training.py`, `trials.py` and `study.py`, and `way.py` is
+`--backfill FILE`. Agents of our own mode are in the asset `backfilling.py` and in `split_windows.py`.
 """
 
 from papers.paper_tables import CHECKPOINTS, printed_table, table_of_agents

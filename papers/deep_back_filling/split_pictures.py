@@ -9,9 +9,9 @@ import numpy as np
 
 from assets.common.plots import BLUE, GREEN, GREY, INK, ORANGE, figure, log_axis
 from models.scheduling.learning.checkpoint import read_checkpoint
-from papers.archive import IMAGES
 from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_trial import JOB_SLOTS, SplitTrial
+from papers.markdown import IMAGES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,12 +24,11 @@ import numpy as np
 
 from models.judging.judge import Replayed, judge
 from models.judging.panel import scored_after
-from papers.archive import IMAGES
 from papers.deep_back_filling.protocol import window_splits
 from papers.deep_back_filling.split_pictures import write_split_pictures
 from papers.deep_back_filling.split_trial import Episodes, SplitTrial
 from papers.deep_back_filling.study import DIGITS, HOURS, PROCS, SHOWN_METRICS
-from papers.markdown import markdown
+from papers.markdown import IMAGES, markdown
 from papers.schedinspector.study import jobs_of_window_tables
 from simulator.engine.replay import replay
 from simulator.jobs.schedule import Schedule

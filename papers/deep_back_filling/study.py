@@ -175,7 +175,7 @@ class Reporter:
 
 
 def print_row(name: str, metrics: ProtocolMetrics) -> None:
-    """Means, and standard deviations of waits and queue as the paper's error bars have them."""
+    """Means, and standard deviations of waits and queue as in the paper's figures."""
     means = metrics.means()
     cells = []
     for column in SHOWN_METRICS.values():

@@ -170,7 +170,7 @@ def ideal_cost(loop: Loop, least: int = LOOP_SIZES[0], most: int = LOOP_SIZES[1]
 
 
 def reproduction_table(loop: Loop, capped: dict[str, Lived], others: dict[str, Lived]) -> str:
-    """Costs beside the reference's. capped: windows of at most MOST_JOBS jobs; others: of as many as fit."""
+    """Costs beside the reference's. capped: windows of at most MOST_JOBS jobs. others: of as many as fit."""
     sequential, its_reference = capped["sequential"].cost.mean(), loop.reference["sequential"]
     without_limit = others["sequential"].cost.mean()
     lines = []

@@ -1,4 +1,4 @@
-"""Nodes for the jobs of one window: annealing as published, with undo, and the optimum: `python -m papers.neural_annealing.single_windows`.
+"""Nodes for the jobs of one window, by annealing and by exact programs: `python -m papers.neural_annealing.single_windows`.
 
 Each tree has ten epochs of 100 windows, from an empty cluster, with at most five jobs a window. The cluster follows the first method,
 so all solve the same windows: the paper's follow its own method, too. The figures of the reference are ours, from running the
@@ -77,7 +77,7 @@ def relative_cost(windows: list[Window], method: str) -> float:
 
 
 def big_windows() -> dict[str, Window]:
-    """130 jobs on 10,000 nodes: all idle, and 2,915 at random."""
+    """BIG_JOBS jobs on BIG_TREE, all of whose nodes are idle, or BIG_IDLE at random."""
     rng = np.random.default_rng(0)
     sizes = np.sort(rng.integers(1, 41, BIG_JOBS))
     while sizes.sum() > BIG_IDLE:
