@@ -18,7 +18,7 @@ from assets.policies.config import PPOConfig
 from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.runtime_predictions import runtime_predictions
 from models.scheduling.arena import Windows
-from models.scheduling.learning.training_run import TrainingSplit
+from models.scheduling.learning.training_run import Split
 from models.scheduling.options import AGENT_PPO, PAPER_INSPECTOR, Recipe
 from simulator.policies.agents import parse_agent
 from simulator.policies.registry import assisted
@@ -83,12 +83,13 @@ class InspectorTrials:
     goal: str = "bsld"
 
 
-def own_split(jobs: int) -> TrainingSplit:
+def own_split(jobs: int) -> Split:
     """The windows of a log of so many jobs: the first 40 % teach, 10 % choose, and the later half tests."""
     chosen, tested = int(0.4 * jobs), int(0.5 * jobs)
-    return TrainingSplit(
+    return Split(
         Windows.spread(0, chosen, min(LEARNED_JOBS, chosen // 2), 4000),
         Windows.spread(chosen, tested, min(TESTED_JOBS, (tested - chosen) // 2), CHOOSING_WINDOWS),
+        None,
         Windows.spread(tested, jobs, min(TESTED_JOBS, (jobs - tested) // 2), TESTING_WINDOWS),
         tested,
     )
