@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from assets.common.options import options_of, read_settings
 from assets.common.progress import say_if_slow, warn
 from assets.common.storage import open_warehouse
 from assets.common.trace import Trace
 from assets.common.writing.outputs import output_beside
 from assets.what_if import plots as replay_plots
 from assets.what_if.changes.jobs_of_replay import check_partitions
+from assets.what_if.changes.options import options_of, written_settings
 from assets.what_if.changes.sizes import AskedProcs, parse_nodes, parse_procs
 from assets.what_if.compare_placements import saved_placements
 from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
@@ -63,7 +63,7 @@ def asked_settings(given: Mapping[str, Any], log: str, on_nodes: bool = False) -
         nodes = node_settings(of_nodes, None if is_path(log) else catalogue_source(log))
         if nodes is None:
             raise NoTree(next(iter(of_nodes), "placement"))
-    return AskedSettings(read_settings(RunSettings, given), size, nodes)
+    return AskedSettings(written_settings(RunSettings, given), size, nodes)
 
 
 def _take_size(given: dict[str, Any]) -> AskedProcs | None:

@@ -1,4 +1,4 @@
-"""The settings of one what-if replay: each is declared here once (assets/common/options.py), and checked in assets/what_if/replayers.py."""
+"""The settings of one what-if replay, each declared once (assets/what_if/changes/options.py). replayers.py checks them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PrivateAttr
 
-from assets.common.options import Option, options_of
+from assets.what_if.changes.options import Option, options_of
 from assets.what_if.changes.outages import Outage, read_outages
 from assets.what_if.changes.sizes import parse_load
 from models.runtime.estimates import AS_LOGGED, Estimates

@@ -46,7 +46,7 @@ def options_of(*models: type[BaseModel]) -> dict[str, Option]:
     return {name: option for name, field in fields.items() for option in field.metadata if isinstance(option, Option)}
 
 
-def read_settings(model: type[_Model], given: Mapping[str, Any]) -> _Model:
+def written_settings(model: type[_Model], given: Mapping[str, Any]) -> _Model:
     """The settings of a model, of values as people write them. None is not given, and those of other models
     are not read. Raises ValueError with the remedy."""
     options = options_of(model)
