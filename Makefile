@@ -100,10 +100,10 @@ docs: setup ## Build the documentation into docs/_build/html
 bench: setup ## Time readers, simulator, training and ingest, and print how replays agree with other simulators
 	@$(BIN)/python -m benchmarks.run
 	@$(BIN)/python -m benchmarks.ingest
-	@$(BIN)/python -m benchmarks.agreement
+	@$(BIN)/python -m studies agreement
 
 results: setup ## Store the published tables of the warehouse in docs/results.json and write them into the pages
-	@$(BIN)/python -m benchmarks.results
+	@$(BIN)/python -m studies results
 
 constraints: setup ## Pin the newest versions that fit together (needs the network)
 	@$(BIN)/python -m pip install --quiet uv

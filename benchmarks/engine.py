@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from models.scheduling.learning.networks import new_policy_network, to_weights
+from papers.rlscheduler.rules import replay_rlscheduler
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.policies.observation import LAYOUTS
-from simulator.published.rlscheduler import replay_rlscheduler
 
 PROJECT = Path(__file__).resolve().parents[1]
 REPEATS = 7

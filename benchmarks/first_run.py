@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.markdown import markdown
+from papers.markdown import markdown
 
 PROJECT = Path(__file__).resolve().parents[1]
 STEPS = {

@@ -25,7 +25,7 @@ import click
 
 from assets.ingest.generated import generated_log
 from benchmarks.large_log import STEPS, measure_apart, source_of
-from benchmarks.markdown import markdown
+from papers.markdown import markdown
 from traces.common.log import log_files
 from traces.synthetic.centre import CENTRES
 from warehouse import Warehouse

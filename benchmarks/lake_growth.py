@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks.markdown import markdown
+from papers.markdown import markdown
 from tests.lake.server import Server
 from warehouse import LakePlace, Warehouse
 from warehouse.lake_door import LakeDoor

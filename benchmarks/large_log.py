@@ -24,7 +24,6 @@ import click
 
 import sql
 from assets.common.trace import load_trace
-from assets.experiments.ddppo import setup_of
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.generated import generated_log
 from assets.ingest.staging import replace_rows_of_query
@@ -32,11 +31,12 @@ from assets.ingest.update import update_raw_log
 from assets.operations.operations import shown_rows
 from assets.policies.training import PolicyTask, TrainingSetup
 from assets.predictions.features import write_job_features, write_similar_jobs
-from benchmarks.markdown import markdown
 from models.scheduling.options import PPOOptions, WorkerOptions
 from models.scheduling.workers.decentralised_ppo import Session, WorkerTask
 from models.scheduling.workers.groups import LoneWorker
 from models.scheduling.workers.task_folder import map_jobs, read_task, write_task
+from papers.ddppo.ddppo import setup_of
+from papers.markdown import markdown
 from simulator.engine.replay import replay
 from traces.catalogue.sources import Source
 from traces.common.log import log_files

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import numpy as np
-
 from assets.ingest.generated import generated_log
-from simulator.jobs.jobs import Jobs, jobs_from_log
+from papers.archive import SHARED, jobs_of
+from simulator.jobs.jobs import Jobs
 from traces.catalogue.catalogue import load_catalogue
-from traces.swf.reader import read_swf
 
-PROJECT = Path(__file__).resolve().parents[1]
-SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared")) / "traces" / "swf"
 REAL_LOGS = {
     "lublin_256.swf.gz": 256,
     "HPC2N-2002-2.2-cln.swf.gz": 240,
@@ -34,13 +29,3 @@ def log_files_timed() -> dict[Path, int]:
 def timed_logs() -> dict[str, tuple[Jobs, int]]:
     """By file name: the jobs, with requested times, and the processors."""
     return {path.name: (jobs_of(path), procs) for path, procs in log_files_timed().items()}
-
-
-def jobs_of(path: Path) -> Jobs:
-    log = read_swf(path).records.sort("submit_s", maintain_order=True)
-    column = {name: log[name].fill_null(-1).to_numpy() for name in log.columns}
-    procs = np.where(column["allocated_procs"] > 0, column["allocated_procs"], column["requested_procs"])
-    keep = (column["runtime_s"] > 0) & (procs > 0)
-    return jobs_from_log(
-        column["submit_s"][keep], column["runtime_s"][keep], procs[keep], column["requested_walltime_s"][keep]
-    )

@@ -8,8 +8,6 @@ import time
 
 import numpy as np
 
-from assets.experiments.protocols.published_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
-from benchmarks.logs import SHARED
 from benchmarks.run import cpu_s
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import parse_goal
@@ -26,6 +24,8 @@ from models.scheduling.options import (
     Recipe,
 )
 from models.scheduling.priority_key import search_key
+from papers.archive import SHARED
+from papers.rlscheduler.ten_windows import PUBLISHED_LENGTH, PUBLISHED_WINDOWS, published_split
 from simulator.jobs.jobs import Jobs, jobs_from_log
 from simulator.policies.network import VISIBLE_JOBS, score_rows
 from simulator.policies.observation import LAYOUTS, blank_network

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from assets.ingest.generated import generated_log
 from benchmarks.engine import engine
-from benchmarks.logs import SHARED, log_files_timed, timed_logs
+from benchmarks.logs import log_files_timed, timed_logs
+from papers.archive import SHARED
 from traces.catalogue.catalogue import load_catalogue
 from traces.common.blocks import LogStream
 from traces.common.log import log_files

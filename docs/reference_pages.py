@@ -42,12 +42,13 @@ ABOUT_SCHEMAS = {
 """What each schema of the warehouse is for."""
 PYTHON_MODULES = {
     "logs": "Logs",
+    "ingesting": "Adding sources",
     "replays": "Replays",
     "comparisons": "Comparisons",
     "scenarios": "What-if questions",
     "predictions": "Predictions",
-    "learning": "Learning",
-    "training": "Training",
+    "learning.environments": "Learning",
+    "learning.training": "Training",
     "policies": "Policies of your own",
     "queries": "The warehouse",
 }

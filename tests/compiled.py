@@ -12,9 +12,12 @@ import polars as pl
 from models.allocation.free import free_allocation
 from models.allocation.scas import scas_allocation
 from models.allocation.window import Window
-from models.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
-from models.rlschert.workload import Workload, draw_sequences
 from models.runtime.live import LiveSettings, replay_live
+from papers.rlscheduler.rules import replay_rlscheduler
+from papers.rlschert.cluster import Setting, SlotCluster, run_heuristic_on
+from papers.rlschert.rules import KILLABLE
+from papers.rlschert.view import WHOLE_QUEUE_HEURISTICS, teacher_kills
+from papers.rlschert.workload import Workload, draw_sequences
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import OrderReplayer, replay
@@ -23,9 +26,6 @@ from simulator.jobs.jobs import jobs_from_log
 from simulator.policies.agents import Agent, parse_inspecting
 from simulator.policies.observation import LAYOUTS, blank_network
 from simulator.policies.registry import assisted
-from simulator.published.rlscheduler import replay_rlscheduler
-from simulator.published.rlschert import KILLABLE
-from simulator.published.rlschert_view import WHOLE_QUEUE_HEURISTICS, teacher_kills
 from simulator.topology.placement import place_schedule
 from simulator.topology.switches import Switches, SwitchReplayer
 from simulator.topology.tree import regular_tree

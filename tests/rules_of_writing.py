@@ -41,7 +41,6 @@ OWN = {
     "models.scheduling.workers.launching": "the folder of a training with workers",
     "models.scheduling.workers.task_folder": "the folder of a training with workers",
     "models.scheduling.workers.worker": "the folder of a training with workers",
-    "tracehouse.cli.reproducing.reproduce": "what a benchmark prints, in the data folder",
     "tracehouse.cli.run": "a report of a period, in the data folder",
     "pipelines.faults": "a traceback, in the data folder or among temporary files",
     "pipelines.running": "Dagster's settings and a lock of the home",

@@ -1,4 +1,4 @@
-"""How large the random studies are: small in the suite, large in `python -m benchmarks.studies`."""
+"""How large the random studies are: small in the suite, large in `python -m benchmarks.random_tests`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public Python face of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
+"""The Python API of tracehouse, for notebooks and scripts: `import tracehouse` is all that a user imports.
 
 Load a log with `load_log`, replay it with `replay`, compare two runs with `compare`, ask the warehouse with `query`.
 docs/guides/python.md is the guide. Tables are polars frames (`.to_pandas()` gives pandas', `.to_arrow()` Arrow's), and errors have
@@ -16,14 +16,15 @@ from tracehouse.gym_ids import register_with_gymnasium
 
 if TYPE_CHECKING:
     from tracehouse.comparisons import Comparison, compare
-    from tracehouse.learning import AgentSettings, make_env, make_vec_env
+    from tracehouse.ingesting import IngestSettings, ingest
+    from tracehouse.learning.environments import AgentSettings, make_env, make_vec_env
+    from tracehouse.learning.training import TrainSettings, train
     from tracehouse.logs import Log, load_log, sources
     from tracehouse.policies import PolicyFile, load_policy
     from tracehouse.predictions import advise_walltime, predict_queued_wait, predict_wait, predicted_runtimes
     from tracehouse.queries import leaderboard, query, saved_runs, who
     from tracehouse.replays import ReplaySettings, Run, replay
     from tracehouse.scenarios import WhatIf, what_if
-    from tracehouse.training import TrainSettings, train
     from traces.catalogue.sources import CatalogueError
     from traces.common.log import LogError
     from warehouse import WarehouseError
@@ -32,6 +33,7 @@ __all__ = [
     "AgentSettings",
     "CatalogueError",
     "Comparison",
+    "IngestSettings",
     "Log",
     "LogError",
     "PolicyFile",
@@ -42,6 +44,7 @@ __all__ = [
     "WhatIf",
     "advise_walltime",
     "compare",
+    "ingest",
     "leaderboard",
     "load_log",
     "load_policy",
@@ -63,14 +66,15 @@ _MODULE_OF = {
     name: module
     for module, names in {
         "tracehouse.comparisons": ("Comparison", "compare"),
-        "tracehouse.learning": ("AgentSettings", "make_env", "make_vec_env"),
+        "tracehouse.ingesting": ("IngestSettings", "ingest"),
+        "tracehouse.learning.environments": ("AgentSettings", "make_env", "make_vec_env"),
         "tracehouse.logs": ("Log", "load_log", "sources"),
         "tracehouse.policies": ("PolicyFile", "load_policy"),
         "tracehouse.predictions": ("advise_walltime", "predict_queued_wait", "predict_wait", "predicted_runtimes"),
         "tracehouse.queries": ("leaderboard", "query", "saved_runs", "who"),
         "tracehouse.replays": ("ReplaySettings", "Run", "replay"),
         "tracehouse.scenarios": ("WhatIf", "what_if"),
-        "tracehouse.training": ("TrainSettings", "train"),
+        "tracehouse.learning.training": ("TrainSettings", "train"),
         "traces.catalogue.sources": ("CatalogueError",),
         "traces.common.log": ("LogError",),
         "warehouse": ("WarehouseError",),

@@ -11,8 +11,8 @@ import polars as pl
 from assets.common.storage import open_warehouse
 from assets.what_if.compare import compare_runs
 from assets.what_if.tables import run_jobs
-from tracehouse.cli.replay_text import compare_text
 from tracehouse.replays import Run
+from tracehouse.text.replay_text import compare_text
 from traces.catalogue.catalogue import load_catalogue
 from warehouse import Warehouse, replace_rows
 

@@ -9,20 +9,20 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.published import PLACING_EPISODES, SLOT_CLUSTERS, published
+
 if TYPE_CHECKING:
-    from models.backfilling.environment import PlacingEnv, PlacingVectorEnv
-    from models.rlschert.environment import ClusterVectorEnv
     from tracehouse.logs import Log
 
 LOG = {"log": "lublin-256"}
 """What is played where nothing else is given: a bundled source, so that an id works in a fresh installation."""
 PICKS, INSPECTS = {"agent": "pick:window=10-10"}, {"agent": "inspect", "policy": "SJF"}
 ENVIRONMENTS: dict[str, tuple[str, str, dict[str, str]]] = {
-    "Queue": ("tracehouse.learning:make_env", "queues", LOG),
-    "Backfilling": ("tracehouse.learning:make_env", "queues", LOG | PICKS),
-    "Inspector": ("tracehouse.learning:make_env", "queues", LOG | INSPECTS),
+    "Queue": ("tracehouse.learning.environments:make_env", "queues", LOG),
+    "Backfilling": ("tracehouse.learning.environments:make_env", "queues", LOG | PICKS),
+    "Inspector": ("tracehouse.learning.environments:make_env", "queues", LOG | INSPECTS),
     "Placing": (f"{__name__}:placing", "placings", LOG),
-    "SlotCluster": ("models.rlschert.environment:ClusterEnv", "slot_clusters", {}),
+    "SlotCluster": (f"{SLOT_CLUSTERS}:ClusterEnv", "slot_clusters", {}),
 }
 """By name: what makes one environment, what makes several side by side, and its usual arguments."""
 
@@ -66,30 +66,24 @@ class _WhenGymnasiumIsLoaded(MetaPathFinder):
 
 def queues(num_envs: int, **settings: Any) -> Any:
     """`tracehouse.make_vec_env`, as `gymnasium.make_vec` calls it."""
-    from tracehouse.learning import make_vec_env
+    from tracehouse.learning.environments import make_vec_env
 
     return make_vec_env(episodes=num_envs, **settings)
 
 
-def placing(log: Log | str | Path) -> PlacingEnv:
+def placing(log: Log | str | Path) -> Any:
     """Deep Back-Filling's episodes on the jobs of a log, one at a time."""
-    from models.backfilling.environment import PlacingEnv
-
-    return PlacingEnv(*_jobs_of(log))
+    return published(PLACING_EPISODES).PlacingEnv(*_jobs_of(log))
 
 
-def placings(num_envs: int, log: Log | str | Path) -> PlacingVectorEnv:
+def placings(num_envs: int, log: Log | str | Path) -> Any:
     """The same side by side."""
-    from models.backfilling.environment import PlacingVectorEnv
-
-    return PlacingVectorEnv(*_jobs_of(log), num_envs)
+    return published(PLACING_EPISODES).PlacingVectorEnv(*_jobs_of(log), num_envs)
 
 
-def slot_clusters(num_envs: int, **settings: Any) -> ClusterVectorEnv:
+def slot_clusters(num_envs: int, **settings: Any) -> Any:
     """RLSchert's cluster side by side."""
-    from models.rlschert.environment import ClusterVectorEnv
-
-    return ClusterVectorEnv(num_envs, **settings)
+    return published(SLOT_CLUSTERS).ClusterVectorEnv(num_envs, **settings)
 
 
 def _jobs_of(log: Log | str | Path) -> tuple[Any, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import polars as pl
 
 import sql
+from assets.common.progress import say_if_slow
 from assets.common.storage import open_warehouse
+from assets.predictions.waits import load_wait_scores, load_wait_source, load_walltime_jobs
 from assets.what_if.settings import usual_backfill
-from models.waits.answers import QueueReplays
+from models.waits.answers import QueueReplays, new_job_wait, queued_job_wait
+from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from simulator.jobs.amounts import parse_duration
-from tracehouse.cli.predicting.wait import WaitQuestion, answer_wait, answer_walltime
 from traces.catalogue.catalogue import load_catalogue
 
 
@@ -24,6 +27,7 @@ class QueueSettings(TypedDict, total=False):
     backfill: str
 
 
+PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 SAMPLES = (10, 10_000)
 RISKS = (0.005, 0.5)
 
@@ -226,3 +230,101 @@ def _check_range(name: str, value: float, least: float, most: float = float("inf
             if most < float("inf")
             else f"{name} {value}: expected at least {least}"
         )
+
+
+class WaitQuestion(NamedTuple):
+    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none) and user. And when."""
+
+    job_id: str | None
+    procs: int | None
+    request: int
+    user: str | None
+    at: str | None
+
+
+def answer_wait(source: str, question: WaitQuestion, replays: QueueReplays) -> dict[str, Any]:
+    """What `tracehouse wait --json` prints."""
+    job_id, procs, request, user, at = question
+    with say_if_slow(f"reading {source}"):
+        log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
+    if at is not None:
+        moment, chosen = log.moment(at), None
+    elif job_id is not None:
+        moment, chosen = log.moment_of_job(job_id)
+    else:
+        moment, chosen = log.usual_moment(datetime.now(UTC), replays.seed)
+    with say_if_slow("replaying the queue and jobs of the past"):
+        if job_id is not None:
+            number = log.job_number(job_id, moment)
+            procs, request = int(log.history.procs[number]), int(log.history.request[number])
+            answer = queued_job_wait(log.history, moment, number, replays)
+        else:
+            assert procs is not None
+            user_number = log.user_number(user) if user is not None else -1
+            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
+    state, submitted = answer.state, moment - answer.waited_s
+    waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
+    replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
+    return {
+        "source": source,
+        "at_s": moment,
+        "at": log.clock.text(moment),
+        "time_zone": log.clock.zone,
+        "moment": chosen,
+        "job": job_id,
+        "user": user,
+        "procs": procs,
+        "requested_walltime_s": request if request >= 1 else None,
+        "cluster_procs": state.cluster_procs,
+        "busy_procs": state.busy_procs,
+        "running_jobs": len(state.running),
+        "waiting_jobs": len(state.waiting) - (job_id is None),
+        "waited_s": answer.waited_s,
+        "told_by": answer.told_by,
+        "neighbours": answer.neighbours,
+        "policy": replays.policy,
+        "backfill": replays.backfill,
+        "samples": replays.samples,
+        "seed": replays.seed,
+        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
+        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
+        **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
+        "similar_mean_s": answer.similar_mean_s,
+        "similar_p50_s": answer.similar_median_s,
+        "scores": scores,
+    }
+
+
+def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
+    """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
+    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
+    moment = int(jobs.end.max())
+    trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
+    aimed = trial.aimed_risk if trial is not None else None
+    advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
+    if advice is None:
+        ended = int((jobs.user == user_number).sum())
+        raise ValueError(
+            f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
+            f"{-int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)}: give a larger --risk"
+        )
+    return {
+        "source": source,
+        "user": user,
+        "procs": procs,
+        "executable": executable,
+        "risk": risk,
+        "walltime_s": advice.walltime_s,
+        "same": advice.group,
+        "jobs": advice.jobs,
+        "jobs_at_limit": advice.at_limit,
+        "median_runtime_s": advice.median_runtime_s,
+        "median_request_s": advice.median_request_s,
+        "tried_jobs": trial.jobs if trial else 0,
+        "tried_killed_share": trial.killed if trial else None,
+        "tried_median_advised_s": trial.median_advised_s if trial else None,
+        "tried_median_requested_s": trial.median_requested_s if trial else None,
+        "tried_advised_by_requested": trial.requested_share if trial else None,
+        "aimed_risk": aimed,
+        "keeps_risk": trial.killed <= risk if trial else None,
+    }

@@ -18,8 +18,9 @@ from assets.what_if.replayers import check_settings, choose_policy
 from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import Outage, RunSettings, read_outages
 from assets.what_if.tables import run_jobs, run_row, run_series
-from tracehouse.cli.replay_text import replay_text
-from tracehouse.cli.replaying import (
+from tracehouse.logs import Log
+from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
+from tracehouse.replaying import (
     check_can_be_saved,
     placement_table,
     replay_trace,
@@ -27,8 +28,7 @@ from tracehouse.cli.replaying import (
     summary,
     write_plots,
 )
-from tracehouse.logs import Log
-from tracehouse.policies import AnyPolicy, PolicyFile, PolicyTexts, is_function
+from tracehouse.text.replay_text import replay_text
 
 JOB_FACTS = ("job_id", "user_name", "executable", "runtime_s", "requested_walltime_s")
 

@@ -8,18 +8,21 @@ from typing import Any, TypedDict, Unpack
 
 import polars as pl
 
+from assets.common.progress import say_if_slow
 from assets.common.writing.outputs import write_output
 from assets.report.scenario_page import scenario_page
 from assets.what_if.scenarios.planning import plan_scenarios
 from assets.what_if.scenarios.results import ScenarioResults, replay_scenarios
-from assets.what_if.scenarios.scenario_file import read_scenarios, scenarios_of
-from tracehouse.cli.replaying import warn_of_peak
-from tracehouse.cli.scenarios.what_if import merged_part
-from tracehouse.cli.scenarios.what_if_text import what_if_text
+from assets.what_if.scenarios.scenario_file import ScenarioFile, read_scenarios, scenarios_of
+from assets.what_if.scored_part import PartOptions
 from tracehouse.logs import Log
 from tracehouse.policies import PolicyTexts
+from tracehouse.replaying import warn_of_peak
+from tracehouse.text.what_if_text import what_if_text
 
 TEXT_WIDTH = 120
+TIME_PARTS = ("period", "begin", "end")
+"""Parts of time: one that is given on the command line replaces those of the file."""
 
 
 class ScoredJobs(TypedDict, total=False):
@@ -125,6 +128,15 @@ def what_if(
     given = {name: str(value) for name, value in scored.items() if value is not None}
     if isinstance(source, Log):  # its jobs have been read, and it has said how large the cluster is
         return WhatIf(replay_scenarios(plan_scenarios(file, source.given, merged_part(file, given), source.trace)))
-    plan = plan_scenarios(file, None if source is None else str(source), merged_part(file, given))
+    with say_if_slow("reading the jobs"):
+        plan = plan_scenarios(file, None if source is None else str(source), merged_part(file, given))
     warn_of_peak(plan.trace.cluster_procs, plan.trace.cluster_procs_from)
     return WhatIf(replay_scenarios(plan))
+
+
+def merged_part(file: ScenarioFile, given: dict[str, str]) -> PartOptions:
+    """What is scored: what is given on the command line, and else what the file says."""
+    of_file = file.part.model_dump(exclude_none=True)
+    if any(name in given for name in TIME_PARTS):
+        of_file = {name: value for name, value in of_file.items() if name not in TIME_PARTS}
+    return PartOptions(**of_file | given)

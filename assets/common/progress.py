@@ -1,8 +1,10 @@
-"""Progress on long work: a bar on a terminal, lines in the log of a run of Dagster, silent elsewhere."""
+"""Progress on long work: a bar on a terminal, lines in the log of a run of Dagster, silent elsewhere. And what is said on standard
+error beside results."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
@@ -15,6 +17,9 @@ _Item = TypeVar("_Item")
 
 SAID_EVERY_S = 20.0
 """How often a log tells how far the work is. What takes less says nothing."""
+
+SLOW_S = 1.5
+"""Steps that take longer say what they are doing."""
 
 _LOG: ContextVar[Callable[[str], object] | None] = ContextVar("log", default=None)
 
@@ -78,3 +83,20 @@ def time_left_text(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def say_if_slow(what: str) -> Iterator[None]:
+    """Says on standard error what is going on, if it takes longer than SLOW_S seconds."""
+    timer = threading.Timer(SLOW_S, lambda: print(f"{what} ...", file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def warn(text: str) -> None:
+    """Says on standard error what a user should know, in yellow on a terminal."""
+    print(f"\033[33m{text}\033[0m" if sys.stderr.isatty() else text, file=sys.stderr, flush=True)

@@ -110,6 +110,7 @@ def one_policy(
     part=one_policy,
     partitions_def=SOURCES,
     group_name="experiments",
+    tags={"cost": "hours", "paper": "rlscheduler"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("experiments.comparisons"),
 )

@@ -50,6 +50,7 @@ class PopulationConfig(TaskConfig):
     deps=[trajectory_filter, jobs],
     partitions_def=SOURCES,
     group_name="policies",
+    tags={"cost": "hours"},
     kinds={"pytorch", "numba"},
     metadata=table_metadata("policies.population"),
     least_jobs=LEAST_JOBS,

@@ -29,7 +29,8 @@ from models.scheduling.options import PolicyRules, Recipe
 from models.scheduling.policy_file import policy_to_bytes
 from simulator.policies.agents import parse_agent
 from simulator.policies.network import KernelWeights
-from simulator.published.schedinspector import inspector_base
+from simulator.policies.registry import Policy
+from simulator.published import INSPECTED_BASES, published
 
 LEAST_TRAINING_JOBS = 300
 
@@ -66,7 +67,9 @@ def arena_of_task(trace: Trace, task: PolicyTask) -> Arena:
     agent = None if task.agent is None else parse_agent(task.agent)
     goal = parse_goal(task.goal)
     jobs = trace.jobs_of(rows, estimates)
-    base = inspector_base(task.base) if task.rules == "rlscheduler" and agent is not None else task.base
+    base: str | Policy = task.base
+    if task.rules == "rlscheduler" and agent is not None:
+        base = published(INSPECTED_BASES).inspector_base(task.base)
     return Arena(jobs, trace.cluster_procs, goal, task.backfill, task.rules, agent=agent, base=base)
 
 

@@ -9,14 +9,10 @@ from typing import Any
 
 from assets.policies.registry import IN_WORDS, champion_agent, learned_policies
 from assets.what_if.settings import CHAMPION, RunSettings
-from models.backfilling.placing_file import load_placing
 from models.scheduling.policy_file import load_agent, load_policy
-from simulator.jobs.words import unknown_word
 from simulator.policies.agents import Agent, agent_text, parse_inspecting
 from simulator.policies.plugins import plugin_file
 from simulator.policies.registry import Policy, assisted, parse_policy
-from simulator.published.rlscheduler_scores import POLICIES
-from simulator.published.schedinspector import INSPECTOR_BASES, policy_of_base
 from simulator.replayer import Replayer
 from warehouse import Warehouse
 
@@ -72,35 +68,12 @@ def order_policy(settings: RunSettings, warehouse: Warehouse | None, source: str
     )
 
 
-def rlscheduler_policy(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """A policy of the RLScheduler code, or of SchedInspector's, which has its rules, or a trained one. Arguments and errors as those of
-    `order_policy`."""
-    text = settings.policy.strip()
-    if _is_policy_file(text):
-        return _from_policy_file(text, None if warehouse is None else source)
-    usual = {name.lower(): name for name in (*POLICIES, *map(policy_of_base, INSPECTOR_BASES))}
-    name = usual.get(text.lower())
-    if name is None:
-        raise ValueError(
-            unknown_word("policy of the RLScheduler rules", text, usual.values())
-            + ", or a policy file (.json), or replay with --rules standard"
-        )
-    return ChosenPolicy(name, None if name in POLICIES else parse_policy(name))
-
-
-def deciding_agent(settings: RunSettings, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
-    """The agent of the file that `--backfill` names, which decides all starts by itself. Raises ValueError for a damaged file."""
-    path = Path(settings.backfill)
-    agent = load_placing(path)
-    return ChosenPolicy("FCFS", parse_policy("FCFS"), agent_sha256=_sha256(path), alone=agent)
-
-
 def _order(text: str, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
     """The policy alone."""
     if text.lower() == CHAMPION:
         return _champion_policy(warehouse, source)
-    if _is_policy_file(text):
-        return _from_policy_file(text, None if warehouse is None else source)
+    if is_policy_file(text):
+        return policy_from_file(text, None if warehouse is None else source)
     try:
         policy = parse_policy(text)
     except ValueError as error:
@@ -109,17 +82,19 @@ def _order(text: str, warehouse: Warehouse | None, source: str) -> ChosenPolicy:
         raise
     file, _, function = text.partition(":")
     if file.endswith(".py"):
-        return ChosenPolicy(f"{file}:{function}", policy, _sha256(plugin_file(Path(file))))
+        return ChosenPolicy(f"{file}:{function}", policy, sha256_of(plugin_file(Path(file))))
     return ChosenPolicy(policy.name, policy)
 
 
-def _is_policy_file(text: str) -> bool:
+def is_policy_file(text: str) -> bool:
+    """Whether a policy is the file of a trained one."""
     return text.lower().endswith(".json") and not text.lower().startswith("formula:")
 
 
-def _from_policy_file(text: str, source: str | None) -> ChosenPolicy:
+def policy_from_file(text: str, source: str | None) -> ChosenPolicy:
+    """The trained policy of a file. source: in the catalogue, None for a bare log."""
     weights, card = load_policy(Path(text))
-    return ChosenPolicy(text, parse_policy("learned", weights), _sha256(Path(text)), _trained_jobs(card, source))
+    return ChosenPolicy(text, parse_policy("learned", weights), sha256_of(Path(text)), _trained_jobs(card, source))
 
 
 def _champion_policy(warehouse: Warehouse | None, source: str) -> ChosenPolicy:
@@ -165,7 +140,7 @@ def _learned(text: str, option: str, source: str | None, warehouse: Warehouse | 
         return _champion(option, source, warehouse)
     path = Path(text)
     agent, card = _read(path, option)
-    return ChosenAgent(agent, _sha256(path), _trained_jobs(card, source))
+    return ChosenAgent(agent, sha256_of(path), _trained_jobs(card, source))
 
 
 def _champion(option: str, source: str | None, warehouse: Warehouse | None) -> ChosenAgent:
@@ -197,5 +172,6 @@ def _trained_jobs(card: dict[str, Any], source: str | None) -> int:
     return card.get("trained_jobs", 0) if source is not None and card.get("source") == source else 0
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The hash of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -21,7 +21,7 @@ from assets.what_if.compare_placements import WAITS
 from assets.what_if.on_nodes import PLACEMENT_METRICS, NodeSettings, node_settings, placed_jobs
 from assets.what_if.replay_runs import OutageConfig
 from assets.what_if.replayers import check_settings, choose_policy
-from assets.what_if.run import ReplayRun, engine_version, replay_run
+from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import RunSettings, check_run_name
 from simulator.metrics.metrics import SEMANTICS
 from traces.catalogue.catalogue import load_catalogue
@@ -58,6 +58,7 @@ class ReplayPlacementConfig(dg.Config):
     deps=[jobs],
     partitions_def=SOURCES,
     group_name="what_if",
+    tags={"needs": "topology"},
     kinds={"numba", "duckdb"},
     metadata=table_metadata("replay.placements"),
 )
@@ -122,7 +123,7 @@ def placement_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "procs": run.cluster.procs,
         "jobs": run.counts["jobs"],
         "trace_sha256": run.trace_sha256,
-        "engine": engine_version(),
+        "engine": run.engine,
         "semantics": SEMANTICS,
         **{name: metrics[name] for name in WAITS},
         **run.placement_metrics(),

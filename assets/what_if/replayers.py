@@ -10,17 +10,17 @@ import polars as pl
 
 from assets.common.trace import Trace
 from assets.what_if.on_nodes import Ground, NodeReplayer, NodeSettings, tree_of
-from assets.what_if.policies import ChosenPolicy, deciding_agent, order_policy, rlscheduler_policy
+from assets.what_if.policies import ChosenPolicy, order_policy
 from assets.what_if.settings import RunSettings, usual_settings
 from models.allocation.looking_ahead import PAPERS_VALUES, LookingAheadReplayer
-from models.backfilling.placing_file import PlacingAgent, is_placing_file
 from models.judging.machine import partitions_of
 from models.runtime.live import LiveReplayer, LiveSettings
+from models.scheduling.policy_file import is_placing_file
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.words import PLACES, SHARING, TOGETHER, one_of
 from simulator.partitions import PartitionReplayer, shares_of
-from simulator.published.rlscheduler import RLSchedulerReplayer
+from simulator.published import DEEP_BACK_FILLING, RLSCHEDULER, published
 from simulator.replayer import Replayer
 from simulator.topology.switches import SwitchReplayer, parse_switches
 from warehouse import Warehouse
@@ -38,14 +38,14 @@ class Asked(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to replay. takes: whether these settings ask for it. refusals: by part what is said where the replayer does not honour it, ""
-    for any other, with {part} and {backfill}. policy: chooses the policy, with arguments and errors as `choose_policy`."""
+    """A way to replay. refusals: by part what is said where the replayer does not honour it, "" for any other, with {part} and
+    {backfill}. policy: chooses the policy, with arguments and errors as `choose_policy`. rules: a hash of a paper's rules."""
 
     replayer: type[Replayer]
-    takes: Callable[[RunSettings, NodeSettings | None], bool]
     make: Callable[[Asked], Replayer]
     refusals: Mapping[str, str]
     policy: Callable[[RunSettings, Warehouse | None, str], ChosenPolicy] = order_policy
+    rules: str = ""
 
     def check(self, settings: RunSettings, parts: Iterable[str]) -> None:
         """Raises ValueError for the first of these parts that the replayer does not honour."""
@@ -57,7 +57,8 @@ class Way(NamedTuple):
 
 def way_of(settings: RunSettings, nodes: NodeSettings | None = None) -> Way:
     """The way to replay under these settings."""
-    return next(way for way in WAYS if way.takes(settings, nodes))
+    way = next(way for takes, way in WAYS if takes(settings, nodes))
+    return way if isinstance(way, Way) else published(way).WAY
 
 
 def replayer_of(asked: Asked) -> Replayer:
@@ -141,29 +142,6 @@ def _partitions(asked: Asked) -> PartitionReplayer:
     )
 
 
-def _rlscheduler(asked: Asked) -> RLSchedulerReplayer:
-    rules = asked.settings.backfill == "easy", asked.settings.rules == "rlscheduler"
-    return RLSchedulerReplayer(asked.policy.policy or asked.policy.text, *rules, asked.trace.procs_per_node)
-
-
-def _agent_alone(asked: Asked) -> PlacingAgent:
-    """Raises ValueError for a cluster or a log that the agent's state is not made for."""
-    agent, settings, procs = asked.policy.alone, asked.settings, asked.cluster.procs
-    assert isinstance(agent, PlacingAgent)
-    if procs != agent.cluster_procs:
-        raise ValueError(
-            f"{settings.backfill}: this agent is made for {agent.made_for}. This cluster has {procs} processors: give --procs "
-            f"{agent.cluster_procs}, or train an agent whose network does not depend on them (tracehouse train --learn backfilling "
-            f"--agent pick:from=all,window={agent.front}-{agent.back})"
-        )
-    if settings.estimates == "requested" and not (asked.trace.rows["requested_walltime_s"] > 0).any():
-        raise ValueError(
-            f"{settings.backfill}: this agent reads requested times, and no job of the log has one. Let it know the run times with "
-            "--estimates actual, or replay a source that has predicted ones with --estimates predicted"
-        )
-    return agent
-
-
 def _looking_ahead(asked: Asked) -> LookingAheadReplayer:
     assert asked.ground is not None
     nodes = asked.ground.settings
@@ -182,74 +160,57 @@ def _placed_after(asked: Asked) -> NodeReplayer:
     return NodeReplayer(replayer_of(asked._replace(ground=None)), asked.ground)
 
 
-_ONE_OF_THEM = "--{part} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
+ONE_OF_THEM = "--{part} cannot be combined with partitions, each of which is replayed alone: leave one of them out"
 _MOVES_STARTS = (
     "--{option} cannot be combined with a warm start, live estimates, an inspector or an agent that picks: leave one "
     "of them out"
 )
-_WHOLE = "partitions cannot be combined with nodes, nor with an agent that decides all starts: leave one of them out"
+NOT_IN_PARTITIONS = (
+    "partitions cannot be combined with nodes, nor with an agent that decides all starts: leave one of them out"
+)
 
-WAYS = (
-    Way(
-        RLSchedulerReplayer,
-        lambda settings, nodes: not settings.is_standard,
-        _rlscheduler,
-        {
-            "": "the RLScheduler rules have no --{part} (that code takes requests as logged, on a cluster that is whole and empty): leave "
-            "it out, or replay with --rules standard",
-            "nodes": "the RLScheduler rules know no nodes below switches: leave --topology out, or replay with --rules standard",
-            "partitions": _ONE_OF_THEM.format(part="rules"),
-        },
-        rlscheduler_policy,
-    ),
-    Way(
-        LookingAheadReplayer,
+WAYS: tuple[tuple[Callable[[RunSettings, NodeSettings | None], bool], Way | str], ...] = (
+    (lambda settings, nodes: not settings.is_standard, RLSCHEDULER),
+    (
         lambda settings, nodes: nodes is not None and nodes.place == TOGETHER,
-        _looking_ahead,
-        {"": f"--place {TOGETHER} decides all starts by itself, on a cluster that is whole: leave --{{part}} out"},
+        Way(
+            LookingAheadReplayer,
+            _looking_ahead,
+            {"": f"--place {TOGETHER} decides all starts by itself, on a cluster that is whole: leave --{{part}} out"},
+        ),
     ),
-    Way(
-        SwitchReplayer,
+    (
         lambda settings, nodes: nodes is not None and nodes.switches is not None,
-        _switches,
-        {"": _MOVES_STARTS.format(option="switches")},
+        Way(SwitchReplayer, _switches, {"": _MOVES_STARTS.format(option="switches")}),
     ),
-    Way(
-        NodeReplayer,
+    (
         lambda settings, nodes: nodes is not None,
-        _placed_after,
-        {"": "nodes have no --{part}: leave it out"},
+        Way(NodeReplayer, _placed_after, {"": "nodes have no --{part}: leave it out"}),
     ),
-    Way(
-        PlacingAgent,
+    (
         lambda settings, nodes: settings.backfill_file is not None and is_placing_file(Path(settings.backfill)),
-        _agent_alone,
-        {
-            "": "{backfill}: this agent decides all starts by itself, as in its own episodes. Nothing is reserved there, and nobody else "
-            "decides: leave --{part} out",
-            "estimates live": "{backfill}: this agent reads the estimate that a job has at submission: leave --estimates out, or use "
-            "actual or predicted",
-            "partitions": _WHOLE,
-        },
-        deciding_agent,
+        DEEP_BACK_FILLING,
     ),
-    Way(
-        PartitionReplayer,
+    (
         lambda settings, nodes: bool(settings.partitions),
-        _partitions,
-        {"": _ONE_OF_THEM, "nodes": _WHOLE},
+        Way(PartitionReplayer, _partitions, {"": ONE_OF_THEM, "nodes": NOT_IN_PARTITIONS}),
     ),
-    Way(
-        LiveReplayer,
+    (
         lambda settings, nodes: settings.believed.is_live,
-        _live,
-        {"": "live estimates have no --{part}: leave it out, or replay with --estimates predicted"},
+        Way(
+            LiveReplayer,
+            _live,
+            {"": "live estimates have no --{part}: leave it out, or replay with --estimates predicted"},
+        ),
     ),
-    Way(
-        OrderReplayer,
+    (
         lambda settings, nodes: True,
-        _order_or_watched,
-        {"": "orders with backfilling have no --{part}: leave it out"},
+        Way(
+            OrderReplayer,
+            _order_or_watched,
+            {"": "orders with backfilling have no --{part}: leave it out"},
+        ),
     ),
 )
-"""The first that takes the settings replays. Those of nodes stand above those that know none, which they may hold."""
+"""Whether settings ask for a way, and the way, or the part of a paper that has it as `WAY`. The first that is asked for replays. Those of
+nodes stand above those that know none, which they may hold."""

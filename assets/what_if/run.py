@@ -15,7 +15,7 @@ from assets.common.trace import Trace, trace_sha256, waiting_at
 from assets.what_if.changes.jobs_of_replay import changed_rows, partition_shares
 from assets.what_if.on_nodes import Ground, NodeSettings, ground_of, placement_metrics
 from assets.what_if.policies import ChosenPolicy
-from assets.what_if.replayers import Asked, check_settings, replayer_of
+from assets.what_if.replayers import Asked, check_settings, replayer_of, way_of
 from assets.what_if.settings import RunSettings, outages_of
 from simulator.compiled import SOURCE_HASH
 from simulator.engine.replay import NeverStarts
@@ -24,7 +24,7 @@ from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Placement, Schedule
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import METRICS, measured_jobs, metrics, metrics_by_class
-from simulator.published.rlscheduler import rlscheduler_metrics
+from simulator.published import RLSCHEDULER_RULES, published
 from simulator.replayer import Outcome
 
 SETTINGS_GIVE_PROCS = "command line"
@@ -74,6 +74,12 @@ class ReplayRun:
         return SETTINGS_GIVE_PROCS if self.settings.procs else self.trace.cluster_procs_from
 
     @property
+    def engine(self) -> str:
+        """`engine_version`, and which rules of a paper where those replayed."""
+        rules = way_of(self.settings).rules
+        return f"{engine_version()}+{rules}" if rules else engine_version()
+
+    @property
     def estimates(self) -> str:
         """The run times that the scheduler used, as tables hold them."""
         return str(self.settings.believed)
@@ -99,7 +105,7 @@ class ReplayRun:
         """The figures that only the RLScheduler code has. Empty under the standard rules."""
         if self.settings.is_standard:
             return {}
-        figures = rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
+        figures = published(RLSCHEDULER_RULES).rlscheduler_metrics(self.jobs, self.schedule, self.cluster.procs)
         return {name: None if math.isnan(x) else x for name, x in figures.items() if name not in METRICS}
 
     def hindsight(self) -> dict[str, float]:

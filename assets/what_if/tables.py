@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assets.what_if.run import ReplayRun, engine_version
+from assets.what_if.run import ReplayRun
 from assets.what_if.settings import parse_window
 from simulator.metrics.metrics import SEMANTICS
 
@@ -58,7 +58,7 @@ def run_row(name: str, run: ReplayRun) -> pl.DataFrame:
         "procs_from": run.procs_from,
         **{name: run.counts[name] for name in COUNT_COLUMNS},
         "trace_sha256": run.trace_sha256,
-        "engine": engine_version(),
+        "engine": run.engine,
         "semantics": SEMANTICS,
         **run.metrics(),
         **run.hindsight(),

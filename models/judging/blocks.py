@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 BLOCKS = 16
-"""Blocks of a judged replay. `python -m benchmarks.coverage` compares this number with others."""
+"""Blocks of a judged replay. `python -m studies coverage` compares this number with others."""
 
 
 @dataclass(frozen=True)

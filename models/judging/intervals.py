@@ -2,7 +2,7 @@
 
 Blocks of one replay are few, and a starving queue spans several of them. So the t interval counts them as fewer than they
 are, by their lag-1 autocorrelation. The ratio is that of the typical block, which is not the ratio of the means of all jobs.
-One burst can reverse the latter. `python -m benchmarks.coverage` shows how often such intervals hold.
+One burst can reverse the latter. `python -m studies coverage` shows how often such intervals hold.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def takes_over(judgement: Judgement, accept_trade: bool = False) -> bool:
     """Whether a policy is to replace the one that it was compared with.
 
     It dominates, and the interval of its bounded slowdown or that of its wait lies below 1; or it dominates or trades, and trades are
-    accepted. `python -m benchmarks.promotion` shows how often that is by chance.
+    accepted. `python -m studies promotion` shows how often that is by chance.
     """
     word = judgement.verdict.word
     if accept_trade:

@@ -14,6 +14,8 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.observation import Layout, blank_network, layout_of
 
 FORMAT = "tracehouse kernel network 2"
+PLACING_KIND = "tracehouse placing network"
+"""How the format of an agent that decides all starts begins (papers/deep_back_filling/placing_file.py)."""
 _HASHED = ("facts", "signals", "weights")
 WANTED_AGENT = (
     "this policy orders the queue: give it to --policy. An agent is trained with `tracehouse train --learn backfilling`, or "
@@ -40,13 +42,22 @@ def policy_to_bytes(weights: KernelWeights, card: dict[str, Any], agent: str | N
     return json.dumps(document | {"card": card, "sha256": _digest(document)}, indent=1).encode()
 
 
+def is_placing_file(path: Path) -> bool:
+    """Whether a file says of itself that it holds an agent that decides all starts. False for one that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return PLACING_KIND.encode() in file.read(200)
+    except OSError:
+        return False
+
+
 def policy_from_bytes(content: bytes) -> tuple[KernelWeights, dict[str, Any]]:
     """(weights, card), the inverse of `policy_to_bytes`. Raises ValueError that says what is wrong for anything else."""
     try:
         document = json.loads(content)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"not a policy file, or one that is cut short ({error})") from None
-    if isinstance(document, dict) and str(document.get("format", "")).startswith("tracehouse placing network"):
+    if isinstance(document, dict) and str(document.get("format", "")).startswith(PLACING_KIND):
         raise ValueError("this is an agent of Deep Back-Filling, which decides all starts: give it to --backfill")
     if not isinstance(document, dict) or not str(document.get("format", "")).startswith("tracehouse kernel network"):
         raise ValueError(f"not a policy file (expected the format {FORMAT!r})")

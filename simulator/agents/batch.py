@@ -26,12 +26,9 @@ from simulator.jobs.tasks import Tasks, tasks_of
 from simulator.policies.network import VISIBLE_JOBS, NetworkInputs, observe
 from simulator.policies.observation import LAYOUTS, Layout, blank_network
 from simulator.policies.registry import Policy, network_policy, parse_policy
-from simulator.policies.sampling import TAKE_BEST, no_recorder
+from simulator.policies.sampling import no_recorder
 from simulator.policies.scoring import ASKED_CHOICE, FIXED, Scoring
-from simulator.published.rlscheduler import check_widths, rlscheduler_inputs
-from simulator.published.rlscheduler_loop import RLSchedulerJobs, RLSchedulerRules
-from simulator.published.rlscheduler_windows import replay_range
-from simulator.published.schedinspector import USUAL_PROTOCOL, Inspector, InspectorProtocol
+from simulator.published import RLSCHEDULER_WINDOWS, published
 
 IntArray = NDArray[np.int64]
 
@@ -55,8 +52,9 @@ class WindowRules:
     """How windows of a trace are replayed.
 
     backfill, correction: as in simulator.engine.replay.replay. rule_set: "standard", or "rlscheduler" or "rlscheduler-corrected"
-    for the rules of that code (simulator/published/rlscheduler.py). threads: by default one per core. backlogs: what windows begin
-    with under the standard rules, by default an empty cluster. protocol: faults of SchedInspector's code, under the other rules.
+    for the rules of that code (papers/rlscheduler/rules.py). threads: by default one per core. backlogs: what windows begin
+    with under the standard rules, by default an empty cluster. protocol: faults of SchedInspector's code, under the other
+    rules: an InspectorProtocol of papers/rlscheduler/inspecting.py.
     """
 
     backfill: str = "easy"
@@ -64,7 +62,7 @@ class WindowRules:
     rule_set: str = "standard"
     threads: int | None = None
     backlogs: Backlogs | None = None
-    protocol: InspectorProtocol = USUAL_PROTOCOL
+    protocol: Any = None
 
 
 USUAL_RULES = WindowRules()
@@ -218,7 +216,7 @@ def replay_windows(
         replay_some = replay_from_backlogs(jobs, cluster_procs, *settings, rules.backlogs, schedules)
         Threads(rules.threads).share(len(first), 1, replay_some)
     elif rules.rule_set != "standard":
-        _rlscheduler_windows(jobs, cluster_procs, policy, rules, schedules)
+        published(RLSCHEDULER_WINDOWS).replay_published_windows(jobs, cluster_procs, policy, rules, schedules)
     elif policy.plug_in is not None or (policy.kind == FIXED and policy.scores_whole_replay):
         for k, position in enumerate(first.tolist()):
             window = jobs.window(position, window_jobs)
@@ -245,35 +243,6 @@ def _standard_windows(
         if why != DONE:
             window = tasks_of(jobs.window(int(schedules.first[failed]), window_jobs), Cluster(cluster_procs))
             check_outcome(why, window, engine_rules, policy, Episode(*first_of_each))
-
-    Threads(rules.threads).share(len(schedules.first), 1, work)
-
-
-def inputs_of_published(
-    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, sample: int
-) -> tuple[RLSchedulerRules, RLSchedulerJobs, Inspector | None]:
-    """What the event loop of the RLScheduler rules takes. sample: see simulator/policies/sampling.py. Raises as that does."""
-    return rlscheduler_inputs(
-        jobs,
-        cluster_procs,
-        policy,
-        rules.backfill != "none",
-        wait_bug=rules.rule_set == "rlscheduler",
-        sample=sample,
-        protocol=rules.protocol,
-    )
-
-
-def _rlscheduler_windows(
-    jobs: Jobs, cluster_procs: int, policy: Policy, rules: WindowRules, schedules: WindowSchedules
-) -> None:
-    check_widths(jobs, cluster_procs)
-    inputs = inputs_of_published(jobs, cluster_procs, policy, rules, TAKE_BEST)
-
-    def work(begin: int, end: int) -> None:
-        part = slice(begin, end)
-        first, start, backfilled = schedules.first[part], schedules.start[part], schedules.backfilled[part]
-        replay_range(*inputs, no_recorder(), first, start, backfilled)
 
     Threads(rules.threads).share(len(schedules.first), 1, work)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.agents.backlogs import Backlogs, check_backlogs
-from simulator.agents.batch import USUAL_RULES, WindowRules, inputs_of_published
+from simulator.agents.batch import USUAL_RULES, WindowRules
 from simulator.agents.episodes import Threads, begin_anew, check_windows, episode_of, many, window_of
 from simulator.compiled import lean
 from simulator.engine.episode import Episode, new_episode
@@ -25,7 +25,7 @@ from simulator.policies.network import KernelWeights
 from simulator.policies.registry import Policy, network_policy
 from simulator.policies.sampling import DECISIONS, DRAW, FOLLOW, ROWS, Recorder, new_recorder, seed_draws
 from simulator.policies.scoring import Scoring
-from simulator.published.rlscheduler_windows import sample_range
+from simulator.published import RLSCHEDULER_WINDOWS, published
 
 IntArray = NDArray[np.int64]
 
@@ -95,7 +95,7 @@ def sample_windows(
         check_backlogs(rules.backlogs, len(first), rules.rule_set)
     if isinstance(policy, KernelWeights):
         policy = network_policy(policy, None if teacher is None else lambda *_: teacher)
-    run = _standard if rules.rule_set == "standard" else _rlscheduler
+    run = _standard if rules.rule_set == "standard" else published(RLSCHEDULER_WINDOWS).sampled_windows
     fill = run(jobs, cluster_procs, sampled, policy, rules, DRAW if teacher is None else FOLLOW)
     parts: dict[int, Recorder] = {}
 
@@ -215,24 +215,6 @@ def _standard(
         )
 
     return fill_from_backlogs if backlogs else fill
-
-
-def _rlscheduler(
-    jobs: Jobs,
-    cluster_procs: int,
-    sampled: Sampled,
-    policy: Policy,
-    window_rules: WindowRules,
-    sample: int,
-) -> Fill:
-    inputs = inputs_of_published(jobs, cluster_procs, policy, window_rules, sample)
-
-    def fill(recorder: Recorder, begin: int, end: int) -> tuple[int, int]:
-        first, seeds, start, decisions = (column[begin:end] for column in sampled)
-        fitted, rows = sample_range(*inputs, recorder, first, seeds, start, decisions)
-        return begin + fitted, rows
-
-    return fill
 
 
 class _Network(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from papers.rlscheduler.rules import RLSchedulerReplayer, replay_rlscheduler
 from simulator.engine.replay import OrderReplayer, replay
 from simulator.jobs.cluster import Cluster, Outages
 from simulator.partitions import PartitionReplayer
-from simulator.published.rlscheduler import RLSchedulerReplayer, replay_rlscheduler
 from simulator.replayer import BY_ORDER, Outcome, Replayer
 from simulator.topology.switches import Switches, SwitchReplayer
 from simulator.topology.tree import regular_tree

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.rlscheduler.rules import replay_rlscheduler
 from simulator.agents.batch import Batch, WindowRules, replay_windows
 from simulator.agents.trajectories import sample_windows
 from simulator.engine.replay import BACKFILLING, replay
@@ -20,7 +21,6 @@ from simulator.jobs.jobs import Jobs
 from simulator.metrics.bound import hindsight_bound
 from simulator.metrics.metrics import metrics
 from simulator.policies.registry import POLICY_NAMES
-from simulator.published.rlscheduler import replay_rlscheduler
 from tests.simulator.busy import PROCS, busy_jobs, random_weights
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""Homes for the tests of the public face."""
+"""Homes for the tests of the API and of the command."""
 
 from __future__ import annotations
 
@@ -10,9 +10,31 @@ import pytest
 from assets.common.storage import open_warehouse
 from assets.ingest.canonical_jobs import write_jobs
 from assets.ingest.update import update_raw_log
-from tests.pipelines.command_line import use_home
+from tests.assets.what_if.scenarios.examples import busy_home
+from tests.pipelines.command_line import GOOD, succeed, use_home
 from tests.tiny import Home, busy_log
 from traces.catalogue.catalogue import load_catalogue
+
+SCENARIOS = """
+source = "mine"
+[scenarios."a quarter more processors"]
+procs = "+25%"
+[scenarios."without queue 7"]
+without_queue = "7"
+"""
+BROKEN_SWF = (
+    b"; MaxProcs: 8 (two racks)\n"
+    + "".join(GOOD.format(n=n) for n in range(1, 6)).encode()
+    + b"1 2 3\n\x00\x00\n\xff\xfe x\n\n"
+    + GOOD.format(n=7).replace(" 10 ", " ten ").encode()
+    + b"8 9 10\n"
+)
+REJECTED = {
+    "expected 18 fields, found 1": 1,
+    "expected 18 fields, found 2": 1,
+    "expected 18 fields, found 3": 2,
+    "field 4 (runtime_s) is not a number": 1,
+}
 
 
 def enter(patch: pytest.MonkeyPatch, home: Path, working_folder: Path) -> None:
@@ -62,3 +84,33 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "busy.swf"
     path.write_text(busy_log())
     return path
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder with a file s.toml of two scenarios. The home is there, with the source `mine`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(SCENARIOS)
+    return busy_home(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The second catalogue of a home in which nothing has happened yet."""
+    return use_home(monkeypatch, tmp_path / "home")
+
+
+@pytest.fixture(scope="session")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with the log mine.swf (BROKEN_SWF) and a home that holds it as the source `mine`, and what ingesting it printed."""
+    folder = tmp_path_factory.mktemp("loaded")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(patch, folder / "home")
+        (folder / "mine.swf").write_bytes(BROKEN_SWF)
+        return folder, succeed("ingest", folder / "mine.swf", "--time-zone", "Europe/Berlin")
+
+
+@pytest.fixture
+def loaded(ingested: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    """The second catalogue of that home, which is in use, and what was printed. Tests may read it, and fail to change it."""
+    return use_home(monkeypatch, ingested[0] / "home"), ingested[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tracehouse
-from tracehouse.cli.replay_text import compare_text
+from tracehouse.text.replay_text import compare_text
 
 
 def test_two_replays_are_compared_as_if_they_had_been_saved(trained: Path) -> None:

@@ -33,7 +33,7 @@ COMMANDS = {
     "compare": ("replay", "Compare two saved runs of a source."),
     "periods": ("history.periods", "Compare two periods: what got worse, for whom, since when."),
     "who": ("history.who", "Who waited, and who wasted: by user, account or queue."),
-    "what-if": ("scenarios.what_if", "Compare scenarios of a file with the source as it is."),
+    "what-if": ("what_if", "Compare scenarios of a file with the source as it is."),
     "place": ("place", "Choose idle nodes for jobs that start together."),
     "wait": ("predicting.wait", "How long would a job wait?"),
     "queue": ("predicting.queue", "When do the jobs that wait now start?"),
@@ -43,11 +43,11 @@ COMMANDS = {
     "backup": ("keeping.backup", "Write warehouse, models and key into an archive."),
     "restore": ("keeping.backup", "Put an archive in the place of an empty home."),
     "warehouse": ("keeping.warehouse", "Copy the warehouse to a lake or back; tidy a lake."),
-    "reproduce": ("reproducing.reproduce", "Make a table of a paper, or list them."),
+    "reproduce": ("papers.reproduce", "Make a table of a paper, or list them."),
     "completion": ("completion", "Print the script with which a shell completes names."),
     "vasp": ("predicting.vasp", "VASP run folders: what ran, and what remains."),
 }
-"""By name: the module below tracehouse.cli that has the command, and what the list of commands says of it."""
+"""By name: the module that has the command, below tracehouse.cli but for the papers', and what the list of commands says of it."""
 
 GARBAGE = (50_000, 20, 20)
 """Python looks for garbage after so many new objects. Most objects of a command stay, such as those of what it imports, and need no
@@ -56,7 +56,8 @@ look at all."""
 
 def load_command(name: str) -> click.Command:
     """The command of this name, one of COMMANDS."""
-    module = importlib.import_module(f"tracehouse.cli.{COMMANDS[name][0]}")
+    place = COMMANDS[name][0]
+    module = importlib.import_module(place if place.startswith("papers.") else f"tracehouse.cli.{place}")
     return next(each for each in vars(module).values() if isinstance(each, click.Command) and each.name == name)
 
 

@@ -47,7 +47,7 @@ def part_options(
     return add
 
 
-def take_part(given: dict[str, Any], names: Collection[str] = tuple(OPTIONS)) -> dict[str, str]:
+def take_part(given: dict[str, Any], names: Collection[str] = tuple(OPTIONS)) -> dict[str, Any]:
     """Takes the options of the part out of all that were given. names: as `part_options` had them."""
     asked = {name: given.pop(f"scored_{name}") for name in names}
     return {name: value for name, value in asked.items() if value is not None}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assets.common.progress import say_if_slow
 from simulator.jobs.words import one_of
 from simulator.topology.hostlists import compress_names
 from tracehouse.cli.errors import plain_errors
@@ -26,7 +27,7 @@ METHOD_WORDS = "scas|dcas|free|anneal|nsa|tree"
     "--policy",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The trained network of `nsa`. `python -m benchmarks.neural_annealing` trains some.",
+    help="The trained network of `nsa`. `python -m papers.neural_annealing.study` trains some.",
 )
 @click.option(
     "--seconds",
@@ -65,7 +66,6 @@ def place(window: str, method: str, policy: Path | None, seconds: float, seed: i
     - tree is Slurm's best fit, one job after another.
     """
     from models.allocation.methods import place_window
-    from tracehouse.cli.replaying import say_if_slow
 
     check_policy_option(method, policy)
     problem = _read(window)
@@ -85,7 +85,7 @@ def check_policy_option(method: str, policy: Path | None) -> None:
     """Raises ValueError for the method nsa without a policy, and for a policy beside another method."""
     if method == "nsa" and policy is None:
         raise ValueError(
-            "the method nsa needs --policy FILE, a trained network. Make one with `python -m benchmarks.neural_annealing --tree paper "
+            "the method nsa needs --policy FILE, a trained network. Make one with `python -m papers.neural_annealing.study --tree paper "
             "--variants paper --networks CNN-3 --checkpoints FOLDER`: it writes FOLDER/*.json"
         )
     if method != "nsa" and policy is not None:

@@ -21,8 +21,8 @@ from tracehouse.cli.parameters.names import complete_backfilling, complete_polic
 from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
 from tracehouse.cli.parameters.sources import complete_sources, complete_sources_and_files
 from tracehouse.cli.parts import part_options, take_part
-from tracehouse.cli.replay_text import compare_text, placements_text, replay_text
-from tracehouse.cli.tables import terminal_width
+from tracehouse.text.replay_text import compare_text, placements_text, replay_text
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def replay(
       FILE.json                  a trained policy
     """
     from assets.what_if.settings import RunSettings, check_saved_settings, parse_partition, read_outages
-    from tracehouse.cli.replaying import check_can_be_saved, replay_trace, summary
+    from tracehouse.replaying import check_can_be_saved, replay_trace, summary
 
     files = {name: others.pop(name) for name in ("placement", "schedule", "plots")}
     asked, size = PartOptions(**take_part(others)), _take_size(others)
@@ -308,13 +308,26 @@ def _take_size(given: dict[str, Any]) -> AskedProcs | None:
 
 def _remark(run: ReplayRun, nodes: NodeSettings | None, graded: str | None) -> None:
     """What a reader must know beside the figures. graded: the source whose grade is printed, if it is."""
-    from tracehouse.cli.replaying import say_grade
-
     alone = run.settings.backfill if run.policy.alone is not None else TOGETHER
     if run.policy.alone is not None or (nodes is not None and nodes.place == TOGETHER):
         click.echo(f"{alone} decides all starts: nothing is ordered or reserved beside it", err=True)
     if graded is not None:
         say_grade(graded)
+
+
+def say_grade(trace_or_source: str) -> None:
+    """Says how far replays of a source can be trusted, where that is known."""
+    from assets.what_if.grade import grade_text
+    from assets.what_if.loading import catalogue_source, is_loaded, is_path
+
+    if is_path(trace_or_source):
+        return
+    source = catalogue_source(trace_or_source).name
+    if is_loaded(source):
+        said = grade_text(open_warehouse(), source)
+        if said is not None:
+            trust = f"\nHow far replays of {source} can be trusted: {printable(said)}"
+            click.echo(folded(trust, terminal_width(of_errors=True)), err=True)
 
 
 def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) -> NodeSettings | None:
@@ -338,7 +351,7 @@ def _nodes(given: dict[str, Any], placement: Path | None, trace_or_source: str) 
 def _write_files(
     run: ReplayRun, trace_or_source: str, placement: Path | None, schedule: Path | None, plots: Path | None
 ) -> None:
-    from tracehouse.cli.replaying import placement_table, starts_table, write_plots
+    from tracehouse.replaying import placement_table, starts_table, write_plots
 
     if schedule is not None:
         with output_beside(schedule) as new:
@@ -353,7 +366,7 @@ def _write_files(
 
 
 def _save(run: ReplayRun, source: str, name: str, quiet: bool) -> None:
-    from tracehouse.cli.replaying import run_to_compare, save_run
+    from tracehouse.replaying import run_to_compare, save_run
 
     placed = run.ground is not None
     save_run(source, name, run.settings, run.ground.settings if run.ground is not None else None)
@@ -395,6 +408,4 @@ def compare(source: str, run_a: str, run_b: str, as_json: bool, **others: Any) -
     comparison = compare_runs(warehouse, name, run_a, run_b, part)
     click.echo(json.dumps(comparison) if as_json else compare_text(comparison, terminal_width()))
     if not as_json:
-        from tracehouse.cli.replaying import say_grade
-
         say_grade(name)

@@ -9,11 +9,12 @@ from click.core import ParameterSource
 
 from assets.common.storage import open_warehouse, report_path, write_whole
 from assets.report.index import index_path, read_summary
-from tracehouse.cli.errors import plain_errors, raise_failures
+from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.names import complete_assets
 from tracehouse.cli.parameters.sources import source_argument
 from tracehouse.cli.parts import TIME, part_options, take_part
-from tracehouse.cli.tables import TableColumn, fitted_table, folded, terminal_width
+from tracehouse.jobs import raise_failures
+from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 
 JOBS_OF_SOURCES = (

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import sql
 
 CODE_ROOT = Path(__file__).resolve().parents[3]
-ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation")
+ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation", "papers")
 """Whose code makes assets. What `sql` has is reached by name, and `pipelines` only starts assets."""
 STATEMENTS = "sql"
 """The module of symbols that are statements."""
@@ -157,6 +157,8 @@ class _Reader:
             self._name(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             self.reaches |= set(_statements_in(node.value))
+            if node.value.startswith("papers.") and _is_module(node.value):  # of simulator.published
+                self.reaches |= _target((node.value, None))
         elif isinstance(node, ast.JoinedStr):
             self.reaches |= set(_statements_like(node))
         self.words.append(type(node).__name__)
@@ -264,7 +266,8 @@ def _is_module(name: str) -> bool:
 
 def _file(module: str) -> Path:
     place = CODE_ROOT.joinpath(*module.split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    package = place / "__init__.py"
+    return package if package.is_file() else place.with_suffix(".py")
 
 
 def digest_of(words: list[str]) -> str:

@@ -7,6 +7,8 @@ Files of tracehouse's own, such as models and reports, go through `assets.common
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,7 @@ from assets.common.storage import artefacts_folder, data_folder, write_whole, wr
 from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.places import PROJECT, home, inbox, local_catalogue_path, pseudonym_key_path
 from traces.catalogue.sources import CatalogueError
-from warehouse import lake_of_environment
+from warehouse import disk_fault, lake_of_environment
 
 OF_DAGSTER = ("dagster.yaml", "storage", "history", "schedules")
 """What Dagster keeps in `home()`."""
@@ -92,3 +94,50 @@ def _files_of(place: Path) -> Iterator[os.stat_result]:
             file = Path(folder) / name
             if file.is_file():
                 yield file.stat()
+
+
+def check_file(path: Path) -> None:
+    """Raises ValueError where a file cannot be written: it is not for results, its folder is missing or closed, or it is a folder
+    itself."""
+    refuse_own(path)
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder, give the name of a file in it")
+    if path.exists() and not path.is_file():  # a device, or a pipe
+        return
+    if not folder.is_dir():
+        raise ValueError(f"{path.parent}: no such folder, make it or give another file")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"{path}: cannot be written, give another file")
+    _try_to_write(folder, path)
+
+
+def check_folder(path: Path) -> None:
+    """Raises ValueError where no result can be written into a folder, which may be missing yet."""
+    refuse_own(path)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path}: is a file, give a folder")
+    _try_to_write(next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()), path)
+
+
+def _try_to_write(folder: Path, path: Path) -> None:
+    """Only a file that was made tells: root, and file systems that are read-only, have modes that say nothing."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        fault = disk_fault(error, folder) or f"{path}: cannot be written ({error.strerror})"
+        raise ValueError(f"{fault}, give another place") from None
+
+
+def refuse_binary_on_terminal(what: str, path: Path | None) -> None:
+    """Raises ValueError where binary content would go to a terminal. path: where it goes, None or `-` for standard output."""
+    to_standard_output = path is None or str(path) == "-"
+    if sys.stdout.isatty() if to_standard_output else _is_terminal(path):
+        raise ValueError(f"{what} is binary: give the name of a file, or send it into a file or a pipe")
+
+
+def _is_terminal(path: Path | None) -> bool:
+    if path is None or not path.is_char_device():
+        return False
+    with path.open("rb") as device:
+        return device.isatty()

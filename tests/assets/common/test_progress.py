@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import dagster as dg
 import pytest
 from tqdm import tqdm
 
 from assets.common import progress as module
 from assets.common.asset import asset
-from assets.common.progress import LoggedBar, progress, progress_bar
+from assets.common.progress import LoggedBar, progress, progress_bar, say_if_slow
 
 
 def test_items_come_through_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,3 +51,14 @@ def test_a_step_of_dagster_logs_its_progress(monkeypatch: pytest.MonkeyPatch) ->
         said = [entry.user_message for entry in instance.all_logs(result.run_id)]
     assert isinstance(progress_bar("steps", 2), tqdm), "outside of a step it is a bar"
     assert "items: 1 of 2, about 0 s left" in said and "items: 2 of 2, about 0 s left" in said
+
+
+def test_only_what_is_slow_says_what_it_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with say_if_slow("quick"):
+        pass
+    monkeypatch.setattr(module, "SLOW_S", 0.01)
+    with say_if_slow("slow"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == "slow ...\n"

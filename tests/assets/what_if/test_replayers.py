@@ -18,21 +18,22 @@ from assets.what_if.replayers import WAYS, Way, check_settings, choose_policy, w
 from assets.what_if.run import ReplayRun, replay_run
 from assets.what_if.settings import REFUSABLE, Outage, RunSettings
 from models.allocation.looking_ahead import LookingAheadReplayer
-from models.backfilling.placing_file import PlacingAgent, placing_to_bytes
-from models.backfilling.playing import play_episodes
-from models.backfilling.trials import agent_of, new_network
 from models.runtime.live import LiveReplayer
-from simulator.agents.placing import PlacingBatch, PlacingRules
+from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
+from papers.deep_back_filling.placing_file import PlacingAgent, placing_to_bytes
+from papers.deep_back_filling.playing import play_episodes
+from papers.deep_back_filling.trials import agent_of, new_network
+from papers.rlscheduler.rules import RLSchedulerReplayer
 from simulator.engine.replay import OrderReplayer
 from simulator.jobs.cluster import Cluster
 from simulator.jobs.jobs import Jobs
 from simulator.jobs.schedule import Schedule
 from simulator.jobs.words import TOGETHER
 from simulator.partitions import PartitionReplayer
-from simulator.published.rlscheduler import RLSchedulerReplayer
+from simulator.published import published
 from simulator.replayer import Outcome, Replayer
 from simulator.topology.switches import SwitchReplayer
-from tests.models.backfilling.small import small_options
+from tests.papers.deep_back_filling.small import small_options
 from tests.tiny import busy_log, warehouse_of
 
 LOG_PROCS = 16
@@ -134,7 +135,7 @@ def test_the_way_of_settings(settings: dict, nodes: dict | None, replayer: type[
 
 def test_every_way_has_words_for_what_it_does_not_honour() -> None:
     parts = {name.replace("_", "-") for name in REFUSABLE} | {"estimates live", "agent", "nodes"}
-    for way in WAYS:
+    for way in (published(way).WAY if isinstance(way, str) else way for _, way in WAYS):
         assert way.replayer.honours <= parts
         for part in sorted(parts - way.replayer.honours):
             with pytest.raises(ValueError, match=r"leave|use actual"):
@@ -154,8 +155,8 @@ class OneByOne:
 
 def test_a_further_scheduler_is_one_entry(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """It refuses what it does not name."""
-    own = Way(OneByOne, lambda settings, nodes: True, lambda asked: OneByOne(), {"": "one by one has no --{part}"})
-    monkeypatch.setattr(replayers, "WAYS", (own,))
+    own = Way(OneByOne, lambda asked: OneByOne(), {"": "one by one has no --{part}"})
+    monkeypatch.setattr(replayers, "WAYS", ((lambda settings, nodes: True, own),))
     run = run_of(trace, policy="SJF")
     assert run.counts["alone"] == 150 and (np.diff(run.schedule.start) > 0).all()
     checked = check_settings(RunSettings())

@@ -17,7 +17,7 @@ from assets.what_if.settings import Outage
 from assets.what_if.tables import run_jobs, run_series, series_of
 from tests.assets.what_if.test_run import run_of
 from tests.tiny import busy_log, swf_line, warehouse_of
-from tracehouse.cli.replaying import starts_table, summary
+from tracehouse.replaying import starts_table, summary
 
 QUEUE_LOG = "; MaxProcs: 4\n" + "".join([
     swf_line(1, 0, 0, 100, 3, 100, user=1),

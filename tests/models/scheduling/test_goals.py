@@ -7,10 +7,10 @@ import pytest
 
 from models.scheduling.arena import Arena, Windows
 from models.scheduling.goals import WindowColumns, parse_goal
+from papers.rlscheduler.rules import replay_rlscheduler, rlscheduler_metrics
 from simulator.engine.replay import replay
 from simulator.jobs.jobs import Jobs
 from simulator.metrics.metrics import metrics
-from simulator.published.rlscheduler import replay_rlscheduler, rlscheduler_metrics
 from tests.models.scheduling.conftest import PROCS
 
 SAME = {

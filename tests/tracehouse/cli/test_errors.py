@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tracehouse.cli.errors import plain_errors, raise_failures
+from tracehouse.cli.errors import plain_errors
 from traces.common.log import LogError
 from warehouse import WarehouseError
 
@@ -34,14 +34,6 @@ def test_other_errors_pass(error: Exception) -> None:
         command()
 
 
-def test_every_source_that_failed_is_named() -> None:
-    raise_failures({})
-    with pytest.raises(click.ClickException, match=r"^broken$"):
-        raise_failures({"a": "broken"})
-    with pytest.raises(click.ClickException, match=r"2 sources failed:\n  a: broken\n  b: gone"):
-        raise_failures({"a": "broken", "b": "gone"})
-
-
 def test_a_message_steers_no_terminal() -> None:
     """It may quote a line of a log, or name a file of somebody else."""
 
@@ -52,10 +44,6 @@ def test_a_message_steers_no_terminal() -> None:
     with pytest.raises(click.ClickException) as raised:
         command()
     assert raised.value.message == "line 3: \\x1b[2J is no number"
-    for failures in ({"a": "\x1b[2J"}, {"a": "\x1b[2J", "b": "gone"}):
-        with pytest.raises(click.ClickException) as raised:
-            raise_failures(failures)
-        assert "\\x1b[2J" in raised.value.message and "\x1b" not in raised.value.message
 
 
 def test_a_nul_in_a_path_ends_in_a_message() -> None:

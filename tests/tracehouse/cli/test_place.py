@@ -102,7 +102,7 @@ def test_no_jobs_cost_nothing(window: Path) -> None:
 
 def test_a_policy_is_for_one_method(window: Path, policy: Path) -> None:
     text = fail("place", window, "--method", "nsa")
-    assert "needs --policy FILE" in text and "`python -m benchmarks.neural_annealing --tree paper" in text
+    assert "needs --policy FILE" in text and "`python -m papers.neural_annealing.study --tree paper" in text
     assert "--policy is for the method nsa, and scas uses" in fail(
         "place", window, "--method", "scas", "--policy", policy
     )

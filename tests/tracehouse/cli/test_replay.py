@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.backfilling.placing_file import placing_to_bytes
-from models.backfilling.playing import play_episodes
-from models.backfilling.trials import agent_of, new_network
-from simulator.agents.placing import PlacingBatch, PlacingRules
+from papers.deep_back_filling.episodes import PlacingBatch, PlacingRules
+from papers.deep_back_filling.placing_file import placing_to_bytes
+from papers.deep_back_filling.playing import play_episodes
+from papers.deep_back_filling.trials import agent_of, new_network
+from papers.rlscheduler.inspecting import INSPECTOR_BASES, inspector_base, policy_of_base
+from papers.rlscheduler.rules import POLICIES, replay_rlscheduler
 from simulator.metrics.metrics import METRICS, SEMANTICS
 from simulator.policies.registry import POLICY_NAMES
-from simulator.published.rlscheduler import POLICIES, replay_rlscheduler
-from simulator.published.schedinspector import INSPECTOR_BASES, inspector_base, policy_of_base
-from tests.models.backfilling.small import small_options
+from tests.papers.deep_back_filling.small import small_options
+from tests.papers.rlscheduler.test_rules import LUBLIN_PROCS, lublin
 from tests.pipelines.command_line import GOOD, call, fail, succeed, told_of, use_home
 from tests.shared import shared_file
-from tests.simulator.published.test_rlscheduler import LUBLIN_PROCS, lublin
 from tests.tiny import busy_log, swf_line
 from tracehouse import load_log
 

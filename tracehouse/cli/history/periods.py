@@ -8,7 +8,7 @@ import click
 
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.cli.tables import TableColumn, fitted_table, folded, terminal_width
+from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
 
 if TYPE_CHECKING:
     from assets.operations.two_periods import TwoPeriods

@@ -9,8 +9,9 @@ from assets.common.backup import back_up
 from assets.common.journal import DATABASE
 from assets.common.restore import restore_backup
 from assets.common.storage import key_fault, open_warehouse
+from assets.common.writing.outputs import refuse_binary_on_terminal
 from tracehouse.cli.errors import plain_errors
-from tracehouse.cli.parameters.paths import FileToWrite, refuse_binary_on_terminal
+from tracehouse.cli.parameters.paths import FileToWrite
 from traces.catalogue.places import home
 
 MOST_LISTED = 5

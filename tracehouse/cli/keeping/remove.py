@@ -8,8 +8,9 @@ import click
 from assets.common.storage import open_warehouse, pseudonym_key
 from assets.common.writing.locks import alone_on, declares
 from assets.report.index import index_path, write_index
-from tracehouse.cli.errors import plain_errors, raise_failures
+from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import complete_sources
+from tracehouse.jobs import run_or_fail
 from traces.catalogue.catalogue import Catalogue, load_catalogue
 from traces.catalogue.editing import remove_source
 from traces.catalogue.places import inbox, local_catalogue_path
@@ -43,7 +44,6 @@ def remove(source: str, with_history: bool, gone: bool, yes: bool) -> None:
 def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
     from assets.ingest.reading import reader_of
     from assets.ingest.removal import gone_files, remove_gone_files
-    from pipelines.running import run_job
 
     warehouse = open_warehouse()
     reader = reader_of(catalogue.source(name), catalogue.time_zone, lambda: pseudonym_key(warehouse))
@@ -56,7 +56,7 @@ def _remove_gone(catalogue: Catalogue, name: str, yes: bool) -> None:
     _ask(f"Remove the jobs of these files, which are gone, from {name}?", yes)
     with declares(name):
         remove_gone_files(warehouse, reader)
-        raise_failures(run_job("ingest", [name]))
+        run_or_fail("ingest", [name])
     click.echo(f"removed {sum(jobs.values()):,} jobs of {len(jobs):,} files", err=True)
 
 

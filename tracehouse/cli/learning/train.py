@@ -13,11 +13,11 @@ from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.learning.workers import size_options, worker_options
 from tracehouse.cli.parameters.paths import FileToWrite
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.cli.replay_text import print_costs, print_verdicts
+from tracehouse.text.replay_text import print_costs, print_verdicts
 
 if TYPE_CHECKING:
     from assets.policies.training import TrainingSetup
-    from tracehouse.cli.learning.training import TrainingResult
+    from tracehouse.learning.policy_training import TrainingResult
 
 TASK_OPTIONS = (
     click.option(
@@ -143,7 +143,7 @@ def train(
     tracehouse train lublin-256 --learn backfilling --agent pick:by=shortest,window=64-63
     tracehouse train lublin-256 --workers 2 --trajectories 1024 --population 8
     """
-    from tracehouse.cli.learning.training import read_jobs, seeds_of, train_policy
+    from tracehouse.learning.policy_training import read_jobs, seeds_of, train_policy
 
     numbers = seeds_of(seeds)
     trained = train_policy(read_jobs(source, options["estimates"]), numbers, accept_trade, out, plot, options)

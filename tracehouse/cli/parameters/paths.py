@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import product
@@ -13,9 +10,8 @@ from typing import Any
 
 import click
 
-from assets.common.writing.outputs import refuse_own
+from assets.common.writing.outputs import check_file, check_folder
 from traces.catalogue.catalogue import load_catalogue
-from warehouse import disk_fault
 
 
 class FileToWrite(click.ParamType):
@@ -67,50 +63,3 @@ def refuse_inputs(given: Mapping[str, Any]) -> None:
             if not output.samefile(value) or str(value) in load_catalogue(may_be_missing=True).sources:
                 continue
             raise click.ClickException(f"{output}: is read by this command, and must stay as it is. Give another place")
-
-
-def check_file(path: Path) -> None:
-    """Raises ValueError where a file cannot be written: it is not for results, its folder is missing or closed, or it is a folder
-    itself."""
-    refuse_own(path)
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise ValueError(f"{path}: is a folder, give the name of a file in it")
-    if path.exists() and not path.is_file():  # a device, or a pipe
-        return
-    if not folder.is_dir():
-        raise ValueError(f"{path.parent}: no such folder, make it or give another file")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise ValueError(f"{path}: cannot be written, give another file")
-    _try_to_write(folder, path)
-
-
-def check_folder(path: Path) -> None:
-    """Raises ValueError where no result can be written into a folder, which may be missing yet."""
-    refuse_own(path)
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"{path}: is a file, give a folder")
-    _try_to_write(next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists()), path)
-
-
-def _try_to_write(folder: Path, path: Path) -> None:
-    """Only a file that was made tells: root, and file systems that are read-only, have modes that say nothing."""
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        fault = disk_fault(error, folder) or f"{path}: cannot be written ({error.strerror})"
-        raise ValueError(f"{fault}, give another place") from None
-
-
-def refuse_binary_on_terminal(what: str, path: Path | None) -> None:
-    """Raises ValueError where binary content would go to a terminal. path: where it goes, None or `-` for standard output."""
-    to_standard_output = path is None or str(path) == "-"
-    if sys.stdout.isatty() if to_standard_output else _is_terminal(path):
-        raise ValueError(f"{what} is binary: give the name of a file, or send it into a file or a pipe")
-
-
-def _is_terminal(path: Path | None) -> bool:
-    if path is None or not path.is_char_device():
-        return False
-    with path.open("rb") as device:
-        return device.isatty()

@@ -7,7 +7,7 @@ import click
 from assets.common.storage import open_warehouse
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import source_argument
-from tracehouse.cli.tables import folded, terminal_width
+from tracehouse.text.tables import folded, terminal_width
 from traces.catalogue.catalogue import load_catalogue
 
 INDENT = 7

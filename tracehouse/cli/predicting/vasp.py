@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assets.common.progress import progress_bar
-from assets.common.storage import open_warehouse
-from assets.common.writing.locks import declares
-from assets.vasp.runs import load_two_sources
-from models.remaining.evaluation import REMAINING_RIVALS
-from models.remaining.transfer import systems_of, transfer_scores
-from tracehouse.cli.errors import load_declared, plain_errors, raise_failures
+from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.sources import complete_vasp_sources, source_argument
-from tracehouse.cli.tables import folded, terminal_width
-from traces.catalogue.catalogue import inbox_name, load_catalogue
-from traces.catalogue.editing import add_vasp_source, refuse_another
+from tracehouse.jobs import run_or_fail
+from tracehouse.text.tables import folded, terminal_width
+from traces.catalogue.catalogue import load_catalogue
 from traces.catalogue.vasp import VaspSource
-from warehouse import first_row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,40 +63,14 @@ def vasp_ingest(
     path: Path, name: str | None, time_zone: str | None, accounting: str | None, replace: bool, as_json: bool
 ) -> None:
     """Add a folder that holds VASP run folders, at any depth, and read it. Running it again reads what is new or has grown."""
-    name = name or inbox_name(path.resolve())
-    config = {"ops": {"raw__vasp_runs": {"config": {"replace": replace}}}}
-    with declares(name):
-        if not replace:
-            refuse_another("vasp", name, path)
-        former = add_vasp_source(name, path, time_zone, accounting, replace)
-        load_declared("vasp_ingest", name, former, config, "vasp")
-    summary = _ingest_summary(name)
+    from tracehouse.vasp import ingest_runs
+
+    summary = ingest_runs(path, name, time_zone, accounting, replace)
     if as_json:
         click.echo(json.dumps(summary))
         return
     click.echo(_ingest_text(summary))
-    click.echo(f"\nNext: tracehouse vasp run {name}", err=True)
-
-
-def _ingest_summary(name: str) -> dict[str, Any]:
-    """The outcome of the folders of a source, as `tracehouse vasp ingest --json` prints it."""
-    with open_warehouse().read() as connection:
-
-        def counts(column: str, table: str) -> dict[str, int]:
-            query = f"SELECT {column}, count(*) FROM {table} WHERE source = ? GROUP BY ALL ORDER BY ALL"
-            return dict(connection.execute(query, [name]).fetchall())
-
-        outcomes = counts("outcome", "raw.vasp_folders")
-        states, reasons = counts("state", "raw.vasp_runs"), counts("reason", "raw.vasp_rejects")
-    accepted, rejected = outcomes.get("accepted", 0), outcomes.get("rejected", 0)
-    return {
-        "source": name,
-        "folders": accepted + rejected,
-        "accepted": accepted,
-        "rejected": rejected,
-        "runs_by_state": states,
-        "rejects_by_reason": reasons,
-    }
+    click.echo(f"\nNext: tracehouse vasp run {summary['source']}", err=True)
 
 
 def _ingest_text(summary: dict[str, Any]) -> str:
@@ -134,11 +101,11 @@ def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 
     Without SOURCE, all folders.
     """
-    from pipelines.running import read_config, run_job
+    from pipelines.running import read_config
 
     catalogue = load_catalogue()
     chosen = [catalogue.vasp_source(name).name for name in names] or list(catalogue.vasp)
-    raise_failures(run_job(job, chosen, read_config(config), partitions="vasp"))
+    run_or_fail(job, chosen, read_config(config), partitions="vasp")
     for name in chosen:
         click.echo(f"\nNext: tracehouse vasp remaining {name}", err=True)
 
@@ -152,8 +119,10 @@ def vasp_run(names: tuple[str, ...], job: str, config: Path | None) -> None:
 @plain_errors
 def vasp_remaining(source: str, everything: bool, as_json: bool) -> None:
     """Print how long running VASP jobs still need, with the range that eight of ten ends fall into."""
+    from tracehouse.vasp import remaining_times
+
     name = load_catalogue().vasp_source(source).name
-    rows = _remaining_times(name)
+    rows = remaining_times(name)
     rows = rows if everything else rows.filter(state="running")
     if as_json:
         click.echo(rows.write_json())
@@ -188,38 +157,10 @@ def vasp_evaluate(train: str, test: str, predictor: str, seed: int, as_json: boo
     \b
     tracehouse vasp evaluate --train last-year --test this-year
     """
-    catalogue = load_catalogue()
-    train, test = catalogue.vasp_source(train).name, catalogue.vasp_source(test).name
-    if train == test:
-        raise ValueError(
-            f"--train and --test are both {train!r}: expected two different folders, since a run is not judged by a predictor that learned "
-            "from it. predictions.remaining_time_scores has the cross-validation within one folder"
-        )
-    result = answer_evaluation(train, test, predictor, seed)
+    from tracehouse.vasp import evaluate_transfer
+
+    result = evaluate_transfer(train, test, predictor, seed)
     click.echo(json.dumps(result) if as_json else evaluation_text(result))
-
-
-def answer_evaluation(train: str, test: str, predictor: str, seed: int) -> dict[str, Any]:
-    """What `tracehouse vasp evaluate --json` prints. Raises ValueError for too few finished runs."""
-    runs, learned, judged, repeated = load_two_sources(open_warehouse(), train, test)
-    names = ["inputs_only", predictor]
-    with progress_bar("fits", len(REMAINING_RIVALS) + len(names)) as bar:
-        try:
-            scores = transfer_scores(runs, learned, judged, names, seed, bar.update)
-        except ValueError as error:
-            counts = f"--train {train}: {len(learned)} finished runs, --test {test}: {len(judged)}"
-            raise ValueError(f"{error} ({counts}{f', {repeated} more are in {train}' if repeated else ''})") from None
-    return {
-        "train": train,
-        "test": test,
-        "seed": seed,
-        "trained_runs": len(learned),
-        "trained_systems": systems_of(runs, learned),
-        "judged_runs": len(judged),
-        "judged_systems": systems_of(runs, judged),
-        "repeated_runs": repeated,
-        "scores": scores.to_dicts(),
-    }
 
 
 _BLOCKS = {
@@ -261,21 +202,6 @@ def evaluation_text(result: dict[str, Any]) -> str:
                 f"  {name:<15}" + "".join(f" {text:>11}" for text in texts) + f"{cells[None]['coverage']:>8.0%}"
             )
     return "\n".join(lines)
-
-
-def _remaining_times(source: str) -> pl.DataFrame:
-    """Rows of predictions.remaining_times, shortest first. Raises ValueError before there is a model."""
-    with open_warehouse().read() as connection:
-        rows = connection.sql(
-            "SELECT * FROM predictions.remaining_times WHERE source = $source ORDER BY remaining_p50_s, folder",
-            params={"source": source},
-        ).pl()
-        models = first_row(
-            connection, "SELECT count(*) FROM predictions.remaining_time_models WHERE source = ?", [source]
-        )
-    if models == (0,):
-        raise ValueError(f"nothing predicted for {source!r} yet: `tracehouse vasp run {source}`")
-    return rows
 
 
 def _remaining_text(rows: pl.DataFrame) -> str:

@@ -1,24 +1,17 @@
 """The commands `tracehouse wait` and `tracehouse walltime`."""
 
 import json
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 
-from assets.common.storage import open_warehouse
 from models.waits.clock import OF_ITS_OWN
-from models.waits.walltime_advice import MARGIN, advise, try_on_history
 from tracehouse.cli.errors import plain_errors
 from tracehouse.cli.parameters.amounts import DurationType, ShareType
 from tracehouse.cli.parameters.names import complete_backfilling, complete_policies
 from tracehouse.cli.parameters.sources import source_argument
+from tracehouse.text.tables import duration
 from traces.catalogue.catalogue import load_catalogue
-
-if TYPE_CHECKING:
-    from models.waits.answers import QueueReplays
-
-PERCENTS_SHOWN = (10, 25, 50, 75, 90)
 
 
 @click.command()
@@ -91,6 +84,7 @@ def wait(
     """
     from assets.what_if.settings import usual_backfill
     from models.waits.answers import QueueReplays
+    from tracehouse.predictions import WaitQuestion, answer_wait
 
     if job_id is not None and (procs is not None or walltime is not None or user is not None):
         raise ValueError("--job is about a job of the log: leave --procs, --walltime and --user out")
@@ -100,73 +94,6 @@ def wait(
     name = load_catalogue().source(source).name
     result = answer_wait(name, question, QueueReplays(samples, seed, policy, usual_backfill(backfill)))
     click.echo(json.dumps(result) if as_json else wait_text(result))
-
-
-class WaitQuestion(NamedTuple):
-    """What the question is about: a job that waits, or a new one with processors, requested time in s (-1 for none) and user. And when."""
-
-    job_id: str | None
-    procs: int | None
-    request: int
-    user: str | None
-    at: str | None
-
-
-def answer_wait(source: str, question: WaitQuestion, replays: "QueueReplays") -> dict[str, Any]:
-    """What `tracehouse wait --json` prints."""
-    from assets.predictions.waits import load_wait_scores, load_wait_source
-    from models.waits.answers import new_job_wait, queued_job_wait
-    from tracehouse.cli.replaying import say_if_slow
-
-    job_id, procs, request, user, at = question
-    with say_if_slow(f"reading {source}"):
-        log, scores = load_wait_source(open_warehouse(), source), load_wait_scores(open_warehouse(), source)
-    if at is not None:
-        moment, chosen = log.moment(at), None
-    elif job_id is not None:
-        moment, chosen = log.moment_of_job(job_id)
-    else:
-        moment, chosen = log.usual_moment(datetime.now(UTC), replays.seed)
-    with say_if_slow("replaying the queue and jobs of the past"):
-        if job_id is not None:
-            number = log.job_number(job_id, moment)
-            procs, request = int(log.history.procs[number]), int(log.history.request[number])
-            answer = queued_job_wait(log.history, moment, number, replays)
-        else:
-            assert procs is not None
-            user_number = log.user_number(user) if user is not None else -1
-            answer = new_job_wait(log.history, moment, procs, request, user_number, replays)
-    state, submitted = answer.state, moment - answer.waited_s
-    waits = dict(zip(PERCENTS_SHOWN, answer.quantiles, strict=True))
-    replayed = dict(zip(PERCENTS_SHOWN, answer.replayed, strict=True))
-    return {
-        "source": source,
-        "at_s": moment,
-        "at": log.clock.text(moment),
-        "time_zone": log.clock.zone,
-        "moment": chosen,
-        "job": job_id,
-        "user": user,
-        "procs": procs,
-        "requested_walltime_s": request if request >= 1 else None,
-        "cluster_procs": state.cluster_procs,
-        "busy_procs": state.busy_procs,
-        "running_jobs": len(state.running),
-        "waiting_jobs": len(state.waiting) - (job_id is None),
-        "waited_s": answer.waited_s,
-        "told_by": answer.told_by,
-        "neighbours": answer.neighbours,
-        "policy": replays.policy,
-        "backfill": replays.backfill,
-        "samples": replays.samples,
-        "seed": replays.seed,
-        **{f"wait_p{percent}_s": float(wait_s) for percent, wait_s in waits.items()},
-        **{f"start_p{percent}": log.clock.text(submitted + wait_s) for percent, wait_s in waits.items()},
-        **{f"replay_p{percent}_s": float(wait_s) for percent, wait_s in replayed.items()},
-        "similar_mean_s": answer.similar_mean_s,
-        "similar_p50_s": answer.similar_median_s,
-        "scores": scores,
-    }
 
 
 def wait_text(answer: dict[str, Any]) -> str:
@@ -189,7 +116,7 @@ def wait_text(answer: dict[str, Any]) -> str:
         "",
         f"  {'chance':>8}  {'waits at most':<14}  starts by" + ("" if zone else f", of {OF_ITS_OWN}"),
     ]
-    for p in PERCENTS_SHOWN:
+    for p in (10, 25, 50, 75, 90):
         lines.append(f"  {p:>6} %  {duration(answer[f'wait_p{p}_s']):<14}  {answer[f'start_p{p}']}")
     alone = (
         f"the replays alone say {duration(answer['replay_p50_s'])} "
@@ -260,45 +187,10 @@ def walltime(source: str, user: str, procs: int | None, executable: str | None, 
     \b
     tracehouse walltime hpc2n --user 17 --procs 16 --risk 2%
     """
+    from tracehouse.predictions import answer_walltime
+
     advice = answer_walltime(load_catalogue().source(source).name, user, procs, executable, risk)
     click.echo(json.dumps(advice) if as_json else walltime_text(advice))
-
-
-def answer_walltime(source: str, user: str, procs: int | None, executable: str | None, risk: float) -> dict[str, Any]:
-    """What `tracehouse walltime --json` prints. Raises ValueError where the user has too few jobs."""
-    from assets.predictions.waits import load_walltime_jobs
-
-    jobs, user_number, executable_number = load_walltime_jobs(open_warehouse(), source, user, executable)
-    moment = int(jobs.end.max())
-    trial = try_on_history(jobs, user_number, moment, risk, executable is not None, procs is not None)
-    aimed = trial.aimed_risk if trial is not None else None
-    advice = advise(jobs, user_number, procs, executable_number, moment, risk, aimed)
-    if advice is None:
-        ended = int((jobs.user == user_number).sum())
-        raise ValueError(
-            f"source {source!r}: user {user!r} has {ended} ended jobs, too few for a risk of {risk:g}, which takes at least "
-            f"{-int(-(1 - MARGIN * risk) / (MARGIN * risk) // 1)}: give a larger --risk"
-        )
-    return {
-        "source": source,
-        "user": user,
-        "procs": procs,
-        "executable": executable,
-        "risk": risk,
-        "walltime_s": advice.walltime_s,
-        "same": advice.group,
-        "jobs": advice.jobs,
-        "jobs_at_limit": advice.at_limit,
-        "median_runtime_s": advice.median_runtime_s,
-        "median_request_s": advice.median_request_s,
-        "tried_jobs": trial.jobs if trial else 0,
-        "tried_killed_share": trial.killed if trial else None,
-        "tried_median_advised_s": trial.median_advised_s if trial else None,
-        "tried_median_requested_s": trial.median_requested_s if trial else None,
-        "tried_advised_by_requested": trial.requested_share if trial else None,
-        "aimed_risk": aimed,
-        "keeps_risk": trial.killed <= risk if trial else None,
-    }
 
 
 def walltime_text(advice: dict[str, Any]) -> str:
@@ -331,13 +223,3 @@ def walltime_text(advice: dict[str, Any]) -> str:
                 + (", so the user's own requests are smaller" if advice["tried_advised_by_requested"] > 1 else "")
             )
     return "\n".join(lines)
-
-
-def duration(seconds: float) -> str:
-    """A length of time in words, to the largest two units."""
-    whole = round(seconds)
-    for size, unit, smaller, lesser in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {unit} {rest} {lesser}" if rest else f"{whole // size} {unit}"
-    return f"{whole} s"

@@ -15,7 +15,7 @@ from assets.what_if.scenarios.results import ROW_SCHEMA, ScenarioResults
 from models.judging.verdict import TRADES, VERDICT_MEANING
 from tests.assets.what_if.scenarios.examples import SIX, results_of, write_grade
 from tests.pipelines.command_line import told_of
-from tracehouse.cli.scenarios.what_if_text import what_if_text
+from tracehouse.text.what_if_text import what_if_text
 
 OPTIONS = {
     "base": [],

@@ -50,8 +50,8 @@ def test_rlscheduler_rules_can_be_learned_in(jobs: Jobs, lessons: Lessons) -> No
         place = Arena(jobs, PROCS, parse_goal("bsld"), backfill, "rlscheduler")
         found = train_by_ppo(place, lessons, PPOOptions(epochs=2, trajectories=8), 1)
         window = jobs.window(450, 64)
+        from papers.rlscheduler.rules import replay_rlscheduler
         from simulator.policies.registry import network_policy
-        from simulator.published.rlscheduler import replay_rlscheduler
 
         alone = replay_rlscheduler(window, PROCS, network_policy(found.weights), backfill == "easy")
         assert np.array_equal(place.starts(found.weights, lessons.validation)[0], alone.start)

@@ -13,7 +13,7 @@ import pytest
 from tests.pipelines.command_line import GOOD, call, fail, succeed, use_home
 from tests.shared import shared_file
 from tests.tiny import swf_line
-from tests.tracehouse.cli.conftest import REJECTED
+from tests.tracehouse.conftest import REJECTED
 
 
 def test_sources(catalogue: Path) -> None:

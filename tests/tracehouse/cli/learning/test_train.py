@@ -51,7 +51,7 @@ class QuickRecipe(Recipe):
 
 
 def test_methods_goals_and_rules(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracehouse.cli.learning.training.Recipe", QuickRecipe)
+    monkeypatch.setattr("tracehouse.learning.policy_training.Recipe", QuickRecipe)
     path, quick = home / "other.json", ("--epochs", "1", "--seeds", "1", "--window-jobs", "48")
     for asked in (
         ("--method", "evolution", "--goal", "wait:max_user"),
@@ -97,7 +97,7 @@ def test_a_file_that_is_no_policy(home: Path, policy: Path) -> None:
 
 def test_agents_are_kept_and_replayed(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By name, by file, and what is said where none is kept."""
-    monkeypatch.setattr("tracehouse.cli.learning.training.Recipe", QuickRecipe)
+    monkeypatch.setattr("tracehouse.learning.policy_training.Recipe", QuickRecipe)
     wanted = "train one with `tracehouse train mine --learn {}`"
     assert wanted.format("backfilling") in fail("replay", "mine", "--backfill", "learned")
     assert wanted.format("inspector") in fail("replay", "mine", "--inspector", "learned")
@@ -121,3 +121,16 @@ def policy_file(home: Path) -> Path:
     path = home / "order.json"
     path.write_bytes(policy_to_bytes(blank_network(LAYOUTS["plain"]), {}))
     return path
+
+
+def test_a_log_is_trained_on_by_its_path(
+    home: Path, policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `replay` takes it: the same policy as that of the source, and no agent is kept, since nothing knows the log."""
+    monkeypatch.chdir(tmp_path)
+    said = succeed("train", home / "mine.swf", *QUICK)
+    assert f"replay it: tracehouse replay {home / 'mine.swf'} --policy mine-ppo.json" in said and "distil" not in said
+    cards = [json.loads(file.read_text())["card"] for file in (Path("mine-ppo.json"), policy)]
+    assert cards[0] == cards[1] | {"source": "mine.swf"}
+    assert "a log has no predicted run times" in fail("train", home / "mine.swf", "--estimates", "predicted")
+    assert "gone.swf: no such log file, and no source" in fail("train", "gone.swf")

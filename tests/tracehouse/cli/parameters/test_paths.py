@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from assets.common.writing.outputs import check_file, check_folder, refuse_binary_on_terminal
 from tests.pipelines.command_line import fail
-from tracehouse.cli.parameters.paths import check_file, check_folder, refuse_binary_on_terminal
 
 
 def test_files_and_folders_that_can_be_written(tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from tests.conftest import Home
 from tests.pipelines.command_line import fail, succeed
 from tests.tiny import SOURCE
 from tracehouse.cli.main import main
-from tracehouse.cli.predicting.queue import _shortener, read_snapshot
-from traces.catalogue.sources import Source
+from tracehouse.cli.predicting.queue import _shortener
 
 NOW = 1_781_450_000
 
@@ -131,19 +130,11 @@ def test_nobody_waits(tmp_path: Path) -> None:
 
 
 def test_a_past_queue_reads_back_as_it_was(finished: Home) -> None:
-    from benchmarks.queue_snapshot import queue_moments, scored
+    from studies.predicting.queue_snapshot import queue_moments, scored
 
     log = load_wait_source(open_warehouse(), SOURCE)
     moments = queue_moments(log.history, 2)
     assert moments and all(0 <= row[0] <= 1 and row[4] >= 0 for row in scored(log, moments[0], "FCFS", "easy"))
-
-
-def test_users_are_called_as_in_the_log(queue_file: Path, tmp_path: Path) -> None:
-    """An SWF log has numbers for names, which stay."""
-    for log_format, keeps in (("swf", True), ("slurm", False)):
-        source = Source("mine", log_format, tmp_path, pseudonyms=("user",))
-        snapshot, _ = read_snapshot(source, str(queue_file))
-        assert ({each.user_name for each in snapshot.jobs} == {"8"}) == keeps
 
 
 def test_times_of_different_years_have_their_year() -> None:
@@ -157,6 +148,6 @@ def test_times_of_different_years_have_their_year() -> None:
 
 def test_queues_that_own_processors_are_named(queue_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = BaseScheduler("SAF", "easy", "it fits", Machine(64, partitions=(("batch", 8),)))
-    monkeypatch.setattr("assets.what_if.scenarios.base_scheduler.base_scheduler", lambda *_: fitted)
+    monkeypatch.setattr("tracehouse.queue.base_scheduler", lambda *_: fitted)
     said = succeed("queue", SOURCE, queue_file, "--samples", "10")
     assert "by the log, queues own processors (batch=8): these replays let all jobs share all of them" in said

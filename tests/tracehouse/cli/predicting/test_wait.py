@@ -18,7 +18,7 @@ from models.runtime.predictor import QUANTILE_COLUMNS
 from tests.pipelines.command_line import fail, succeed, use_home
 from tests.tiny import busy_log, swf_line
 from tracehouse.cli.main import main
-from tracehouse.cli.predicting.wait import duration
+from tracehouse.text.tables import duration
 from warehouse import Warehouse
 
 NEW = ("--procs", "4", "--walltime", "2:00:00")

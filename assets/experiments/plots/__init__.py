@@ -1,1 +1,0 @@
-"""Pictures of the experiments, apart from their assets."""

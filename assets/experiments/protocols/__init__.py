@@ -1,1 +1,0 @@
-"""Protocols of published experiments: which windows, which jobs, which rules."""

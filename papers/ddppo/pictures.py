@@ -1,0 +1,54 @@
+"""The pictures of docs/results/ddppo.md, from the warehouse: `python -m papers.ddppo.pictures` after the experiments were made.
+
+They are like figures 3 and 5 to 9 of Sgambati et al. 2025.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import polars as pl
+
+import sql
+from assets.common.storage import open_warehouse
+from assets.operations.plots import submissions
+from papers.ddppo.plots import boxes, reward_curves
+from traces.synthetic.centre import CENTRES
+from warehouse import Warehouse
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
+
+
+def write_pictures(warehouse: Warehouse, folder: Path) -> list[Path]:
+    """Writes ddppo-rewards-LOG.png of each log that was learned from, ddppo-submissions-LOG.png of these and of falcon and lemhi, and
+    ddppo-windows-LOG.png of each that judged. Returns their paths."""
+    with warehouse.read() as connection:
+        curves = connection.sql("FROM experiments.curves WHERE experiment LIKE 'ddppo, %' ORDER BY ALL").pl()
+        costs = connection.sql("FROM experiments.window_costs WHERE experiment = 'ddppo' ORDER BY ALL").pl()
+        learned_from = curves["source"].unique().sort().to_list()
+        there = connection.sql("SELECT DISTINCT source FROM core.jobs").pl()["source"]
+        shown = sorted({*learned_from, *(set(CENTRES) & set(there))})
+        query = sql.load("marts.submissions")
+        submitted = {source: connection.sql(query, params={"source": source}).pl() for source in shown}
+    pictures = {f"submissions-{source}": submissions(jobs) for source, jobs in submitted.items()}
+    pictures |= {f"rewards-{source}": reward_curves(curves.filter(source=source)) for source in learned_from}
+    for (source,), part in costs.group_by("source", maintain_order=True):
+        pictures[f"windows-{source}"] = boxes(part.with_columns(pl.col("cost").cast(pl.Float64)))
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"ddppo-{name}.png" for name in pictures]
+    for path, picture in zip(paths, pictures.values(), strict=True):
+        picture.savefig(path, format="png", dpi=80)
+    return paths
+
+
+def main() -> None:
+    """Prints what was written."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
+    for path in write_pictures(open_warehouse(), parser.parse_args().folder):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""RLScheduler's published tables: what rules give under its protocol, beside its column RL: `python -m papers.rlscheduler.study`.
+
+Rules are replayed by that code's rules on its ten windows of the first 10,000 jobs. *RL, as published* is the paper's column RL of the
+tables V, VI, X, XI and VIII, copied; tests compare it with the paper's text. Utilisation *as coded* divides by the time to the last
+start, and *by makespan* by the time to the last completion. Half a CPU-minute.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+
+import tracehouse
+from assets.common.trace import Trace
+from assets.policies.training import PolicyTask, arena_of_task
+from papers.archive import LOGS, SHARED
+from papers.rlscheduler.ten_windows import PUBLISHED_HEURISTICS, published_split
+
+GOALS = {
+    "bounded slowdown (V)": ("bsld", ".2f"),
+    "utilisation (VI)": ("utilisation_as_coded", ".3f"),
+    "slowdown (X)": ("slowdown", ".2f"),
+    "wait, s (XI)": ("wait", ".0f"),
+    "of the worst user (VIII)": ("bsld:max_user", ".2f"),
+}
+"""The paper's tables: the goal, and how its figures are written."""
+PAPER_LOGS = ("Lublin-1", "SDSC-SP2", "HPC2N", "Lublin-2")
+PAPER_RL = {
+    ("bounded slowdown (V)", "none"): ("254.67", "466.44", "117.01", "724.51"),
+    ("bounded slowdown (V)", "easy"): ("58.64", "397.82", "86.14", "118.79"),
+    ("utilisation (VI)", "none"): ("0.714", "0.671", "0.640", "0.562"),
+    ("utilisation (VI)", "easy"): ("0.850", "0.707", "0.642", "0.593"),
+    ("slowdown (X)", "none"): ("429.5", "637.5", "270.7", "1181.2"),
+    ("slowdown (X)", "easy"): ("85.55", "619.5", "170.7", "114.3"),
+    ("wait, s (XI)", "none"): ("20550", "18984", "6858", "17809"),
+    ("wait, s (XI)", "easy"): ("12460", "13817", "5394", "5172"),
+    ("of the worst user (VIII)", "none"): ("", "4116", "1147", ""),
+    ("of the worst user (VIII)", "easy"): ("", "2712", "519", ""),
+}
+"""By goal and backfilling: the column RL, in the order of PAPER_LOGS. Empty: the paper has none."""
+PAPER_TRANSFER = {"none": "186.42", "easy": "115.79"}
+"""Bounded slowdown on HPC2N of the policy that was trained there, by backfilling, in Table VII; Table V has other figures."""
+PAGES = (("Lublin-1", "Lublin-2"), ("SDSC-SP2", "HPC2N", "KTH-SP2"))
+"""The logs of each table. KTH-SP2 is not in the paper."""
+UTILISATIONS = ("utilisation_as_coded", "utilisation")
+"""As goals call them: as coded, by makespan."""
+BACKFILLINGS = ("none", "easy")
+
+
+def main() -> None:
+    if not SHARED.exists():
+        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    print(f"Table VII has other figures of RL-HPC2N on HPC2N than Table V: {', '.join(PAPER_TRANSFER.values())}")
+    for logs in PAGES:
+        traces = [
+            tracehouse.load_log(SHARED / file, procs=procs).trace() for file, procs in (LOGS[log] for log in logs)
+        ]
+        print(f"\n{', '.join(logs)}\n\n{columns_of('goal, policy', logs)}")
+        of_paper = {goal: how for goal, how in GOALS.items() if set(paper_cells(goal, logs)) != {"-"}}
+        for goal, (metric, digits) in of_paper.items():
+            for policy in PUBLISHED_HEURISTICS:
+                cells = [
+                    f"{mean_of(trace, policy, backfill, metric):{digits}}"
+                    for trace, backfill in product(traces, BACKFILLINGS)
+                ]
+                print(f"| {goal}, {policy} | {' | '.join(cells)} |", flush=True)
+            print(f"| {goal}, RL, as published | {' | '.join(paper_cells(goal, logs))} |")
+        print(f"\nutilisation of {', '.join(logs)}\n\n{columns_of('policy', logs)}")
+        for policy in PUBLISHED_HEURISTICS:
+            cells = [
+                ", ".join(f"{mean_of(trace, policy, backfill, metric):.3f}" for metric in UTILISATIONS)
+                for trace, backfill in product(traces, BACKFILLINGS)
+            ]
+            print(f"| {policy} | {' | '.join(cells)} |", flush=True)
+
+
+def columns_of(title: str, logs: tuple[str, ...]) -> str:
+    """The first two lines of a table with two columns for each log."""
+    titles = [title, *(f"{log}, {backfill}" for log in logs for backfill in BACKFILLINGS)]
+    return f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|"
+
+
+def paper_cells(goal: str, logs: tuple[str, ...]) -> list[str]:
+    """The paper's figures, a hyphen where it has none."""
+    return [
+        (PAPER_RL[goal, backfill][PAPER_LOGS.index(log)] if log in PAPER_LOGS else "") or "-"
+        for log in logs
+        for backfill in BACKFILLINGS
+    ]
+
+
+def mean_of(trace: Trace, policy: str, backfill: str, metric: str) -> float:
+    """The mean of a metric over the ten windows, by that code's rules."""
+    arena = arena_of_task(trace, PolicyTask(metric, backfill, "requested", "rlscheduler"))
+    cost = float(arena.costs(policy, published_split(trace.rows.height, 256).judge).mean())
+    return -cost if metric in UTILISATIONS else cost
+
+
+if __name__ == "__main__":
+    main()

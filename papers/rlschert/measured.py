@@ -1,0 +1,52 @@
+"""Inputs of RLSchert's experiment that come from real VASP runs: the errors of predictions there, and their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from papers.rlschert.rules import LONGEST, WIDEST
+from papers.rlschert.workload import Errors
+
+UNIT_S, UNIT_CORES = 300, 10
+"""Seconds in a unit of time, and cores in a processor, of RLSchert's cluster."""
+_LARGEST_ERROR = 2.9
+
+
+def errors_of_scores(scores: pl.DataFrame, source: str) -> Errors:
+    """The errors of the predictors inputs_only, before a run, and progress, while it runs.
+
+    scores: predictor, ionic (single or multiple), progress (0 to 1), error (a share). Raises ValueError when one is missing.
+    """
+
+    def mean(predictor: str, ionic: str, condition: pl.Expr) -> float:
+        matching = scores.filter((pl.col("predictor") == predictor) & (pl.col("ionic") == ionic) & condition)
+        error = matching["error"].mean()
+        if error is None:
+            raise ValueError(
+                f"no errors of {predictor} on runs of {ionic} ionic steps of {source!r}. Materialize "
+                "predictions/remaining_time_evaluation with the predictors inputs_only and progress first, or set errors to paper"
+            )
+        return min(float(error), _LARGEST_ERROR)  # type: ignore[arg-type]
+
+    kinds = ("single", "multiple")
+    before_single, before_multiple = (mean("inputs_only", kind, pl.col("progress") == 0) for kind in kinds)
+    running_single, running_multiple = (mean("progress", kind, pl.col("progress") > 0) for kind in kinds)
+    end_single, end_multiple = (mean("progress", kind, pl.col("progress") == 1) for kind in kinds)
+    return Errors(
+        before=(before_single, before_multiple),
+        running=(running_single, running_multiple),
+        at_end=(min(running_single, end_single), min(running_multiple, end_multiple)),
+    )
+
+
+def jobs_of_runs(runs: Iterable[tuple[float, int, bool]]) -> tuple[tuple[int, int, bool], ...]:
+    """(length, procs, whether a single ionic step) of each run, in units, cut at the longest and the widest.
+
+    runs: run time in seconds, cores, and whether it has a single ionic step.
+    """
+    return tuple(
+        (min(max(round(seconds / UNIT_S), 1), LONGEST), min(max(round(cores / UNIT_CORES), 1), WIDEST), single)
+        for seconds, cores, single in runs
+    )

@@ -1,1 +1,0 @@
-"""The replay rules of other codes, for their published tables."""

@@ -1,0 +1,66 @@
+"""Runs a study: `python -m studies NAME`. Without a name it lists them.
+
+A study answers one question, mostly on the archive's logs, and prints its tables in Markdown. docs/results has what came out.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+from papers.archive import SHARED
+
+STUDIES = {
+    "agents": "judging.agents",
+    "agreement": "judging.agreement",
+    "backfills": "judging.backfills",
+    "backlogs": "judging.backlogs",
+    "bounds": "judging.bounds",
+    "coverage": "judging.coverage",
+    "fidelity": "judging.fidelity",
+    "guarded_keys": "judging.guarded_keys",
+    "hop_sensitivity": "placing.hop_sensitivity",
+    "hpcopt": "judging.hpcopt",
+    "looking_ahead": "placing.looking_ahead",
+    "more_data": "more_data.training",
+    "placements": "placing.placements",
+    "placing_rules": "placing.placing_rules",
+    "prediction": "predicting.prediction",
+    "promotion": "judging.promotion",
+    "queue_snapshot": "predicting.queue_snapshot",
+    "requested_keys": "judging.requested_keys",
+    "results": "publishing.results",
+    "uses": "predicting.uses",
+    "vasp": "predicting.vasp",
+    "verdicts": "judging.verdicts",
+    "walltimes": "predicting.walltimes",
+}
+"""By name: the module below `studies` whose `main` runs it."""
+TITLE = re.compile(r"[:?.;] ?`|\n")
+"""Where the title of a docstring ends."""
+WITHOUT_ARCHIVE = ("agreement", "backfills", "coverage", "promotion", "queue_snapshot", "results", "vasp")
+"""Those that need none of the archive's logs, or say themselves which are missing."""
+
+
+def main() -> None:
+    """Runs the study that the command line names."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in ("", "-h", "--help"):
+        for each, module in STUDIES.items():
+            file = Path(__file__).parent / f"{module.replace('.', '/')}.py"
+            about = ast.get_docstring(ast.parse(file.read_text())) or ""
+            print(f"{each:<18}{TITLE.split(about)[0].rstrip('.')}")
+        return
+    if name not in STUDIES:
+        sys.exit(f"no study {name!r}: expected one of {', '.join(STUDIES)}")
+    if name not in WITHOUT_ARCHIVE and not SHARED.exists():
+        sys.exit(f"{SHARED}: the archive logs are not there; name the folder above with TRACEHOUSE_SHARED")
+    del sys.argv[1]
+    importlib.import_module(f"studies.{STUDIES[name]}").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""How far replays agree with other simulators: `python -m studies agreement`, where the shared logs and results are.
+
+The same comparisons are tests: tests/simulator/engine/test_replay_goldens.py and tests/papers/rlscheduler/test_rules.py.
+This prints their figures.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from papers.archive import PROJECT, jobs_of
+from simulator.engine.replay import replay
+from simulator.jobs.jobs import Jobs
+from simulator.jobs.schedule import Schedule
+from simulator.metrics.metrics import metrics
+from traces.swf.reader import read_swf
+
+SHARED = Path(os.environ.get("TRACEHOUSE_SHARED", PROJECT.parent / "shared"))
+CASES = [
+    ("lublin_256.swf.gz", 256, "none", "lublin-1-fcfs-no-backfill.starts"),
+    ("lublin_256.swf.gz", 256, "easy", "lublin-1-easy.starts"),
+    ("lublin_256.swf.gz", 256, "conservative", "lublin-1-conservative-pyss.starts"),
+    ("KTH-SP2-1996-2.1-cln.swf.gz", 100, "easy", "kth-sp2-easy-pyss.starts"),
+    ("KTH-SP2-1996-2.1-cln.swf.gz", 100, "conservative", ""),
+    ("SDSC-SP2-1998-derived.swf.gz", 128, "easy", "waits of the log"),
+    ("HPC2N-2002-2.2-cln.swf.gz", 240, "easy", ""),
+]
+
+
+def averages(jobs: Jobs, procs: int, start: np.ndarray) -> str:
+    found = metrics(jobs, Schedule(start, np.zeros(len(jobs), dtype=np.bool_)), procs)
+    return f"{found['average_wait_s']:>14,.4f}{found['average_bounded_slowdown']:>12.4f}"
+
+
+def other_starts(path: Path, jobs: Jobs, golden: str) -> np.ndarray | None:
+    """Starts of the other simulator, of the replayable jobs in order."""
+    records = read_swf(path).records.sort("submit_s", maintain_order=True)
+    procs = records["allocated_procs"].fill_null(-1).to_numpy()
+    keep = (records["runtime_s"].fill_null(-1).to_numpy() > 0) & (
+        np.where(procs > 0, procs, records["requested_procs"].fill_null(-1).to_numpy()) > 0
+    )
+    if golden == "waits of the log":
+        return jobs.submit + records["wait_s"].to_numpy()[keep]
+    if not golden:
+        return None
+    start = dict(np.loadtxt(SHARED / "golden" / "replay" / golden, dtype=np.int64).tolist())
+    return np.array([start[job] for job in records["job_number"].to_numpy()[keep].tolist()])
+
+
+def main() -> None:
+    if not (SHARED / "golden").exists():
+        print(f"no results of other simulators at {SHARED}: name the folder with TRACEHOUSE_SHARED")
+        return
+    print(f"{'FCFS':<30}{'backfill':<14}{'':<8}{'average wait':>14}{'slowdown':>12}  equal starts")
+    for log, procs, backfill, golden in CASES:
+        path = SHARED / "traces" / "swf" / log
+        jobs = jobs_of(path)
+        start = replay(jobs, procs, "FCFS", backfill).start
+        other = other_starts(path, jobs, golden)
+        equal = f"{int((start == other).sum()):,} of {len(jobs):,}" if other is not None else ""
+        print(f"{log:<30}{backfill:<14}{'ours':<8}{averages(jobs, procs, start)}  {equal}")
+        if other is not None:
+            print(f"{'':<44}{'theirs':<8}{averages(jobs, procs, other)}")

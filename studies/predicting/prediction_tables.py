@@ -1,0 +1,115 @@
+"""The tables that `studies.predicting.prediction` prints, and docs/results/prediction.md has from docs/results.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from models.runtime.search import ReplayOutcome
+from papers.markdown import markdown
+
+FIRST_FIVE = ("requested", "last_two", "user_mean", "online_regression", "online_squared")
+"""The predictors that learn no model of a log."""
+AIMS = {
+    "EASY-SJBF, clairvoyant": ("published aim for FCFS order", ("55.4", "16.4", "65", "44")),
+    "SJF, clairvoyant": ("aim for any order", ("31", "19", "44", "29")),
+}
+"""By the row that they follow: what other studies reached or was aimed for, on KTH-SP2, CTC-SP2, SDSC-SP2 and HPC2N."""
+MEDIAN, MEAN = "median_absolute_error_s", "mean_absolute_error_s"
+STARTS = {
+    "**median absolute error, s**": (
+        ("zero", "zero", MEDIAN),
+        ("median of similar jobs", "similar_median", MEDIAN),
+        ("replays alone", "replay", MEDIAN),
+        ("ours: replays and what became of jobs alike", "calibrated", MEDIAN),
+    ),
+    "**mean absolute error, s**": (
+        ("zero", "zero", MEAN),
+        ("mean of similar jobs", "similar_recent", MEAN),
+        ("median of similar jobs", "similar_median", MEAN),
+        ("replays alone", "replay", MEAN),
+        ("ours", "calibrated", MEAN),
+    ),
+    "**true waits in the 80 % interval, %**": (
+        ("zero", "zero", "coverage_80"),
+        ("similar jobs", "similar_median", "coverage_80"),
+        ("replays alone", "replay", "coverage_80"),
+        ("ours", "calibrated", "coverage_80"),
+    ),
+}
+"""By part of the table: its lines, each (label, predictor, score)."""
+
+
+def predictors_table(scores: dict[str, dict[str, dict[str, float]]], chosen: dict[str, str]) -> str:
+    """scores: by log, predictor and name. chosen: by log, the predictor that is chosen on the others.
+
+    The least mean error of a log is bold. Chosen ones are compared with the best of FIRST_FIVE."""
+    logs = list(scores)
+    lines = []
+    for predictor in scores[logs[0]]:
+        cells = []
+        for log in logs:
+            errors = {name: score["mean_absolute_error_s"] for name, score in scores[log].items()}
+            text = f"{errors[predictor]:,.0f}"
+            cells.append(f"**{text}**" if errors[predictor] == min(errors.values()) else text)
+        lines.append([f"`{predictor}`" + (" (RLSchert)" if predictor == "user_behaviour" else ""), *cells])
+    lines.append(["chosen on the other three logs", *(chosen[log] for log in logs)])
+    against, covered = [], []
+    for log in logs:
+        best = min(scores[log][name]["mean_absolute_error_s"] for name in FIRST_FIVE)
+        mine = scores[log][chosen[log]]
+        against.append(f"{100 * (mine['mean_absolute_error_s'] / best - 1):+.1f} %")
+        covered.append(" / ".join(f"{100 * mine[f'coverage_{share}']:.1f}" for share in (50, 80, 90)))
+    lines.append(["its error against the best of the first five", *against])
+    lines.append(["its coverage at 50 / 80 / 90 %", *covered])
+    return markdown(["predictor", *logs], lines)
+
+
+def starts_table(scores: dict[str, list[pl.DataFrame]]) -> str:
+    """scores: by log, for each draw of jobs the rows of `models.waits.scoring.wait_scores`. Each cell has all draws."""
+
+    def cell(log: str, predictor: str, name: str) -> str:
+        values = [frame.row(by_predicate=pl.col("predictor") == predictor, named=True)[name] for frame in scores[log]]
+        share = name in ("coverage_80", "within_10_min_share")
+        return " / ".join(f"{100 * value:.0f}" if share else f"{value:,.0f}" for value in values)
+
+    within = [f"{cell(log, 'zero', 'within_10_min_share')} %" for log in scores]
+    lines = [["jobs that start within 10 minutes", *within]]
+    for title, rows in STARTS.items():
+        lines.append([title, *("" for _ in scores)])
+        lines += [[label, *(cell(log, predictor, name) for log in scores)] for label, predictor, name in rows]
+    return markdown(["", *scores], lines)
+
+
+def uses_table(cells: dict[str, dict[str, str]]) -> str:
+    """cells: by log and rule, the slowdown on the log and the interval over shaken logs. With the aims of other studies."""
+    logs = list(cells)
+    lines = []
+    for rule in cells[logs[0]]:
+        lines.append([rule, *(cells[log][rule] for log in logs)])
+        if rule in AIMS:
+            label, figures = AIMS[rule]
+            lines.append([label, *figures])
+    return markdown(["", *logs], lines)
+
+
+def chosen_uses_table(
+    outcomes: dict[str, dict[str, ReplayOutcome]], ratios: dict[str, dict[str, str]], chosen: tuple[str, ...]
+) -> str:
+    """outcomes: by log and rule, EASY among them. ratios: by log and rule, to EASY's slowdown over resampled logs.
+
+    chosen: the rules that were chosen on the other logs."""
+    logs = list(outcomes)
+    cells: dict[str, Callable[[ReplayOutcome], str]] = {
+        "mean wait, h": lambda of: f"{of.wait_s / 3600:.1f}",
+        "p99 of waits, h": lambda of: f"{of.p99_wait_s / 3600:.1f}",
+        "jobs underestimated, %": lambda of: f"{100 * of.underestimated_share:.0f}",
+        "reservations delayed, %": lambda of: f"{100 * of.delayed_share:.1f}",
+        "mean delay of those, h": lambda of: f"{of.mean_delay_s / 3600:.1f}",
+    }
+    lines = [[f"ratio: {rule}", *(ratios[log][rule] for log in logs)] for rule in chosen]
+    for label, cell in cells.items():
+        for rule in ("EASY", *chosen) if "wait" in label else chosen:
+            lines.append([f"{label}: {rule}", *(cell(outcomes[log][rule]) for log in logs)])
+    return markdown(["", *logs], lines)

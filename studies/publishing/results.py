@@ -1,0 +1,165 @@
+"""Published tables: stored as they are made, and written into the pages from there.
+
+    make results                                  the tables that come from the warehouse
+    python -m studies results verdicts ...     runs studies and stores the tables that they print
+    python -m studies results "vasp table_3"   the same of a part of one
+    python -m studies results --pages          writes the pages from what is stored
+
+docs/results.json holds every table with its command, its day and the versions of what computed it. A page names a table in a comment,
+`<!-- results: NAME -->`, and the table ends with `<!-- end -->`. A test fails where page and file differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from assets.common.storage import open_warehouse
+from simulator.compiled import SOURCE_HASH
+from simulator.metrics.metrics import SEMANTICS
+from studies.publishing.warehouse_tables import warehouse_tables
+
+PROJECT = Path(__file__).resolve().parents[2]
+RESULTS = PROJECT / "docs" / "results.json"
+PAGES = (PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+PRINTED = (
+    "verdicts", "backlogs", "guarded_keys", "promotion", "requested_keys", "hpcopt", "goal_curves", "uses",
+    "deep_back_filling", "split_windows", "inspector", "agents", "published", "coverage", "prediction predictors", "prediction starts",
+    "prediction waits", "vasp table_3", "vasp completion", "faults",
+    "backfills", "bounds", "allocation", "closed_loop", "neural_annealing", "placements", "periods", "placing_rules",
+    "hop_sensitivity", "looking_ahead", "integer_program", "annealing_steps", "fidelity", "walltimes", "more_data",
+)  # fmt: skip
+"""Those whose printed tables are published, and the fault campaign. A second word is a part of a study."""
+OF_PAPERS = {
+    "allocation": "neural_annealing.single_windows",
+    "annealing_steps": "neural_annealing.annealing_steps",
+    "closed_loop": "neural_annealing.closed_loop",
+    "deep_back_filling": "deep_back_filling.study",
+    "goal_curves": "rlscheduler.goal_curves",
+    "inspector": "schedinspector.study",
+    "integer_program": "neural_annealing.integer_program",
+    "neural_annealing": "neural_annealing.study",
+    "periods": "neural_annealing.periods",
+    "published": "rlscheduler.study",
+    "split_windows": "deep_back_filling.split_windows",
+}
+"""Of these, the modules below papers that print them instead."""
+PACKAGES = ("tracehouse", "numpy", "numba", "polars", "duckdb", "torch", "scikit-learn", "xgboost")
+MARK = re.compile(r"<!-- results: (?P<name>[^>]+?) -->\n\n(?P<table>.*?)\n*<!-- end -->", re.S)
+TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|(?:\n|\Z))*", re.M)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """command: what makes it. made: its day, ISO. versions: of the packages and of the rules. lines: Markdown, heading first."""
+
+    command: str
+    made: str
+    versions: dict[str, str]
+    lines: list[str]
+
+
+def published(command: str, markdown: str) -> PublishedTable:
+    """A table that was made now."""
+    versions = {name: version(name) for name in PACKAGES}
+    versions |= {"python": platform.python_version(), "semantics": str(SEMANTICS), "simulator": SOURCE_HASH}
+    return PublishedTable(command, datetime.now(UTC).date().isoformat(), versions, markdown.strip().splitlines())
+
+
+def stored(file: Path = RESULTS) -> dict[str, PublishedTable]:
+    """The tables by name."""
+    return {name: PublishedTable(**facts) for name, facts in json.loads(file.read_text()).items()}
+
+
+def store(tables: dict[str, PublishedTable], file: Path = RESULTS) -> None:
+    """Puts tables into the file, where they replace those of the same names."""
+    before = stored(file) if file.exists() else {}
+    facts = {name: asdict(table) for name, table in sorted((before | tables).items())}
+    file.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+
+def tables_of(printed: str) -> dict[str, str]:
+    """The Markdown tables of what a study printed, by the last line of text before each; the only one may have none."""
+    titled = {}
+    for match in TABLE.finditer(printed):
+        before = [line for line in printed[: match.start()].splitlines() if line.strip() and not line.startswith("|")]
+        titled[before[-1].strip() if before else ""] = match.group().strip()
+    return titled
+
+
+def module_of(name: str) -> str:
+    """The module, with its arguments, of one of PRINTED."""
+    if name in OF_PAPERS:
+        return f"papers.{OF_PAPERS[name]}"
+    return "benchmarks.faults" if name == "faults" else f"studies {name}"
+
+
+def run_study(name: str) -> dict[str, PublishedTable]:
+    """Runs a study, shows what it prints, and returns its tables."""
+    lines = []
+    command = module_of(name)
+    with subprocess.Popen(
+        [sys.executable, "-m", *command.split()], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    if process.returncode:
+        sys.exit(f"{command} ended with {process.returncode}: none of its tables is stored")
+    return {
+        f"{name}, {title}" if title else name: published(f"python -m {command}", table)
+        for title, table in tables_of("".join(lines)).items()
+    }
+
+
+def rewritten(page: str, tables: dict[str, PublishedTable]) -> str:
+    """A page with its tables as they are stored. Raises KeyError for a table that is not."""
+
+    def table_of(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in tables:
+            raise KeyError(f"no table {name!r} is stored: run what makes it with python -m studies results")
+        return "\n\n".join([f"<!-- results: {name} -->", "\n".join(tables[name].lines), "<!-- end -->"])
+
+    return MARK.sub(table_of, page)
+
+
+def write_pages() -> None:
+    """Writes the stored tables into the pages. A page that names a table which is not stored stays as it is, and that is printed."""
+    for page in PAGES:
+        before = page.read_text()
+        try:
+            after = rewritten(before, stored())
+        except KeyError as error:
+            print(f"{page.relative_to(PROJECT)}: {error.args[0]}")
+            continue
+        if after != before:
+            page.write_text(after)
+            print(f"{page.relative_to(PROJECT)}: written")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("studies", nargs="*", help=f"of {', '.join(PRINTED)}; none: the tables of the warehouse")
+    parser.add_argument("--pages", action="store_true", help="only write the pages")
+    asked = parser.parse_args()
+    unknown = set(asked.studies) - set(PRINTED)
+    if unknown:
+        parser.error(f"no such study: {', '.join(sorted(unknown))}; expected {', '.join(PRINTED)}")
+    if not asked.pages:
+        for name in asked.studies:
+            store(run_study(name))
+        if not asked.studies:
+            made = {name: published(*parts) for name, parts in warehouse_tables(open_warehouse()).items()}
+            store(made)
+            print(f"{len(made)} tables of the warehouse stored: {', '.join(made) or 'it has no such rows yet'}")
+    write_pages()

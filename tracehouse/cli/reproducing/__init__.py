@@ -1,1 +1,0 @@
-"""The command `tracehouse reproduce`: the tables of the papers, by name."""

@@ -1,0 +1,85 @@
+"""The command `tracehouse what-if`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipelines.terminal import printable
+from tracehouse.cli.errors import plain_errors
+from tracehouse.cli.parameters.paths import FileToWrite, FolderToWrite
+from tracehouse.cli.parameters.sources import complete_sources
+from tracehouse.cli.parts import part_options, take_part
+from tracehouse.text.tables import terminal_width
+from tracehouse.text.what_if_text import what_if_text
+
+
+@click.command("what-if")
+@click.argument("scenarios", type=click.Path(path_type=Path))
+@click.option(
+    "--source", "-s", shell_complete=complete_sources, help="A source or the path of a log. Default: that of the file."
+)
+@part_options()
+@click.option(
+    "--out",
+    type=FolderToWrite(),
+    metavar="FOLDER",
+    help="Write scenarios, groups and jobs as tables there.",
+)
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Of the tables in --out.",
+)
+@click.option("--html", type=FileToWrite(), metavar="FILE", help="Write a page to mail: one file, nothing to load.")
+@click.option(
+    "--top",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Accounts, sizes and queues that are printed for each scenario, of those whose waits grow and shrink most.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: scenarios and groups.")
+@plain_errors
+def what_if_command(
+    scenarios: Path,
+    source: str | None,
+    out: Path | None,
+    file_format: str,
+    html: Path | None,
+    top: int,
+    as_json: bool,
+    **others: Any,
+) -> None:
+    """Answer what-if questions: replay the scenarios of a TOML file, and compare each with what runs today.
+
+    Waits are printed in hours, with the change against the base, a verdict, and whose waits grow and shrink most. The first line says
+    what the base is, and why. A scenario that fails has a row that says why, and the others are answered. Only if all fail the command
+    does. docs/guides/what-if.md shows every key of the file.
+
+    \b
+    [scenarios."10 % more processors"]
+    procs = "+10%"
+    [scenarios."EASY with predicted times"]
+    backfill = "easy"
+    estimates = "predicted"
+    """
+    from tracehouse.scenarios import what_if
+
+    answer = what_if(scenarios, source, **take_part(others))
+    if as_json:
+        click.echo(json.dumps(answer.summary))
+    else:
+        click.echo(printable(what_if_text(answer.results, terminal_width(), top)))
+    paths = [] if out is None else answer.write(out, file_format)
+    if html is not None:
+        answer.write_page(html)
+        paths.append(html)
+    for path in paths:
+        click.echo(f"wrote {path}", err=True)

@@ -1,0 +1,229 @@
+"""Logs become sources: declared in the catalogue, and loaded into the warehouse."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from assets.common.progress import warn
+from assets.common.storage import open_warehouse
+from assets.common.writing.locks import alone_on, declares
+from pipelines.terminal import printable
+from simulator.jobs.words import one_of
+from tracehouse.jobs import JobFailed, run_or_fail
+from traces.catalogue.catalogue import inbox_name, load_catalogue
+from traces.catalogue.editing import add_source, declared_source, refuse_another, remove_source
+from traces.catalogue.sources import FORMATS, Source
+from traces.common.log import file_name, log_files
+from warehouse import NoWarehouse, WarehouseBusy, first_row
+
+OUTCOMES = ("kept", "ignored", "rejected")
+"""The possible outcomes of a line that is not a job. Each has a reason."""
+CLUSTER_FACTS = ("cluster_procs", "cluster_procs_from", "time_zone", "time_zone_from")
+LINE_COUNTS = ("lines", "accepted", *OUTCOMES)
+
+
+class IngestSettings(TypedDict, total=False):
+    """What `ingest` is told of a log. `tracehouse ingest --help` says what each means."""
+
+    log_format: str | None
+    procs: int | None
+    time_zone: str | None
+    columns: str | None
+    keep_names: bool
+    replace: bool
+    new_key: bool
+
+
+def ingest(path: str | Path, name: str | None = None, **settings: Unpack[IngestSettings]) -> dict[str, Any]:
+    """Add a log as a source and load it, as `tracehouse ingest`. Running it again reads what is new. This loads Dagster, which records it.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder of files.
+    name
+        Name of the source. By default the file's name.
+    **settings
+        * `log_format` (None): "swf", "pbs" or "slurm". By default it is guessed.
+        * `procs` (None): processors of the cluster. `time_zone` (None): such as "Europe/Berlin".
+        * `columns` (None): those of a Slurm log without a header line. `keep_names` (False): no pseudonyms.
+        * `replace` (False): forget the jobs of another log of this name. `new_key` (False): a new key of pseudonyms.
+
+    Returns
+    -------
+    dict
+        What `tracehouse ingest --json` prints: the lines by their outcome, and the size of the cluster.
+
+    Raises
+    ------
+    LogError, CatalogueError, ValueError
+        The log cannot be read, or its name is taken. The message names file, line and remedy.
+
+    Examples
+    --------
+    >>> import tracehouse
+    >>> tracehouse.ingest("nothing-here.swf")
+    Traceback (most recent call last):
+        ...
+    traces.common.log.LogError: nothing-here.swf: no such file or folder
+    """
+    unknown = settings.keys() - IngestSettings.__annotations__.keys()
+    if unknown:
+        expected = ", ".join(IngestSettings.__annotations__)
+        raise TypeError(f"ingest() has no setting {', '.join(sorted(unknown))}: expected some of {expected}")
+    if (given_format := settings.get("log_format")) is not None:
+        one_of("log_format", given_format, FORMATS)
+    path, name = Path(path), name or inbox_name(Path(path))
+    columns, replace = settings.get("columns"), settings.get("replace", False)
+    with declares(name):
+        if not replace:
+            refuse_another("sources", name, path)  # before the format is guessed, which may say less
+            _refuse_stored(name, path)
+        log_format = _format_to_read(name, path, given_format, columns)
+        cluster = settings.get("procs"), settings.get("time_zone")
+        former = add_source(name, path, log_format, *cluster, settings.get("keep_names", False), columns, replace)
+        config = {"replace": replace, "new_key": settings.get("new_key", False)}
+        load_declared("ingest", name, former, {"ops": {"raw__log": {"config": config}}})
+    return _ingest_summary(name)
+
+
+def source_row(source: Source) -> dict[str, Any]:
+    """What is listed of a source: its declaration, with paths as text. None where it leaves the answer to the log."""
+    return {
+        "name": source.name,
+        "format": source.format,
+        "path": str(source.path) if source.path else None,
+        "procs": source.procs,
+        "time_zone": source.time_zone,
+        "description": source.description,
+        "declared_at": source.declared_at,
+    }
+
+
+def _refuse_stored(name: str, path: Path) -> None:
+    """Raises ValueError where the warehouse has jobs of other logs under a name that is no longer in any catalogue."""
+    if name in load_catalogue(may_be_missing=True).sources:
+        return
+    with suppress(NoWarehouse), open_warehouse().read() as connection:
+        rows = connection.execute("SELECT file FROM raw.log_files WHERE source = ? ORDER BY file", [name]).fetchall()
+        stored = [file for (file,) in rows]
+        if stored and not {file_name(file) for file in log_files(path)} & set(stored):
+            raise ValueError(
+                f"{name!r} is in no catalogue, but the warehouse has its jobs, from {', '.join(stored[:3])}"
+                f"{' and others' if stored[3:] else ''}, and no such file is in {path}. Choose another --name, or give "
+                "--replace to forget its jobs"
+            )
+
+
+def _format_to_read(name: str, path: Path, log_format: str | None, columns: str | None) -> str:
+    """The format of a log: as the user says, else as the catalogue has it, else as the log looks. Prints which files look odd.
+
+    Raises ValueError for columns of another format than Slurm's, LogError where the format is not clear from the log."""
+    from traces.formats import look_at_log
+
+    previous = declared_source(name)
+    if previous is not None and previous.path == path.resolve():
+        log_format = log_format or previous.format
+    if columns and log_format not in (None, "slurm"):
+        raise ValueError(f"--columns names the columns of a Slurm log, and the format of this one is {log_format}")
+    if log_format or columns:
+        return log_format or "slurm"
+    look = look_at_log(path)
+    for odd in look.odd[:5]:
+        said = odd.few or odd.otherwise
+        kind = f" ({said})" if said else ""
+        text = f"{odd.path}: looks odd among {look.format} logs{kind}: other than {look.format} lines will be rejected"
+        warn(f"  ! {text}")
+    return look.format
+
+
+def _ingest_summary(name: str) -> dict[str, Any]:
+    """The outcome of the lines of a source, and the size of its cluster, as `tracehouse ingest --json` prints them."""
+    from assets.ingest.raw_log import unknown_columns
+
+    with open_warehouse().read() as connection:
+        totals = first_row(
+            connection,
+            f"SELECT {', '.join(LINE_COUNTS)} FROM marts.ingest_summary WHERE source = ?",
+            [name],
+        )
+        reasons = connection.execute(
+            "SELECT outcome, reason, sum(lines)::BIGINT FROM raw.line_counts WHERE source = ? AND outcome <> 'accepted' "
+            "GROUP BY ALL HAVING sum(lines) > 0 ORDER BY ALL",
+            [name],
+        ).fetchall()
+        repeats = connection.execute(
+            "SELECT coalesce(reason, 'replaced by a later record'), count(*) FROM core.repeats WHERE source = ? "
+            "GROUP BY ALL ORDER BY ALL",
+            [name],
+        ).fetchall()
+        cluster = first_row(
+            connection,
+            f"SELECT {', '.join(CLUSTER_FACTS)} FROM core.sources WHERE source = ?",
+            [name],
+        )
+        unknown = unknown_columns(connection, name)
+    assert totals is not None and cluster is not None
+    by_reason: dict[str, Any] = {
+        f"{outcome}_by_reason": {reason: lines for of_reason, reason, lines in reasons if of_reason == outcome}
+        for outcome in OUTCOMES
+    }
+    by_reason |= {"unknown_columns": unknown}
+    summary = {"source": name} | dict(zip(LINE_COUNTS, totals, strict=True)) | by_reason
+    summary["repeats_by_reason"] = dict(repeats)
+    return summary | dict(zip(CLUSTER_FACTS, cluster, strict=True))
+
+
+def load_declared(job: str, name: str, former: str, config: dict[str, Any], partitions: str = "sources") -> None:
+    """Runs a job that ingests. What cannot be loaded leaves catalogue, warehouse and partitions as they were. Call it inside `declares`.
+
+    former: the entry that the catalogue had under this name, or "". partitions: "sources", or "vasp". Where rows of the former
+    log are forgotten already, the catalogue keeps the new entry: the old one would mix the rows of both. When the command is
+    interrupted, or finds the warehouse busy, everything stays: the same command goes on.
+    """
+    from assets.ingest.removal import remove_source_data
+    from pipelines.forgetting import forget_partition
+
+    stored = _stored_files(name, partitions)
+    try:
+        run_or_fail(job, [name], config, partitions)
+    except JobFailed:  # the job ran, and says what is wrong with the log
+        is_replaced = any(op["config"].get("replace") for op in config["ops"].values())
+        if is_replaced and former and stored and not stored & _stored_files(name, partitions):
+            _warn(
+                f"what {name} had before is forgotten already, so its new entry stays in the catalogue: {_remedy(name)}"
+            )
+            raise
+        try:
+            with alone_on(name):
+                if not former and not stored:
+                    with suppress(Exception):  # a full disk, say. What led here is the better message
+                        remove_source_data(open_warehouse(), name, with_history=False, is_vasp=partitions == "vasp")
+                        forget_partition(name, partitions)
+                remove_source(name, former, partitions)
+        except WarehouseBusy:
+            _warn(f"another command works on {name}, so it stays as it is: {_remedy(name)}")
+        except OSError as error:
+            _warn(f"{error.filename}: cannot be written, and keeps its entry [{partitions}.{name}]")
+        raise
+
+
+def _remedy(name: str) -> str:
+    return f"mend what is wrong and ingest it again, or take it out with `tracehouse remove {name}`"
+
+
+def _warn(text: str) -> None:
+    warn(printable(f"  ! {text}"))
+
+
+def _stored_files(name: str, partitions: str) -> set[tuple[str, str]]:
+    """(name, hash or time) of the files whose rows are in the warehouse. None where there is no warehouse yet."""
+    query = {
+        "sources": "SELECT file, sha256 FROM raw.log_files WHERE source = ?",
+        "vasp": "SELECT folder, coalesce(root, '') || stamp FROM raw.vasp_folders WHERE source = ?",
+    }[partitions]
+    with suppress(NoWarehouse), open_warehouse().read() as connection:
+        return set(connection.execute(query, [name]).fetchall())
+    return set()

@@ -1,0 +1,303 @@
+"""Trains a scheduling policy and judges it, for `tracehouse train` and for Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assets.common.progress import LoggedBar, progress_bar, say_if_slow
+from assets.common.storage import open_warehouse
+from assets.common.trace import Trace, load_clock
+from assets.common.writing.locks import works_on
+from assets.common.writing.outputs import check_file, refuse_binary_on_terminal, write_output
+from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
+from assets.what_if.settings import RunSettings
+from models.scheduling.options import AGENT_PPO, PAPER_PPO, InputLayout, LearningMethod, Recipe, StartingPoint
+from tracehouse.learning.many_workers import reports_of, training_by_ppo, with_sizes
+from tracehouse.text.replay_text import ITS_RULE, THIS_POLICY
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from assets.policies.training import TrainingSetup
+    from models.scheduling.learning.recipes import PPOTraining
+    from models.scheduling.learning.training import EpochReport
+    from models.scheduling.learning.training_run import JudgedPolicy
+
+COMPARED_HEURISTICS = ("FCFS", "SJF", "SAF", "F1")
+"""Policies that a trained policy is compared with, by the goal."""
+LEARNED = {
+    "backfilling": ("pick:by=shortest,window=64-63", "FCFS", "picking"),
+    "inspector": ("inspect:accept", "SJF", "inspecting"),
+}
+"""By what an agent learns: the default agent, the policy beside it, and what its network reads."""
+FILE_CARD = (
+    *(
+        "source",
+        "trace_sha256",
+        "cluster_procs",
+        "goal",
+        "backfill",
+        "estimates",
+        "rules",
+        "agent",
+        "base",
+        "window_jobs",
+        "trained_jobs",
+    ),
+    *("best_epoch", "validation_cost", "parameters", "unseen_costs", "verdicts"),
+)
+"""The entries of the card in the policy file."""
+
+
+@dataclass(frozen=True)
+class JobsToTrain:
+    """given: the source or the path of the log, as the user wrote it. is_loaded: whether it is a source of the warehouse."""
+
+    given: str
+    trace: Trace
+    is_loaded: bool
+
+    @property
+    def short_name(self) -> str:
+        """For the name of a policy file."""
+        name = self.trace.source
+        return name if self.is_loaded else name.partition(".")[0] or name
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """The best policy of all seeds, and how good it is. path: of its file. key: formula of the best priority key. costs: of the goal, by
+    policy, on the jobs that judge. judged: verdicts, empty where the rules allow none. happened: to the champion of the
+    source, None where there can be none: a log by its path, or other rules than the standard ones."""
+
+    jobs: JobsToTrain
+    setup: TrainingSetup
+    best: JudgedPolicy
+    path: Path
+    card: dict[str, Any]
+    key: str
+    costs: dict[str, float]
+    judged: dict[str, Any]
+    happened: str | None
+
+
+def read_jobs(log_or_source: str, estimates: str, trace: Trace | None = None) -> JobsToTrain:
+    """The jobs of a log (an existing path) or of a source. trace: where they have been read already. Raises LogError, CatalogueError or
+    ValueError with the remedy."""
+    from tracehouse.replaying import warn_of_peak
+
+    settings, is_log = RunSettings(estimates=estimates), is_path(log_or_source)
+    if is_log:
+        check_log_estimates(Path(log_or_source), settings)
+    source = log_source(Path(log_or_source)) if is_log else catalogue_source(log_or_source)
+    if trace is None:
+        with say_if_slow(f"reading {log_or_source}"):
+            trace = load_any_trace(source, settings, not is_log)
+        if is_log:
+            warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
+    return JobsToTrain(log_or_source, trace, not is_log and is_loaded(source.name))
+
+
+def train_policy(
+    jobs: JobsToTrain,
+    seeds: Sequence[int],
+    accept_trade: bool,
+    out: Path | None,
+    plot: Path | None,
+    options: dict[str, Any],
+) -> TrainingResult:
+    """Trains a policy per seed, writes the file of the best one, and compares it with others on later jobs.
+
+    options: those of `tracehouse train`, by name. What is trained on a source in the warehouse challenges its champion. Raises
+    ValueError with the remedy.
+    """
+    from assets.policies.training import PolicyTask, TrainingSetup, split_of
+    from models.scheduling.learning.training_run import best_by_validation
+    from models.scheduling.policy_file import policy_to_bytes
+    from models.scheduling.workers.launching import forget
+
+    seeds, options = list(seeds), dict(options)
+    learn = options.pop("learn")
+    decides = _agent(learn, options.pop("agent"), options.pop("policy"), options)
+    by_ppo = training_by_ppo(options["method"], options)
+    recipe = _recipe(
+        learn, options["goal"], **{each: options.pop(each) for each in ("method", "layout", "start", "paper", "epochs")}
+    )
+    recipe = with_sizes(recipe, **{each: options.pop(each) for each in ("trajectories", "minibatch")})
+    recipe = recipe.model_copy(update={"accept_trade": accept_trade})
+    split = split_of(jobs.trace, options["window_jobs"])
+    setup = TrainingSetup.on_split(jobs.trace, PolicyTask(**options, **decides), split)
+    learned = recipe.method if learn == "order" else learn
+    path = _path_of(out or Path(f"{jobs.short_name}-{learned}.json"), plot)
+    policies = _train(setup, recipe, seeds, path, plot, by_ppo)
+    best = best_by_validation(policies)
+    with say_if_slow("comparing it with other policies on later jobs"):
+        key, costs = _rivals(setup, policies, best)
+    judged = _judged(setup, best, key) if setup.task.rules == "standard" else {}
+    words = {name: str(judgement.verdict) for name, judgement in judged.items()}
+    card = setup.card(best, FILE_CARD, unseen_costs=costs, verdicts=words)
+    write_output(path, policy_to_bytes(best.trained.weights, card, setup.task.agent))
+    keeps = jobs.is_loaded and setup.task.rules == "standard"
+    happened = _adopt(setup, policies, accept_trade) if keeps else None
+    for seed in seeds:
+        forget(_checkpoint_of(path, seed))
+    return TrainingResult(jobs, setup, best, path, card, key, costs, judged, happened)
+
+
+def _adopt(setup: TrainingSetup, policies: list[JudgedPolicy], accept_trade: bool) -> str:
+    """What was trained challenges the champion of its kind. Returns what happened to that. A policy that orders the queue leaves one alone
+    that is for something else, which the pipeline trains for. Raises ValueError where the source is gone."""
+    from assets.policies.adoption import adopt, other_task_of_champion
+
+    warehouse = open_warehouse()
+    with works_on(setup.trace.source):
+        load_clock(warehouse, setup.trace.source)
+        other = None if setup.arena.agent else other_task_of_champion(warehouse, setup)
+        if other is not None:
+            asked = " ".join(f"--{name} {value}" for name, value in other.items())
+            return f"the champion is for something else and stays: train with {asked} to challenge it"
+        return adopt(warehouse, setup, policies, accept_trade)[2]
+
+
+def _agent(learn: str, agent: str | None, policy: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What is learned, as a PolicyTask has it. Raises ValueError for an agent of another kind, and for options that do not apply to it."""
+    from simulator.policies.agents import agent_text, parse_agent
+
+    if learn == "order":
+        if agent is not None or policy is not None:
+            raise ValueError("--agent and --policy are for agents: also give --learn backfilling or inspector")
+        return {}
+    if options["rules"] != "standard":
+        raise ValueError(
+            f"--learn {learn} follows the standard rules: leave --rules out. Inspectors by the rules of their paper are in "
+            "experiments/inspector"
+        )
+    if learn == "backfilling" and options["backfill"] != "easy":
+        raise ValueError("--learn backfilling decides itself what is backfilled: leave --backfill out, and see --agent")
+    usual, base, _ = LEARNED[learn]
+    if agent is not None and agent.partition(":")[0].strip().lower() != usual.partition(":")[0]:
+        raise ValueError(f"--agent {agent!r}: --learn {learn} expects {usual.partition(':')[0]}:..., such as {usual}")
+    return {"agent": agent_text(parse_agent(agent or usual)), "base": policy or base}
+
+
+def _recipe(
+    learn: str,
+    goal: str,
+    method: LearningMethod,
+    layout: InputLayout | None,
+    start: StartingPoint | None,
+    paper: bool,
+    epochs: int | None,
+) -> Recipe:
+    """How the policies are learned. Raises ValueError where the options contradict each other."""
+    from models.scheduling.goals import parse_goal
+    from models.scheduling.rewards import comes_on_the_way
+
+    orders = learn == "order"
+    usual: tuple[Any, Any] = ("plain", "saf") if orders else (LEARNED[learn][2], "rule")
+    recipe = Recipe(method=method, start="nothing" if paper else start or usual[1])
+    plain = PAPER_PPO if paper else recipe.ppo if orders or not comes_on_the_way(parse_goal(goal)) else AGENT_PPO
+    recipe.ppo = plain if paper else plain.model_copy(update={"layout": layout or usual[0]})
+    if paper and (method != "ppo" or not orders):
+        raise ValueError("--paper is for ppo that orders the queue: leave --method and --learn out")
+    return recipe.with_epochs(epochs) if epochs else recipe
+
+
+def _train(
+    setup: TrainingSetup, recipe: Recipe, seeds: list[int], path: Path, plot: Path | None, by_ppo: PPOTraining
+) -> list[JudgedPolicy]:
+    """A policy per seed, with a progress bar and, if the user wants one, a picture that is drawn again after every epoch. Raises
+    ValueError where workers have ended."""
+    from assets.policies.training import draw_training
+    from models.scheduling.workers.launching import TrainingStopped
+
+    curves: list[dict[str, Any]] = []
+    steps = reports_of(recipe, by_ppo) * len(seeds)
+    with _bar(f"training {setup.trace.source}: before the first epoch", steps) as bar:
+
+        def on_epoch(seed: int, report: EpochReport) -> None:
+            cost = "" if report.validation_cost is None else f", {setup.task.goal} {report.validation_cost:,.4g}"
+            _describe(bar, f"training {setup.trace.source}: seed {seed}, epoch {report.epoch} of {recipe.epochs}{cost}")
+            bar.update()
+            curves.append({"seed": seed} | asdict(report))
+            if plot and report.validation_cost is not None:
+                draw_training(plot, curves, setup.task.goal)
+
+        try:
+            return list(setup.train(recipe, seeds, on_epoch, lambda seed: _checkpoint_of(path, seed), by_ppo, True))
+        except TrainingStopped as error:
+            raise ValueError(str(error)) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("the same command goes on from there") from None
+
+
+def _bar(label: str, total: int) -> tqdm | LoggedBar:
+    """A bar with the time that is left, on a terminal. Elsewhere it is lines on standard error."""
+    if sys.stderr.isatty():
+        return progress_bar(label, total)
+    return LoggedBar(label, total, lambda text: print(text, file=sys.stderr))
+
+
+def _describe(bar: tqdm | LoggedBar, label: str) -> None:
+    if isinstance(bar, LoggedBar):
+        bar.label = label
+    else:
+        bar.set_description_str(f"  {label}", refresh=False)
+
+
+def _path_of(policy: Path, plot: Path | None) -> Path:
+    """The file of the policy. Raises ValueError, before the training, where it cannot be written, or the picture would go to a terminal."""
+    check_file(policy)
+    if plot is not None:
+        refuse_binary_on_terminal("a picture", plot)
+    return policy
+
+
+def _checkpoint_of(path: Path, seed: int) -> Path:
+    return path.with_name(f".{path.name}.checkpoint-{seed}")
+
+
+def _rivals(setup: TrainingSetup, policies: list[JudgedPolicy], best: JudgedPolicy) -> tuple[str, dict[str, float]]:
+    """The formula of the best priority key, and the goal's cost of every policy on the jobs that judge."""
+    from models.scheduling.priority_key import search_guarded_key, searched_jobs
+    from simulator.policies.registry import assisted
+
+    arena, judging = setup.arena, setup.judging
+    key = search_guarded_key(arena, searched_jobs(setup.trained_jobs), best.recipe.key, 1).best
+    costs = {name: float(arena.costs(name, judging).mean()) for name in COMPARED_HEURISTICS}
+    if arena.agent is not None:
+        costs[ITS_RULE] = float(arena.costs(assisted(arena.base, arena.agent), judging).mean())
+    costs["key"] = float(arena.costs(key.policy, judging).mean())
+    costs[f"{best.recipe.method}, all seeds"] = sum(float(each.costs.mean()) for each in policies) / len(policies)
+    costs[THIS_POLICY] = float(best.costs.mean())
+    return key.formula, costs
+
+
+def _judged(setup: TrainingSetup, best: JudgedPolicy, key: str) -> dict[str, Any]:
+    """The policy and its rivals on one replay of the whole log, over the jobs after those that training was open to."""
+    from assets.policies.verdicts import JudgedRule, judge_rules, rivals_with
+
+    task, agent = setup.task, setup.arena.agent
+    ours = [JudgedRule("key", key, task.backfill, task.estimates)]
+    weights = best.trained.weights
+    if agent is None:
+        ours.append(JudgedRule(THIS_POLICY, "learned", task.backfill, task.estimates, weights=weights))
+    else:
+        ours.append(JudgedRule(ITS_RULE, task.base, task.backfill, task.estimates, agent=agent))
+        ours.append(JudgedRule(THIS_POLICY, task.base, task.backfill, task.estimates, agent=agent.learned(weights)))
+    return judge_rules(setup.trace, (*rivals_with(task.estimates), *ours), setup.trained_jobs)
+
+
+def seeds_of(text: str) -> list[int]:
+    """The seeds of a text such as 1,2,3. Raises ValueError for others."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--seeds {text!r}: expected whole numbers with commas between, such as 1,2,3") from None
+    if min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"--seeds {text!r}: expected different numbers from 0 on")
+    return numbers

@@ -1,0 +1,207 @@
+"""`tracehouse replay`: a log or a source, settings, and the results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assets.common.progress import say_if_slow, warn
+from assets.common.storage import open_warehouse
+from assets.common.writing.outputs import output_beside
+from assets.what_if import plots as replay_plots
+from assets.what_if.changes.jobs_of_replay import check_partitions
+from assets.what_if.changes.sizes import AskedProcs
+from assets.what_if.compare_placements import saved_placements
+from assets.what_if.loading import catalogue_source, check_log_estimates, is_loaded, is_path, load_any_trace, log_source
+from assets.what_if.on_nodes import NodeSettings, placed_jobs
+from assets.what_if.replayers import check_settings, choose_policy
+from assets.what_if.run import ReplayRun, replay_run
+from assets.what_if.scored_part import ScoredPart
+from assets.what_if.settings import RunSettings, check_run_name
+from assets.what_if.tables import run_jobs, series_of, with_time
+from simulator.metrics.metrics import SEMANTICS
+from tracehouse.jobs import run_or_fail
+from warehouse import first_row
+
+
+def replay_trace(
+    trace_or_source: str,
+    settings: RunSettings,
+    procs: AskedProcs | None = None,
+    nodes: NodeSettings | None = None,
+    labels: Sequence[str] = (),
+) -> ReplayRun:
+    """Replays a log (an existing path) or a source. Raises LogError, CatalogueError or ValueError with the remedy.
+
+    procs: processors of the cluster, instead of those in the settings. nodes: where jobs are placed, if they are. labels: further
+    columns of core.jobs that the rows should have.
+    """
+    settings = check_settings(settings.model_copy(update={"procs": procs.procs}) if procs else settings, nodes)
+    is_log = is_path(trace_or_source)
+    if is_log:
+        check_log_estimates(Path(trace_or_source), settings)
+    source = log_source(Path(trace_or_source), settings.procs) if is_log else catalogue_source(trace_or_source)
+    # before the log is read, which may take a while
+    policy = choose_policy(settings, None if is_log else open_warehouse(), trace_or_source)
+    with say_if_slow(f"reading {trace_or_source}"):
+        trace = load_any_trace(source, settings, not is_log, [*settings.labels, *labels])
+    if not settings.procs:
+        warn_of_peak(trace.cluster_procs, trace.cluster_procs_from)
+    if procs is not None:
+        settings = settings.model_copy(
+            update={"procs": procs.of(trace.cluster_procs, source.procs_per_node or trace.node_procs)}
+        )
+    check_partitions(trace, settings.partitions)
+    with say_if_slow(f"replaying {trace.rows.height:,} jobs"):
+        return replay_run(trace, settings, policy, nodes)
+
+
+def summary(run: ReplayRun, trace_or_source: str, part: ScoredPart | None = None) -> dict[str, Any]:
+    """Everything that is printed of a replay, by name: settings, counts, metrics, the hindsight bound, waits by class.
+
+    part: what is scored, None for all jobs. The bound is of all jobs, so it is left out for a part.
+    """
+    settings = run.settings
+    scored = None if part is None else part.mask
+    with say_if_slow("looking for the least average wait that any schedule could have"):
+        hindsight = run.hindsight() if part is None else {}
+    return {
+        "trace": trace_or_source,
+        "policy": run.policy.text,
+        "policy_sha256": run.policy.sha256,
+        "backfill": settings.backfill,
+        "inspector": settings.inspector,
+        "agent_sha256": run.policy.agent_sha256,
+        "estimates": run.estimates,
+        "reserve_by": settings.reserve_by if settings.is_standard else None,
+        "admit_by": settings.admit_by if settings.is_standard else None,
+        "correction": settings.correction if settings.is_standard else None,
+        "rules": settings.rules,
+        **({} if settings.is_standard else {"procs_per_node": run.trace.procs_per_node}),
+        "window": settings.window,
+        "warm_start": settings.warm_start,
+        "cancelled": settings.cancelled,
+        "drop_wider": settings.drop_wider,
+        "load": settings.load,
+        "without_queue": settings.without_queue,
+        "partitions": settings.partitions,
+        "round_walltimes": settings.round_walltimes,
+        "trim": settings.trim,
+        "procs": run.cluster.procs,
+        "procs_from": run.procs_from,
+        **run.counts,
+        **({} if part is None else {"scored": part.words, "scored_jobs": int(part.mask.sum())}),
+        "outage_list": [outage.model_dump() for outage in settings.outages],
+        **run.metrics(scored),
+        **run.rlscheduler_metrics(),
+        **{f"trimmed_{name}": value for name, value in (run.trimmed_metrics() or {}).items()},
+        **hindsight,
+        "by_class": run.by_class(scored),
+        **_on_nodes(run),
+        "trace_sha256": run.trace_sha256,
+        "semantics": SEMANTICS,
+        "engine": run.engine,
+    }
+
+
+def _on_nodes(run: ReplayRun) -> dict[str, Any]:
+    """Where jobs were placed, and the cost of that. Empty where they were not placed."""
+    if run.ground is None:
+        return {}
+    ground = run.ground
+    settings = {name: value for name, value in ground.settings.model_dump().items() if value is not None}
+    settings |= {"procs_per_node": ground.procs_per_node, "tree_nodes": ground.tree.nodes, "remarks": ground.remarks}
+    return {"placement": settings | {"metrics": run.placement_metrics()}}
+
+
+def placement_table(run: ReplayRun) -> pl.DataFrame:
+    """job_id, start_time and the columns of assets.what_if.on_nodes.placed_jobs, in replay order."""
+    assert run.ground is not None and run.placement is not None
+    start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
+    nodes = placed_jobs(run.ground, run.placement)[run.cluster.waiting :]
+    return run.rows.select("job_id", start_time=start).hstack(nodes)
+
+
+def starts_table(run: ReplayRun) -> pl.DataFrame:
+    """job_id, submit_time, start_time (null for a job cancelled while it waited), runtime_s, procs in replay order, times in
+    the log's own seconds."""
+    start = pl.when(pl.Series(run.schedule.started)).then(pl.Series(run.schedule.start))
+    return run.rows.select("job_id", submit_time="submit_s", start_time=start, runtime_s="runtime_s", procs="procs")
+
+
+def write_plots(run: ReplayRun, title: str, folder: Path) -> list[Path]:
+    """Writes gantt.png, usage.png, waits.png and, of placed jobs, nodes.png into a folder, which is made if it is missing. Returns
+    their paths."""
+    series, procs, trace = with_time(series_of(run), run), {title: run.cluster.procs}, run.trace
+    zone = trace.time_zone if trace.has_calendar else None
+    pictures = {
+        "gantt": replay_plots.gantt_of(run, title),
+        "usage": replay_plots.use_and_queue({title: series}, procs, trace.has_calendar),
+        "waits": replay_plots.waits({title: run_jobs(title, run)}, procs, zone),
+    }
+    if run.ground is not None and run.placement is not None:
+        pictures["nodes"] = replay_plots.nodes_of_run(run, title)
+    for name, picture in pictures.items():
+        with output_beside(folder / f"{name}.png") as new:
+            picture.savefig(new, format="png", dpi=120)
+    return [folder / f"{name}.png" for name in pictures]
+
+
+def check_can_be_saved(trace_or_source: str, name: str) -> None:
+    """Raises ValueError, with the remedy, for what cannot be saved in the warehouse under this name."""
+    check_run_name(name)
+    if is_path(trace_or_source):
+        raise ValueError(
+            f"{trace_or_source}: runs of a log are not saved, only runs of a source: add the log with `tracehouse ingest "
+            f"{trace_or_source} --name NAME`, then `tracehouse replay NAME ... --save {name}`"
+        )
+    source = catalogue_source(trace_or_source).name
+    if not is_loaded(source):
+        raise ValueError(
+            f"source {source!r} is not in the warehouse yet, so that nothing can be saved beside it: load it with "
+            f"`tracehouse run {source} --job ingest`"
+        )
+
+
+def run_to_compare(source: str, name: str, placed: bool = False) -> str | None:
+    """Another saved run of the source over the same jobs as run `name`, fcfs-easy if that is one, or another placement."""
+    if placed:
+        return next((other for other in saved_placements(open_warehouse(), source) if other != name), None)
+    with open_warehouse().read() as connection:
+        other = first_row(
+            connection,
+            "SELECT b.run FROM replay.runs AS a JOIN replay.runs AS b USING (source, trace_sha256) "
+            "WHERE a.source = ? AND a.run = ? AND a.run <> b.run ORDER BY b.run <> 'fcfs-easy', b.run LIMIT 1",
+            [source, name],
+        )
+    return other[0] if other else None
+
+
+def save_run(source: str, name: str, settings: RunSettings, nodes: NodeSettings | None = None) -> None:
+    """Materializes replay/runs of a source with this one run, or replay/placement where jobs were placed. Other runs are kept. Raises
+    JobFailed when that fails."""
+    policy = settings.policy
+    head, colon, function = policy.partition(":")
+    if head.endswith((".py", ".json")):  # so that the run can be launched again from the UI, whatever its folder
+        policy = f"{Path(head).resolve()}{colon}{function}"
+    run = settings.model_dump(exclude_defaults=True) | {"name": name, "policy": policy}
+    if nodes is None:
+        job, config = "replay_runs", {"replay__runs": {"config": {"runs": [run]}}}
+    else:
+        run |= nodes.model_dump(exclude_defaults=True) | {"topology": _absolute(nodes.topology)}
+        job, config = "placement", {"replay__placement": {"config": {"placements": [run]}}}
+    run_or_fail(job, [source], {"ops": config})
+
+
+def _absolute(topology: str) -> str:
+    """A file of a tree as an absolute path. Words stay as they are."""
+    return str(Path(topology).resolve()) if Path(topology).exists() else topology
+
+
+def warn_of_peak(cluster_procs: int, cluster_procs_from: str) -> None:
+    """Says that the size of the cluster is a guess. A cluster that was never full looks too small."""
+    if cluster_procs_from == "peak":
+        warn(
+            f"cluster size unknown: took the peak of processors in use ({cluster_procs}); give --procs for the true size"
+        )

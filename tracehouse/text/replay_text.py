@@ -1,0 +1,353 @@
+"""What `tracehouse replay`, `compare`, `train` and `distil` print for people; names are those of docs/reference/semantics.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from assets.report.words import duration_text, number_text
+from assets.what_if.scenarios.left_out import left_out_text
+from models.judging.verdict import verdict_text
+from simulator.jobs.words import partitions_text
+from tracehouse.text.tables import TableColumn, fitted_table, folded, terminal_width
+
+if TYPE_CHECKING:
+    from assets.policies.training import TrainingSetup
+
+THIS_POLICY, ITS_RULE = "this policy", "its rule"
+"""What `tracehouse train` calls what it has trained, and the rule that an agent starts from."""
+
+SHOWN_STATISTICS = {"average": 0, "median": 0, "p90": 4, "p95": 1, "p99": 3, "max": 2}
+"""Statistics of a metric, and in which order a narrow terminal loses them, the largest number first."""
+PER_JOB = ("wait_s", "turnaround_s", "slowdown", "bounded_slowdown", "per_processor_bounded_slowdown")
+GROUPS = {
+    "jobs": (
+        "area_weighted_wait_s",
+        "area_weighted_turnaround_s",
+        "backfilled_share",
+        "waits_over_24_h_share",
+        "jobs_cancelled",
+    ),
+    "users": (
+        "average_user_wait_s",
+        "max_user_wait_s",
+        "average_user_bounded_slowdown",
+        "max_user_bounded_slowdown",
+        "jain_index_user_bounded_slowdown",
+    ),
+    "machine": (
+        "utilisation",
+        "loss_of_capacity",
+        "average_queue_length",
+        "average_job_load_proc_s",
+        "throughput_jobs_per_hour",
+        "makespan_s",
+    ),
+}
+SHOWN_COUNTS = (
+    "jobs",
+    "jobs_left_out",
+    "jobs_wider_than_cluster",
+    "jobs_of_queues_left_out",
+    "requests_below_runtime",
+    "jobs_out_of_order",
+    "equal_submit_times",
+    "repeated_job_ids",
+    "running_jobs",
+    "waiting_jobs",
+    "cancelled_jobs",
+    "outages",
+    "jobs_seen_in_training",
+    "jobs_underestimated",
+    "reservations",
+    "reservations_delayed",
+    "mean_reservation_delay_s",
+)
+ALWAYS_SHOWN = (
+    "jobs",
+    "jobs_left_out",
+    "jobs_seen_in_training",
+    "jobs_underestimated",
+    "reservations",
+    "reservations_delayed",
+)
+LABEL = 42
+CLASS_COLUMNS = (
+    TableColumn("size", 8, right=False),
+    TableColumn("run time", 14, right=False),
+    TableColumn("jobs", 9),
+    TableColumn("mean wait", 12),
+    TableColumn("median wait", 12, last=1),
+    TableColumn("p95 wait", 12, last=2),
+    TableColumn("bounded slowdown", 17),
+)
+LATER_HALF = "The baseline is A. Saved runs are judged by their later half; `tracehouse what-if` judges all jobs."
+RATIO_COLUMNS = (
+    TableColumn("", 14, right=False),
+    TableColumn("bounded slowdown", 17),
+    TableColumn("mean wait", 10),
+    TableColumn("p99 wait", 10),
+    TableColumn("wait by work", 13, last=1),
+    TableColumn("wide jobs", 10, last=2),
+    TableColumn(" verdict", right=False),
+)
+
+
+def replay_text(summary: dict[str, Any], width: int | None = None) -> str:
+    """summary: of a replay, as tracehouse.replaying.summary gives it. width: of the terminal that it has to fit, if it has to."""
+    left_out = left_out_text(summary)
+    lines = [*([left_out, ""] if left_out else []), *_settings(summary), "", "counts"]
+    shown = (*ALWAYS_SHOWN, "running_jobs", "waiting_jobs") if summary["warm_start"] else ALWAYS_SHOWN
+    lines += [
+        _line(name, summary[name]) for name in SHOWN_COUNTS if name in summary and (summary[name] or name in shown)
+    ]
+    if "scored" in summary:
+        scored = f"{summary['scored_jobs']:,} of {summary['jobs']:,} jobs"
+        lines += ["", f"scored: {summary['scored']} ({scored}); the replay begins with the first job of all"]
+    lines += ["", _waits_in_words(summary), "", *_metrics(summary, "", width)]
+    extras = [name for name in ("utilisation_as_coded", "utilisation_makespan", "last_start_s") if name in summary]
+    if extras:
+        lines += ["", "as the RLScheduler code reports", *(_line(name, summary[name]) for name in extras)]
+    if summary["trim"]:
+        lines += ["", f"without {100 * summary['trim']:g} % of the submission span at both ends (trimmed_...)"]
+        lines += _metrics(summary, "trimmed_", width)
+    lines += _placement(summary["placement"]) if "placement" in summary else []
+    bounds = [
+        name for name in ("hindsight_least_average_wait_s", "hindsight_least_average_turnaround_s") if name in summary
+    ]
+    if bounds:
+        lines += [
+            "",
+            "in hindsight: no schedule of these jobs has less",
+            *(_line(name, summary[name]) for name in bounds),
+        ]
+    waits = ("average_wait_s", "median_wait_s", "p95_wait_s")
+    classes = [
+        [row["size_class"], row["runtime_class"], f"{row['jobs']:,}"]
+        + ["none" if row[name] is None else duration_text(row[name]) for name in waits]
+        + [_number(row["average_bounded_slowdown"])]
+        for row in summary["by_class"]
+    ]
+    lines += [
+        "",
+        *fitted_table(CLASS_COLUMNS, classes, width, "  ", " "),
+        "",
+        f"tracehouse semantics {summary['semantics']}, engine {summary['engine']}, trace {summary['trace_sha256'][:12]}",
+    ]
+    return folded("\n".join(line.rstrip() for line in lines), width)
+
+
+def _waits_in_words(summary: dict[str, Any]) -> str:
+    """Mean, median, 95th percentile and maximum of the waits, in one line."""
+    mean, half, most, longest = (
+        duration_text(summary[f"{name}_wait_s"]) for name in ("average", "median", "p95", "max")
+    )
+    return (
+        f"Jobs wait {mean} on average, half of them at most {half}, 95 % at most {most}. The longest wait is {longest}."
+    )
+
+
+def compare_text(comparison: dict[str, Any], width: int | None = None) -> str:
+    """comparison: what assets.what_if.compare.compare_runs returns. width: of the terminal that it has to fit, if it has to."""
+    a, b = comparison["run_a"], comparison["run_b"]
+    lines = [f"{comparison['source']}: {b} (B) against {a} (A), {comparison['jobs']:,} jobs"]
+    if "scored" in comparison:
+        lines.append(f"compared: {comparison['scored']}, {comparison['paired_jobs']:,} jobs that started in both")
+    elif comparison["paired_jobs"] < comparison["jobs"]:
+        lines.append(f"{comparison['paired_jobs']:,} of them started in both")
+    lines += [_line(f"{name}, A", x) + "\n" + _line(f"{name}, B", y) for name, (x, y) in comparison["settings"].items()]
+    waits = comparison["paired"][0]["average_wait_s"]
+    lines += [
+        "",
+        f"Jobs that started in both wait {duration_text(waits['b'])} on average under B, {duration_text(waits['a'])} under A.",
+    ]
+    lines += ["", *_verdict_lines(comparison["verdict"], "these" if "scored" in comparison else "the later", width)]
+    if "metrics" in comparison:
+        metrics = [[name, *_differences(row)] for name, row in comparison["metrics"].items()]
+        lines += ["", *fitted_table(_compared("metric, all jobs", "B - A"), metrics, width, "  ", " ")]
+    names = ("average_wait_s", "average_bounded_slowdown")
+    paired = [[f"  {name}", *_differences(group[name])] for group in comparison["paired"] for name in names]
+    head, *rows = fitted_table(_compared("job by job", "B - A"), paired, width, "  ", " ")
+    lines += ["", head]
+    for number, group in enumerate(comparison["paired"]):
+        lines.append(
+            f"  {group['jobs_of']}: {group['jobs']:,} jobs; under B {100 * group['better_share']:.1f} % wait less, "
+            f"{100 * group['equal_share']:.1f} % as long, {100 * group['worse_share']:.1f} % longer"
+        )
+        lines += rows[len(names) * number : len(names) * (number + 1)]
+    return folded("\n".join(line.rstrip() for line in lines), width)
+
+
+def _compared(title: str, last: str) -> list[TableColumn]:
+    """Columns of a comparison of A with B. title: of the names. last: what the last column is."""
+    return [TableColumn(title, LABEL, right=False), *(TableColumn(each, 16) for each in ("A", "B", last))]
+
+
+def _verdict_lines(verdict: dict[str, Any], which: str, width: int | None) -> list[str]:
+    """verdict: what assets.what_if.judged.verdict_of_runs returns. which: jobs these are, such as "the later"."""
+    if "why_none" in verdict:
+        return [f"no verdict: {verdict['why_none']}"]
+    word = verdict_text(verdict["word"], verdict["is_certain"])
+    lines = [f"verdict on B over {which} {verdict['scored_jobs']:,} jobs: {word}"]
+    lines.append(LATER_HALF if which == "the later" else "The baseline is A.")
+    lines += [f"  who pays: {payer}" for payer in verdict["payers"]]
+    label, a, b, ratio = _compared("measure, scored jobs", "B / A")
+    columns = [
+        label,
+        replace(a, last=1),
+        replace(b, last=1),
+        ratio,
+        TableColumn(" 95 % interval, typical block", right=False),
+    ]
+    rows = []
+    for name, row in verdict["panel"].items():
+        if row["a"] is None or "ratio" not in row:
+            continue
+        interval = verdict["typical_block"].get(name)
+        rows.append([name, *_cells(row, "ratio"), f" {_typical(interval)}" if interval else ""])
+    rows.append(["lost_capacity", *_cells(verdict["panel"]["lost_capacity"], "difference"), " (B - A)"])
+    return [*lines, "", *fitted_table(columns, rows, width, "  ", " ")]
+
+
+def _typical(interval: dict[str, Any]) -> str:
+    """The ratio in the typical block with its interval, or why there is none."""
+    ratio = f"{interval['ratio']:.2f}"
+    if interval["why_none"]:
+        return f"{ratio}, none: {interval['why_none']}"
+    return f"{ratio}, {interval['low']:.2f} to {interval['high']:.2f} ({interval['blocks']} blocks)"
+
+
+def _metrics(summary: dict[str, Any], prefix: str, width: int | None) -> list[str]:
+    columns = [
+        TableColumn("", LABEL, right=False),
+        *(TableColumn(name, 14, last=k) for name, k in SHOWN_STATISTICS.items()),
+    ]
+    rows = [
+        [value, *(_number(summary[f"{prefix}{statistic}_{value}"]) for statistic in SHOWN_STATISTICS)]
+        for value in PER_JOB
+    ]
+    lines = fitted_table(columns, rows, width, "  ", " ")
+    for title, names in GROUPS.items():
+        lines += ["", title, *(_line(name, summary[f"{prefix}{name}"]) for name in names)]
+    return lines
+
+
+def _differences(row: dict[str, Any]) -> list[str]:
+    difference = _number(row["difference"])
+    sign = "" if difference.startswith("-") else "+"
+    return [_number(row["a"]), _number(row["b"]), sign + difference]
+
+
+def _cells(row: dict[str, Any], last: str) -> list[str]:
+    return [_number(row["a"]), _number(row["b"]), _number(row[last])]
+
+
+def _line(name: str, value: Any) -> str:
+    return f"  {name:<{LABEL}} {_number(value)}"
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else number_text(value)
+
+
+def print_costs(setup: TrainingSetup, costs: dict[str, float]) -> None:
+    """A line for each policy: the goal on the jobs that judge."""
+    task, scored = setup.task, setup.judging.scored
+    print(
+        f"{task.goal} of {len(scored):,} held-out jobs in a replay of the log, {task.backfill}, {task.estimates} times\n"
+    )
+    for name, cost in costs.items():
+        print(f"{name:<22} {cost:>12.2f}")
+
+
+def print_verdicts(setup: TrainingSetup, judged: dict[str, Any]) -> None:
+    """A line for each rule, and what to use."""
+    from assets.policies.verdicts import best_of, rivals_with
+
+    print_ratios(judged, setup.trace.rows.height - setup.trained_jobs)
+    best = best_of(judged)
+    if best is None:
+        print("\nNone of them dominates FCFS with EASY: keep that")
+    elif best != THIS_POLICY:
+        options = {rule.name: rule.options for rule in rivals_with(setup.task.estimates)}
+        how = f": tracehouse replay {setup.trace.source} {options[best]}" if best in options else ", below"
+        print(f"\nUse {best} instead of the trained policy{how}")
+    else:
+        print("\nThe trained policy dominates FCFS with EASY by more than the others do")
+
+
+def print_ratios(judged: dict[str, Any], scored: int) -> None:
+    """A line for each rule with its ratios and the verdict. scored: how many jobs."""
+    width, rows = terminal_width(), []
+    for name, judgement in judged.items():
+        ratios = judgement.verdict.ratios[0]
+        shown = (ratios.bounded_slowdown, ratios.wait, ratios.p99_wait, ratios.area_wait, ratios.wide_wait)
+        rows.append([name, *("" if ratio is None else f"{ratio:.2f}" for ratio in shown), f" {judgement.verdict}"])
+    over = f"\none replay of the whole log, over its later {scored:,} jobs; each over that of FCFS with EASY\n"
+    print(folded(over, width))
+    print("\n".join(fitted_table(RATIO_COLUMNS, rows, width, gap=" ")))
+
+
+def _settings(summary: dict[str, Any]) -> list[str]:
+    """Settings that are not the usual ones."""
+    lines = ["settings"]
+    for name in (
+        "trace",
+        "policy",
+        "backfill",
+        "inspector",
+        "estimates",
+        "reserve_by",
+        "admit_by",
+        "correction",
+        "rules",
+        "procs_per_node",
+        "window",
+        "load",
+        "round_walltimes",
+        "trim",
+    ):
+        usual = {"rules": "standard", "reserve_by": "estimate", "admit_by": "estimate", "load": 1}
+        if summary.get(name) and summary[name] != usual.get(name):
+            lines.append(_line(name, summary[name]))
+    lines += [_line("without_queue", ", ".join(summary["without_queue"]))] if summary["without_queue"] else []
+    lines += [_line("partitions", partitions_text(summary["partitions"]))] if summary["partitions"] else []
+    lines += [_line(name, "yes") for name in ("warm_start", "cancelled", "drop_wider") if summary[name]]
+    lines.append(_line("procs", f"{summary['procs']:,} (from the {summary['procs_from']})"))
+    return lines
+
+
+def _placement(placement: dict[str, Any]) -> list[str]:
+    """What the nodes of the jobs cost."""
+    per_node, nodes = placement["procs_per_node"], placement["tree_nodes"]
+    kind = "processor" if per_node == 1 else "processors"
+    lines = ["", f"on {nodes:,} nodes of {per_node} {kind}, {placement['nodes']}, placed by {placement['place']}"]
+    lines += [f"  {remark}" for remark in placement["remarks"]]
+    lines += [_line(name, value) for name, value in placement["metrics"].items()]
+    return lines
+
+
+def placements_text(comparison: dict[str, Any], width: int | None = None) -> str:
+    """comparison: as assets.what_if.compare_placements.compare_placements gives it. width: of the terminal, if it has to fit one."""
+    a, b = comparison["placement_a"], comparison["placement_b"]
+    lines = [f"{comparison['source']}: A is {a}, B is {b}, over {comparison['paired_jobs']:,} jobs"]
+    lines += [
+        "",
+        "settings that differ",
+        *(_line(name, f"{x} | {y}") for name, (x, y) in comparison["settings"].items()),
+    ]
+    metrics = [[name, *_cells(values, "difference")] for name, values in comparison["metrics"].items()]
+    lines += ["", *fitted_table(_compared("", "B - A"), metrics, width, "  ", " ")]
+    lines.append("")
+    for name, shares in comparison["paired"].items():
+        text = ", ".join(f"{100 * shares[f'{word}_share']:.1f} % {word}" for word in ("lower", "equal", "higher"))
+        lines.append(_line(f"{name} of a job under B", text))
+    for name, ratio in comparison["typical_block"].items():
+        if ratio is not None:
+            interval = ratio["why_none"] or f"{ratio['low']:.3f} to {ratio['high']:.3f}"
+            lines.append(_line(f"{name}, B by A, typical block", f"{ratio['ratio']:.3f} ({interval})"))
+    return folded("\n".join(lines), width)
