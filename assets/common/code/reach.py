@@ -2,6 +2,7 @@
 
 Texts are read, and nothing is imported. A function reaches a statement below sql/ by its name in a text, `"core.jobs_from_pbs"` or
 `f"core.jobs_from_{log_format}"`, and a statement reaches the views that it reads. Tables are left out: what is in them is another asset's.
+It reaches a template of the report by its name, and a template those that it names.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ ROOMS = ("assets", "models", "simulator", "traces", "warehouse", "compilation", 
 """Whose code makes assets. What `sql` has is reached by name, and `pipelines` only starts assets."""
 STATEMENTS = "sql"
 """The module of symbols that are statements."""
+TEMPLATES = "assets/report/look"
+"""The module of symbols that are templates and styles."""
 LOOSE = ""
 """The name of the symbol that has a module's other lines, such as a call at its top. All of a module's symbols reach them."""
+_TEMPLATE_NAMES = re.compile(r'"(\w+\.(?:html|css))"')
 _NAMES = re.compile(r"\b[a-z_]\w*(?:\.\w+)+\b")
 _TOKENS = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/|\w+|[^\w\s]""", re.DOTALL)
 
@@ -60,6 +64,9 @@ def read_part(symbol: Symbol) -> Part:
     if symbol.module == STATEMENTS:
         text = essence(sql.load(symbol.name))
         return Part(digest_of([text]), frozenset(_views_in(text)) - {symbol})
+    if symbol.module == TEMPLATES:
+        text = (CODE_ROOT / TEMPLATES / symbol.name).read_text()
+        return Part(digest_of([text]), frozenset(_templates_in(text)))
     module = _module(symbol.module)
     if symbol.name == LOOSE:
         return _read(module, module.loose)
@@ -156,7 +163,7 @@ class _Reader:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self._name(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            self.reaches |= set(_statements_in(node.value))
+            self.reaches |= {*_statements_in(node.value), *_templates_in(f'"{node.value}"')}
             if node.value.startswith("papers.") and _is_module(node.value):  # of simulator.published
                 self.reaches |= _target((node.value, None))
         elif isinstance(node, ast.JoinedStr):
@@ -229,6 +236,13 @@ def _statements_in(text: str) -> Iterator[Symbol]:
         yield Symbol(STATEMENTS, text)
     elif " " in text:
         yield from _views_in(text)
+
+
+def _templates_in(text: str) -> Iterator[Symbol]:
+    """The templates and styles that stand as names between quotes."""
+    for name in _TEMPLATE_NAMES.findall(text):
+        if (CODE_ROOT / TEMPLATES / name).is_file():
+            yield Symbol(TEMPLATES, name)
 
 
 def _views_in(statement: str) -> Iterator[Symbol]:

@@ -64,7 +64,7 @@ def _state_of_files() -> str:
         file
         for room in (*ROOMS, STATEMENTS)
         for file in (CODE_ROOT / room).rglob("*")
-        if file.suffix in (".py", ".sql")
+        if file.suffix in (".py", ".sql", ".html", ".css")
     ]
     states = [f"{file} {file.stat().st_mtime_ns} {file.stat().st_size}" for file in sorted(files)]
     return digest_of(states)

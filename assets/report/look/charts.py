@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
-from assets.report.look.drawing import ChartPanel, Figure, Series, Tick, number, round_ticks
+from assets.report.look.drawing import ChartPanel, Figure, Series, Tick, round_ticks
+from assets.report.look.templates import number
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S
 
 LINE_COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#319795", "#b7791f")

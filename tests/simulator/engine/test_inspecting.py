@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from simulator.engine.replay import StoppableReplay, replay
 from simulator.policies.agents import NO_INSPECTING, Agent, Question, parse_inspecting
 from simulator.policies.registry import Policy, assisted
+from tests.random_size import size
 from tests.simulator.busy import PROCS, busy_jobs
 from tests.simulator.oracle_picks import oracle_inspected
 from tests.simulator.oracle_policies import POLICIES
 from tests.simulator.oracle_types import Workload
 from tests.simulator.oracle_workloads import workloads
-from tests.studies import size
 
 WORKLOADS = size(250, 4000)
 

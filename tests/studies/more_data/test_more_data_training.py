@@ -15,7 +15,6 @@ import pytest
 from models.scheduling.arena import Windows
 from models.scheduling.options import PPOOptions
 from models.scheduling.policy_file import policy_from_bytes
-from studies.more_data import more_data_tables
 from studies.more_data import training as more_data
 from studies.more_data.tables import parts_done, print_tables, seeds_ratio
 from studies.more_data.training import Part, Study, policy_file, run

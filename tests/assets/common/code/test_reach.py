@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assets.common.code.reach import STATEMENTS, Symbol, essence, reached_from
+from assets.common.code.reach import STATEMENTS, TEMPLATES, Symbol, essence, reached_from
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,9 @@ def test_a_local_name_hides_what_a_module_has() -> None:
     assert Symbol("assets.ingest.core_jobs", "jobs") not in reached
     assert Symbol("simulator.engine.replay", "replay") in reached
     assert Symbol(STATEMENTS, "core.replayable_jobs") in reached
+
+
+def test_the_report_reaches_its_templates_and_what_these_include() -> None:
+    reached = reached_from(Symbol("assets.report.report", "report"))
+    names = {symbol.name for symbol in reached if symbol.module == TEMPLATES}
+    assert names == {"page.html", "document.html", "blocks.html", "chart.html", "report.css"}

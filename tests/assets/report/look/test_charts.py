@@ -10,14 +10,11 @@ import pytest
 from assets.report.look import charts
 from assets.report.look.drawing import WIDTHS, Figure
 from assets.report.words import DAY_S, HOUR_S, MINUTE_S
+from tests.assets.report.look.test_templates import drawn
 
 HOURS = {"mean": [1.0, 2.0], "median": [0.5, None]}
 MONTHS = [date(2026, 1, 1), date(2026, 2, 1)]
 MOMENTS = [datetime(2026, 1, 1) + timedelta(hours=6 * k) for k in range(400)]
-
-
-def drawn(figure: Figure) -> str:
-    return figure.html("c", "What it shows", 300)
 
 
 def all_kinds() -> list[Figure]:

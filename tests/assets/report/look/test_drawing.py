@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from assets.report.look.drawing import MOST_HINTS, WIDTHS, ChartPanel, Figure, Series, number, round_ticks
+from assets.report.look.drawing import MOST_HINTS, WIDTHS, ChartPanel, Figure, Series, round_ticks
+from tests.assets.report.look.test_templates import drawn
 
 
 def figure(values: list[float | None], shape: str, **options: object) -> Figure:
@@ -17,39 +18,30 @@ def figure(values: list[float | None], shape: str, **options: object) -> Figure:
 
 
 def test_heights_of_bars_are_in_proportion() -> None:
-    wide = figure([1.0, 2.0, 4.0], "bars").html("c", "caption", 300).split("<svg")[-1]
+    wide = drawn(figure([1.0, 2.0, 4.0], "bars")).split("<svg")[-1]
     heights = [float(text) for text in re.findall(r'class="data" [^>]*height="([\d.]+)"', wide)]
     assert heights == pytest.approx([heights[2] / 4, heights[2] / 2, heights[2]], abs=0.2)
 
 
 def test_a_gap_is_no_line() -> None:
-    paths = re.findall(
-        r'class="data" d="([^"]+)"', figure([1.0, 2.0, None, 1.0, 2.0], "line").html("c", "caption", 300)
-    )
+    paths = re.findall(r'class="data" d="([^"]+)"', drawn(figure([1.0, 2.0, None, 1.0, 2.0], "line")))
     assert len(paths) == len(WIDTHS) and all(path.count("M") == 2 == path.count("L") for path in paths)
 
 
 def test_a_long_series_has_few_hints_and_a_phone_none() -> None:
-    phone, *others = figure([1.0] * 1000, "area").html("c", "caption", 300).split("<svg")[1:]
+    phone, *others = drawn(figure([1.0] * 1000, "area")).split("<svg")[1:]
     assert "<title>" not in phone
-    assert all(0 < drawn.count("<title>") <= MOST_HINTS for drawn in others)
+    assert all(0 < each.count("<title>") <= MOST_HINTS for each in others)
 
 
 def test_labels_that_would_touch_are_left_out() -> None:
-    phone, _, desk = figure([1.0] * 60, "bars").html("c", "caption", 300).split("<svg")[1:]
+    phone, _, desk = drawn(figure([1.0] * 60, "bars")).split("<svg")[1:]
     assert 3 < phone.count("xtick") < desk.count("xtick") <= 60
 
 
 def test_no_value_is_empty_and_one_is_drawn() -> None:
     assert figure([None], "dots").is_empty and not figure([0.0], "dots").is_empty
-    assert "<circle" in figure([0.0], "dots").html("c", "caption", 300)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (0.05, "0.05"), (12.5, "12.5"), (12400, "12,400"), (3.1e6, "3.1 million")]
-)
-def test_numbers_as_people_write_them(value: float, text: str) -> None:
-    assert number(value) == text
+    assert "<circle" in drawn(figure([0.0], "dots"))
 
 
 @pytest.mark.parametrize(
